@@ -151,13 +151,13 @@ void check_barriers(Evidence& evidence) {
       evidence.violation("barrier {} is left before all have come to it", k);
 }
 
-/// No device of a tensor-parallel group starts a pass before all have ended the one before; a pair is as one.
+/// No device of a replica starts a pass before all have ended the one before; a pair is as one.
 void check_groups(Evidence& evidence) {
   for (const auto& [where, asked] : evidence.asked) {
     const auto& devices = evidence.devices(where.first);
     if (asked.passes.empty()) continue;
     const auto size =
-        static_cast<std::size_t>(evidence.plan.stages[asked.passes.front().stage.index()].tensor_parallel);
+        static_cast<std::size_t>(evidence.plan.stages[asked.passes.front().stage.index()].replica_size());
     const std::size_t first = where.second / size * size;
     for (std::size_t p = 1; size > 1 && p < asked.passes.size(); ++p)
       for (std::size_t i = first; !asked.passes[p].joined && i < first + size; ++i)

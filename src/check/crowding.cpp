@@ -18,7 +18,7 @@ bool starts_earlier(const Span* a, const Span* b) {
 
 /// A group waits for its slowest after every bucket.
 bool waits_within(const Evidence& evidence, StageId stage) {
-  return evidence.plan.stages[stage.index()].tensor_parallel > 1 && evidence.buckets(stage).size() > 1;
+  return evidence.plan.stages[stage.index()].replica_size() > 1 && evidence.buckets(stage).size() > 1;
 }
 
 }  // namespace

@@ -124,5 +124,6 @@ void check_network(Evidence& evidence);
 void check_reductions(Evidence& evidence);
 void check_shared(Evidence& evidence);
 void check_memory(Evidence& evidence);
+void check_context(Evidence& evidence);
 
 }  // namespace penstock::check

@@ -86,7 +86,8 @@ Seconds AnalyticCosts::rotary_time(const graph::OpGraph& graph, core::OpId id,
   const auto& a = as<graph::Attention>(graph.op(id));
   const int turns = int{a.rotary} + int{a.qk_norm};
   if (turns == 0) return Seconds(0);
-  const auto numbers = static_cast<double>(a.queries * a.inner_width() + a.keys * a.shared_width());
+  const auto numbers =
+      static_cast<double>(a.queries * a.inner_width() + a.projected_keys() * a.shared_width());
   const double bytes = 2 * numbers * graph.element_bytes() * samples;  // read and written
   return (launch(constants_, device) * 2 + streamed(constants_, device, bytes)) * turns;
 }

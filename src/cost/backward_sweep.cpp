@@ -33,7 +33,7 @@ Bytes inputs(const graph::OpGraph& graph, OpId id) {
   const Operator& op = graph.op(id);
   std::int64_t elements = 0;
   if (const auto* a = std::get_if<graph::Attention>(&op.attributes))
-    elements = a->queries * a->hidden + a->keys * (a->key_width + a->value_width);
+    elements = a->queries * a->hidden + a->projected_keys() * (a->key_width + a->value_width);
   else if (const auto* sum = std::get_if<graph::Elementwise>(&op.attributes))
     elements = sum->elements * sum->terms;
   else if (const auto* p = std::get_if<graph::Matmul>(&op.attributes))

@@ -54,9 +54,11 @@ Coverage coverage(const EstimatedCosts& costs, const graph::OpGraph& graph, cons
     const std::int64_t samples = plan::samples_per_device(plan, stage);
     const double times = micro_batches(plan, stage) * static_cast<double>(stage.devices.size());
     const auto part = parts(graph, stage);
+    const graph::OpGraph local =
+        stage.context_parallel == 1 ? graph : layout::local_graph(graph, stage.context_parallel);
     for (std::size_t i = 0; i < stage.operators.size(); ++i)
       out.add(
-          costs.estimate(graph, stage.operators[i], cluster.type(stage.devices.front()), samples, part[i]),
+          costs.estimate(local, stage.operators[i], cluster.type(stage.devices.front()), samples, part[i]),
           times);
   }
   return out;
@@ -66,9 +68,10 @@ Coverage collective_coverage(const Problem& problem, const plan::Plan& plan) {
   Coverage out;
   for (const plan::Stage& stage : plan.stages) {
     if (stage.tensor_parallel == 1) continue;
-    const GroupTimes group(problem.cluster, plan::Mesh(stage).replica(0));
+    const GroupTimes group(problem.cluster, plan::Mesh(stage).groups(plan::MeshDim::tensor).front());
     const std::int64_t samples = plan::samples_per_device(plan, stage);
-    const auto layout = layout::infer(problem.graph, stage);
+    const LocalProblem local(problem, stage);
+    const auto layout = layout::infer(local.get().graph, stage);
     const double times = micro_batches(plan, stage) * static_cast<double>(stage.devices.size());
     for (const auto* passes : {&layout.collectives.forward, &layout.collectives.backward})
       for (const layout::GroupCollective& c : *passes)

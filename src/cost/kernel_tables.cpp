@@ -26,10 +26,10 @@ bool self_attention(const graph::Operator& op) {
 constexpr int kElement = 2;
 
 /// Extents that differ by less are one.
-constexpr double kSame = 1e-9;
+constexpr double kSameExtent = 1e-9;
 
 Origin origin_of(double at, double low, double high) {
-  if (std::abs(at - low) < kSame || std::abs(at - high) < kSame) return Origin::measured;
+  if (std::abs(at - low) < kSameExtent || std::abs(at - high) < kSameExtent) return Origin::measured;
   return at > low && at < high ? Origin::interpolated : Origin::extrapolated;
 }
 
@@ -39,7 +39,7 @@ struct Between {
   Origin origin;
 };
 Between between(const std::set<double>& knots, double at) {
-  const auto above = knots.lower_bound(at - kSame);
+  const auto above = knots.lower_bound(at - kSameExtent);
   if (above == knots.begin()) return {*above, *above, 0, origin_of(at, *above, *above)};
   if (above == knots.end()) return {*knots.rbegin(), *knots.rbegin(), 0, Origin::extrapolated};
   const double low = *std::prev(above), high = *above;
@@ -47,7 +47,7 @@ Between between(const std::set<double>& knots, double at) {
 }
 
 RateGrid::Rate along_cell(const std::map<double, double>& cell, double at) {
-  const auto above = cell.lower_bound(at - kSame);
+  const auto above = cell.lower_bound(at - kSameExtent);
   if (above == cell.begin()) return {above->second, origin_of(at, above->first, above->first)};
   const auto below = std::prev(above);
   if (above == cell.end()) return {below->second, Origin::extrapolated};

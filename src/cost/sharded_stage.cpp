@@ -23,9 +23,9 @@ using plan::Partition;
 using plan::Recomputation;
 using Devices = std::vector<DeviceId>;
 
-/// Devices that hold the same shards: of every replica one.
+/// Devices that hold the same shards: of every replica and context group one.
 std::vector<Devices> replica_groups(const plan::Stage& stage) {
-  return plan::Mesh(stage).groups(plan::MeshDim::data);
+  return plan::Mesh(stage).groups({plan::MeshDim::data, plan::MeshDim::context});
 }
 
 Bytes rounded_up(Bytes all, double part) {
@@ -78,7 +78,7 @@ Again again(const graph::OpGraph& graph, const plan::Stage& stage) {
 Sent zero_traffic(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
                   const std::map<OpId, Partition>& how, const Again& again) {
   Sent out;
-  if (stage.zero < 2 || stage.replicas() < 2) return out;
+  if (stage.zero < 2 || stage.weight_replicas() < 2) return out;
   const AllReduce gathering = all_gather(problem.cluster, replica_groups(stage));
   const auto layers = plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers);
   const std::vector<OpId> in_layers = all_of(layers);
@@ -200,14 +200,15 @@ ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, std
     : ReplicaTimes(problem, stage, OperatorSets{{operators.begin(), operators.end()}}) {}
 
 ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, OperatorSets sets)
-    : problem_(problem), stage_(stage), again_(again(problem.graph, stage)) {
+    : whole_(problem), local_(problem, stage), stage_(stage), again_(again(problem.graph, stage)) {
   for (auto& operators : sets) parts_.push_back({std::move(operators), {}, {}, {}});
   if (stage.tensor_parallel > 1) divide();
+  if (stage.context_parallel > 1) context_.emplace(problem.cluster, stage);
   for (Part& part : parts_) part.zero = zero_traffic(problem, stage, part.operators, how_, again_);
 }
 
 void ReplicaTimes::divide() {
-  const layout::StageLayout divided = layout::infer(problem_.graph, stage_);
+  const layout::StageLayout divided = layout::infer(problem().graph, stage_);
   how_ = partitions(stage_, divided);
   std::map<OpId, std::vector<std::size_t>> asked;  // the sets that an operator is in
   for (std::size_t p = 0; p < parts_.size(); ++p)
@@ -230,12 +231,13 @@ StageTime ReplicaTimes::compute(const Part& part, std::size_t replica, std::int6
   const auto group = plan::Mesh(stage_).replica(replica);
   StageTime out;
   std::set<std::pair<std::size_t, double>> seen;  // device types and parts so far
-  for (std::size_t m = 0; m < group.size(); ++m) {
-    const cluster::DeviceType& type = problem_.cluster.type(group[m]);
-    if (!seen.insert({problem_.cluster.devices()[group[m].index()].type, part_of(stage_, m)}).second)
+  for (std::size_t d = 0; d < group.size(); ++d) {
+    const cluster::DeviceType& type = problem().cluster.type(group[d]);
+    const std::size_t m = plan::Mesh(stage_).coordinate(d, plan::MeshDim::tensor);
+    if (!seen.insert({problem().cluster.devices()[group[d].index()].type, part_of(stage_, m)}).second)
       continue;
     out.compute =
-        slower(out.compute, compute_on(problem_, stage_, part.operators, how_, type, m, again_, samples));
+        slower(out.compute, compute_on(problem(), stage_, part.operators, how_, type, m, again_, samples));
   }
   return out;
 }
@@ -262,22 +264,68 @@ const std::vector<OpTime>& ReplicaTimes::collective_times(const CollectiveSettin
   return known_collectives_.emplace_back(who, std::move(times)).second;
 }
 
+/// Of the slowest of the replica's tensor-parallel groups.
+void ReplicaTimes::add_group_collectives(std::span<const DeviceId> replica, std::int64_t samples,
+                                         Seconds launch, std::vector<StageTime>& out) {
+  const auto size = static_cast<std::size_t>(stage_.tensor_parallel);
+  if (size == 1) return;
+  for (std::size_t first = 0; first < replica.size(); first += size) {
+    const GroupTimes group(problem().cluster, replica.subspan(first, size), all_to_alls_);
+    const auto& collectives = collective_times({group, samples, launch});
+    for (std::size_t p = 0; p < out.size(); ++p)
+      out[p].collectives = slower(out[p].collectives, collectives[p]);
+  }
+}
+
+/// Of all samples, on the tensor-parallel member with the largest part.
+layout::ContextTensors of_member(const layout::ContextTensors& each, Partition how, double part,
+                                 std::int64_t samples) {
+  const auto cut = [&](Bytes bytes) {
+    if (how == Partition::batch) return bytes * samples_of(samples, part);
+    return how == Partition::whole ? bytes * samples : rounded_up(bytes * samples, part);
+  };
+  return {cut(each.queries), cut(each.keys_values), cut(each.output)};
+}
+
+/// What attention waits for of other tokens. Whole recomputation asks for them anew; that of a core does so
+/// round a ring, while gathered ones are there for its gradients, and traded ones are saved.
+OpTime ReplicaTimes::context_time(const Part& part, std::span<const DeviceId> replica, std::int64_t samples,
+                                  Seconds launch) const {
+  constexpr double kBackward = 2;  // a gradient for each of a product's factors
+  OpTime out;
+  for (const OpId id : part.operators) {
+    const auto& known = problem().graph.op(id);
+    if (!graph::has_core(known)) continue;
+    const Partition how = partition_of(how_, id);
+    Seconds core;
+    for (std::size_t d = 0; d < replica.size(); ++d) {
+      const std::size_t m = plan::Mesh(stage_).coordinate(d, plan::MeshDim::tensor);
+      core = std::max(core, core_forward(problem(), id, problem().cluster.type(replica[d]), samples,
+                                         op_shard(known, how, part_of(stage_, m))));
+    }
+    const auto tensors = layout::context_tensors(whole_.graph.op(id), whole_.graph.element_bytes());
+    OpTime time = context_->time(of_member(tensors, how, largest_part(stage_), samples), core,
+                                 core * kBackward, launch);
+    const bool ring = stage_.context_exchange == plan::ContextExchange::ring;
+    if (contains(again_.whole, id) || (ring && contains(again_.core, id))) time.recompute = time.forward;
+    add(out, time);
+  }
+  return out;
+}
+
 std::vector<StageTime> ReplicaTimes::times(std::size_t replica, std::int64_t samples) {
   const auto group = plan::Mesh(stage_).replica(replica);
   Alike alike{{}, samples};
-  for (const DeviceId d : group) alike.first.push_back(problem_.cluster.devices()[d.index()].type);
+  for (const DeviceId d : group) alike.first.push_back(problem().cluster.devices()[d.index()].type);
   const auto [known, fresh] = computed_.try_emplace(std::move(alike));
   if (fresh)
     for (const Part& part : parts_) known->second.push_back(compute(part, replica, samples));
-  const bool alone = stage_.tensor_parallel == 1;
   std::vector<StageTime> out = known->second;
   Seconds launch;  // of the slowest host
-  for (const DeviceId d : group) launch = std::max(launch, problem_.cluster.type(d).runtime.one_kernel());
-  const auto& collectives = collective_times(
-      {alone ? GroupTimes(problem_.cluster, {}, false) : GroupTimes(problem_.cluster, group, all_to_alls_),
-       samples, launch});
+  for (const DeviceId d : group) launch = std::max(launch, problem().cluster.type(d).runtime.one_kernel());
+  add_group_collectives(group, samples, launch, out);
   for (std::size_t p = 0; p < out.size(); ++p) {
-    out[p].collectives = collectives[p];
+    if (context_) add(out[p].collectives, context_time(parts_[p], group, samples, launch));
     add(out[p].collectives, waited(parts_[p].zero, out[p].compute));
   }
   return out;
@@ -321,7 +369,9 @@ Bytes divided_statistics(const graph::OpGraph& graph, const plan::Stage& stage,
   return all - again + most;
 }
 
-StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size_t member) {
+StageLoad stage_load(const Problem& whole, const plan::Stage& stage, std::size_t member) {
+  const LocalProblem local(whole, stage);
+  const Problem& problem = local.get();
   StageLoad load = stage_load(problem, stage.operators);
   const bool in_parts = stage.recompute && stage.recompute.of != plan::Recomputation::Of::stage;
   const auto travelling = [&](const auto& weights_of_one) {
@@ -397,7 +447,7 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage) {
 }
 
 Zero zero_of(const plan::Stage& stage) {
-  return {stage.zero, stage.replicas()};
+  return {stage.zero, stage.weight_replicas()};
 }
 
 namespace {
@@ -426,7 +476,7 @@ std::vector<Reduction> reductions_of(const Problem& problem, const plan::Stage& 
   std::vector<Reduction> out;
   if (weights.in_group > Bytes(0))  // each device has the gradient of its tokens
     out.push_back({plan::Mesh(stage).groups(plan::MeshDim::tensor), gradients(weights.in_group), false});
-  if (const Bytes own = weights.by_replica; own > Bytes(0) && stage.replicas() > 1 && stage.zero < 3) {
+  if (const Bytes own = weights.by_replica; own > Bytes(0) && stage.weight_replicas() > 1 && stage.zero < 3) {
     if (stage.zero == 0)
       out.push_back({replica_groups(stage), gradients(own), false});
     else if (stage.zero == 1 && all_gathers_later)  // scattered, which takes as long as to gather
@@ -457,7 +507,7 @@ std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& sta
 std::vector<std::vector<Reduction>> reductions(const Problem& problem, const plan::Stage& stage,
                                                const OperatorSets& sets) {
   const auto how = divided(problem, stage);
-  const bool apart = sets.size() > 1 && stage.replicas() > 1 && (stage.zero == 1 || stage.zero == 2);
+  const bool apart = sets.size() > 1 && stage.weight_replicas() > 1 && (stage.zero == 1 || stage.zero == 2);
   std::vector<std::vector<Reduction>> out;
   Bytes updated;
   for (const auto& operators : sets) {
@@ -484,7 +534,8 @@ Seconds ReductionTimes::time(const Reduction& reduction) {
 Seconds step_time(const Problem& problem, const plan::Stage& stage, std::size_t member,
                   const cluster::DeviceType& device) {
   const std::int64_t weights = stage_load(problem, stage, member).parameters.value();
-  const std::int64_t own = stage.zero == 0 ? weights : (weights + stage.replicas() - 1) / stage.replicas();
+  const std::int64_t own =
+      stage.zero == 0 ? weights : (weights + stage.weight_replicas() - 1) / stage.weight_replicas();
   return update_time(problem, Bytes(own), device);
 }
 

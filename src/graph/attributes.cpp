@@ -58,6 +58,7 @@ void visit_extents(Visitor& visit, A& a) {
   visit("partial", a.partial);
   visit("qkv_bias", a.qkv_bias);
   visit("qk_norm", a.qk_norm);
+  visit("own_keys", a.own_keys);
   visit("query_width", a.query_width);
   visit("value_head", a.value_head);
   visit("rotary_width", a.rotary_width);

@@ -118,6 +118,7 @@ Attention attention(const Operator& op) {
   refuse(op, "rotary", a.rotary);
   refuse(op, "qkv_bias", a.qkv_bias);
   refuse(op, "qk_norm", a.qk_norm);
+  refuse(op, "own_keys", a.own_keys != 0);
   refuse(op, "query_width", a.query_width > 0);
   refuse(op, "value_head", a.value_head > 0);
   refuse(op, "rotary_width", a.rotary_width > 0);

@@ -13,6 +13,7 @@ namespace {
 constexpr std::array<std::string_view, 5> kAsynchronous = {"pipedream", "pipedream_vsync", "pipedream_2bw",
                                                            "pipemare", "xpipe"};
 constexpr std::array<std::string_view, 3> kOptimizers = {"sgd", "momentum", "adam"};
+constexpr std::array<std::string_view, 3> kExchanges = {"ring", "all_gather", "ulysses"};
 constexpr std::array<std::string_view, 5> kPartitions = {"whole", "batch", "column", "row", "sequence"};
 
 }  // namespace
@@ -22,6 +23,13 @@ std::string_view name(Optimizer optimizer) {
 }
 Optimizer optimizer(std::string_view given) {
   return static_cast<Optimizer>(core::index_of(given, kOptimizers, "optimizer"));
+}
+
+std::string_view name(ContextExchange exchange) {
+  return kExchanges[static_cast<std::size_t>(exchange)];
+}
+ContextExchange context_exchange(std::string_view given) {
+  return static_cast<ContextExchange>(core::index_of(given, kExchanges, "exchange of keys and values"));
 }
 
 std::string_view name(Partition partition) {
@@ -85,7 +93,7 @@ bool reduces_gradients(const Stage& stage) {
   const bool by_tokens = stage.sequence_parallel ||
                          std::any_of(stage.partition.begin(), stage.partition.end(),
                                      [](const auto& chosen) { return chosen.second == Partition::sequence; });
-  return (stage.replicas() > 1 && stage.zero < 3) || (by_samples && stage.devices.size() > 1) ||
+  return (stage.weight_replicas() > 1 && stage.zero < 3) || (by_samples && stage.devices.size() > 1) ||
          (by_tokens && stage.tensor_parallel > 1);
 }
 

@@ -68,6 +68,15 @@ std::string share_text(const Plan& plan, const Stage& stage) {
                      samples_per_device(plan, stage));
 }
 
+/// A ring is not named.
+std::string context_text(const Stage& stage) {
+  if (stage.context_parallel == 1) return "";
+  if (stage.context_exchange == ContextExchange::ring)
+    return fmt::format("    context_parallel: {}\n", stage.context_parallel);
+  return fmt::format("    context_parallel: {{size: {}, by: {}}}\n", stage.context_parallel,
+                     name(stage.context_exchange));
+}
+
 std::string stage_text(const graph::OpGraph& graph, const Plan& plan, const Stage& stage) {
   std::vector<std::string> names;
   for (OpId op : stage.operators) names.push_back(quoted(graph.op(op).name));
@@ -79,6 +88,7 @@ std::string stage_text(const graph::OpGraph& graph, const Plan& plan, const Stag
   if (!stage.shares.empty()) out += fmt::format("    shares: [{}]\n", fmt::join(stage.shares, ", "));
   if (!stage.partition.empty()) out += partition_text(graph, stage);
   if (stage.sequence_parallel) out += "    sequence_parallel: true\n";
+  out += context_text(stage);
   if (stage.zero != 0) out += fmt::format("    zero: {}\n", stage.zero);
   if (!stage.after.empty()) out += fmt::format("    after: {}\n", numbers(stage.after));
   return out + fmt::format("    operators: [{}]\n", fmt::join(names, ", "));
@@ -150,9 +160,18 @@ Training read_training(const Yaml& node) {
   return training;
 }
 
+void read_context(const Yaml& node, Stage& stage) {
+  const bool short_form = node.is_scalar();
+  if (!short_form) node.only({"size", "by"});
+  const Yaml size = short_form ? node : node.at("size");
+  stage.context_parallel = static_cast<int>(size.integer(1, kMostDevices));
+  if (short_form) return;
+  if (const auto by = node.find("by")) stage.context_exchange = word(*by, context_exchange);
+}
+
 Stage read_stage(const Yaml& node, const std::unordered_map<std::string, OpId>& by_name) {
   node.only({"devices", "micro_batch", "k", "in_flight", "recompute", "tensor_parallel", "shares",
-             "sequence_parallel", "partition", "zero", "after", "operators"});
+             "sequence_parallel", "context_parallel", "partition", "zero", "after", "operators"});
   Stage stage;
   stage.devices = read_ids<DeviceId>(node.at("devices"));
   stage.micro_batch = node.at("micro_batch").integer(1, kMostSamples);
@@ -167,6 +186,7 @@ Stage read_stage(const Yaml& node, const std::unordered_map<std::string, OpId>& 
     for (const auto& [op, how] : chosen->entries())
       stage.partition[named(how, op, by_name)] = word(how, partition);
   if (const auto by_tokens = node.find("sequence_parallel")) stage.sequence_parallel = by_tokens->flag();
+  if (const auto context = node.find("context_parallel")) read_context(*context, stage);
   if (const auto zero = node.find("zero")) stage.zero = static_cast<int>(zero->integer(0, 3));
   if (const auto after = node.find("after")) stage.after = read_ids<StageId>(*after);
   for (const Yaml& item : node.at("operators").items())

@@ -96,7 +96,7 @@ void check_batches(const graph::OpGraph& graph, const Plan& plan, Violations& vi
     violations.push_back(*violation);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
-    const std::int64_t replicas = stage.tensor_parallel < 1 ? 1 : std::max<std::int64_t>(1, stage.replicas());
+    const std::int64_t replicas = stage.replica_size() < 1 ? 1 : std::max<std::int64_t>(1, stage.replicas());
     if (stage.micro_batch < 1 || plan.training.mini_batch % stage.micro_batch != 0)
       violations.push_back(fmt::format("stage {}: micro-batch {} does not divide the mini-batch {}", s,
                                        stage.micro_batch, plan.training.mini_batch));
@@ -145,7 +145,16 @@ void check_sharding(const graph::OpGraph& graph, const Plan& plan, Violations& v
       violations.push_back(
           fmt::format("stage {}: {} devices are no whole number of tensor-parallel groups of {}", s,
                       stage.devices.size(), t));
+    const int c = stage.context_parallel;
+    if (c < 1 ||
+        (t >= 1 && stage.devices.size() % (static_cast<std::size_t>(c) * static_cast<std::size_t>(t)) != 0))
+      violations.push_back(
+          fmt::format("stage {}: {} devices are no whole number of context groups of {} times {}", s,
+                      stage.devices.size(), c, t));
     const std::size_t f = first.emplace(rank[s], s).first->second;
+    if (plan.stages[f].context_parallel != c)
+      violations.push_back(
+          fmt::format("stages {} and {} share devices, but not the size of context groups", f, s));
     if (plan.stages[f].tensor_parallel != t)
       violations.push_back(
           fmt::format("stages {} and {} share devices, but not the size of tensor-parallel groups", f, s));

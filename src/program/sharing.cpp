@@ -5,7 +5,7 @@ namespace penstock::program {
 Sharing::Sharing(const plan::Plan& plan, const plan::Stage& stage)
     : micro_batch(stage.micro_batch),
       replicas(static_cast<std::int32_t>(stage.replicas())),
-      group(stage.tensor_parallel),
+      group(static_cast<std::int32_t>(stage.replica_size())),
       in_turn(plan::asynchronous(plan)) {}
 
 }  // namespace penstock::program

@@ -55,7 +55,7 @@ std::size_t reach(const plan::Stage& stage) {
 /// Samples whose bytes one device of a stage sends of each micro-batch; a group's devices send one part each.
 double sent_samples(const plan::Stage& stage) {
   return static_cast<double>(plan::samples_per_device(stage.micro_batch, stage.replicas())) /
-         stage.tensor_parallel;
+         static_cast<double>(stage.replica_size());
 }
 
 double reduce_seconds(const cost::Problem& problem, const plan::Stage& stage) {
@@ -71,11 +71,11 @@ StageTerms terms_of(const cost::Problem& problem, const Network& network, const 
   const core::Seconds compute = slowest_compute(problem, stage, plan::samples_per_device(samples, replicas));
   const cost::StageLoad load = cost::stage_load(problem, stage.operators);
   StageTerms terms = stage_terms(network, load, compute, samples, replicas, problem.training.mini_batch);
-  if (stage.tensor_parallel == 1 && stage.zero == 0) return terms;
+  if (stage.replica_size() == 1 && stage.zero == 0) return terms;
   const cost::Affine& link = network.link[reach(stage)];
   const double messages = (load.inputs.value() > 0) + (load.outputs.value() > 0);
-  const double share =
-      static_cast<double>(plan::samples_per_device(samples, replicas)) / stage.tensor_parallel;
+  const double share = static_cast<double>(plan::samples_per_device(samples, replicas)) /
+                       static_cast<double>(stage.replica_size());
   const double moved = static_cast<double>((load.inputs + load.outputs).value()) * share;
   terms.communication = (messages * link.latency + moved * link.per_byte) / static_cast<double>(samples);
   const core::Bytes weights(load.parameters.value() / stage.tensor_parallel);

@@ -34,7 +34,7 @@ ExposedReduction::ExposedReduction(const cost::Problem& problem, const plan::Sta
 Seconds ExposedReduction::time(std::size_t replica, std::int64_t samples) {
   if (reducing_.empty()) return Seconds(0);
   if (!passing_) return rounded_down(reducing_.front());
-  if (stage_.tensor_parallel > 1) return left(replica, samples);  // groups talk over links of their own
+  if (stage_.replica_size() > 1) return left(replica, samples);  // groups talk over links of their own
   const std::size_t type = problem_.cluster.devices()[stage_.devices[replica].index()].type;
   const auto [known, fresh] = known_.try_emplace({type, samples});
   if (fresh) known->second = left(replica, samples);

@@ -8,6 +8,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/sharding.hpp"
+#include "penstock/layout/context.hpp"
 #include "penstock/layout/ties.hpp"
 #include "penstock/plan/violations.hpp"
 #include "penstock/schedule/plan_order.hpp"
@@ -74,6 +75,12 @@ std::vector<RankMemory> by_rank(const cost::Problem& problem, const plan::Plan& 
   return ranks;
 }
 
+/// What operators allow.
+std::vector<std::string> layout_violations(const graph::OpGraph& graph, const plan::Plan& judged) {
+  auto out = layout::context_violations(graph, judged);
+  return out.empty() ? layout::tie_violations(graph, judged) : out;
+}
+
 std::vector<std::string> order_violations(const cost::Problem& problem, const plan::Plan& judged) {
   try {
     (void)schedule::weight_copies(judged);  // whether there is an order that its weights allow
@@ -87,7 +94,7 @@ std::vector<std::string> order_violations(const cost::Problem& problem, const pl
 
 std::vector<std::string> stage_violations(const cost::Problem& problem, const plan::Plan& judged) {
   auto out = plan::structural_violations(problem.graph, problem.cluster, judged);
-  return out.empty() ? layout::tie_violations(problem.graph, judged) : out;
+  return out.empty() ? layout_violations(problem.graph, judged) : out;
 }
 
 std::vector<std::string> rule_violations(const cost::Problem& problem, const plan::Plan& judged) {
@@ -113,7 +120,7 @@ std::vector<std::string> memory_violations(const cost::Problem& problem, const p
 std::vector<std::string> violations(const cost::Problem& problem, const plan::Plan& judged) {
   if (auto out = plan::structural_violations(problem.graph, problem.cluster, judged); !out.empty())
     return out;
-  auto out = layout::tie_violations(problem.graph, judged);
+  auto out = layout_violations(problem.graph, judged);
   const auto order = order_violations(problem, judged);
   out.insert(out.end(), order.begin(), order.end());
   try {

@@ -148,7 +148,7 @@ DeviceMemory::DeviceMemory(const cost::Problem& problem, const plan::Plan& plan,
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const StageTasks& tasks = iteration.stages[s];
     loads_.emplace_back();
-    for (std::size_t m = 0; m < static_cast<std::size_t>(tasks.sharing.group); ++m)
+    for (std::size_t m = 0; m < static_cast<std::size_t>(plan.stages[s].tensor_parallel); ++m)
       loads_[s].push_back(cost::stage_load(problem, plan.stages[s], m));
     for (std::int32_t d = 0; d < tasks.devices(); ++d)
       places_[plan.stages[s].devices[static_cast<std::size_t>(d)].index()].push_back({s, d});
@@ -165,7 +165,8 @@ trace::DeviceTrace DeviceMemory::of(core::DeviceId device, std::span<const TaskI
   std::vector<MemoryChange> changes;
   for (const auto& [s, index] : places) {
     const StageTasks& stage = iteration_.stages[s];
-    const cost::StageLoad& load = loads_[s][static_cast<std::size_t>(index % stage.sharing.group)];
+    const cost::StageLoad& load =
+        loads_[s][static_cast<std::size_t>(index % plan_.stages[s].tensor_parallel)];
     out.stages.push_back(core::StageId(s));
     auto fixed =
         fixed_memory(problem_, plan_.stages[s], load, stage.sharing.size(index / stage.sharing.group));

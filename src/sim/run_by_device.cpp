@@ -25,7 +25,7 @@ Picoseconds collective_time(const cost::OpTime& time, TaskKind kind) {
 
 bool has_collectives(const plan::Plan& plan) {
   return std::any_of(plan.stages.begin(), plan.stages.end(),
-                     [](const plan::Stage& stage) { return stage.tensor_parallel > 1 || stage.zero > 1; });
+                     [](const plan::Stage& stage) { return stage.replica_size() > 1 || stage.zero > 1; });
 }
 
 /// [stage][device]

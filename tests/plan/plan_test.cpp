@@ -121,6 +121,26 @@ TEST_CASE("a plan file keeps tensor parallelism, ZeRO and compression") {
   CHECK(plan::structural_violations(g, support::tiny_cluster(4), back).empty());
 }
 
+TEST_CASE("a plan file keeps context parallelism, a ring by its size alone; one group is not written") {
+  const auto g = diamond();
+  Plan written = diamond_plan();
+  written.cluster.devices = 6;
+  written.stages[1].devices = {DeviceId(1), DeviceId(2)};
+  written.stages[1].context_parallel = 2;
+  written.stages[2].devices = {DeviceId(3), DeviceId(4), DeviceId(5)};
+  written.stages[2].context_parallel = 3;
+  written.stages[2].context_exchange = plan::ContextExchange::ulysses;
+  const std::string text = plan::to_yaml(g, written);
+  CHECK(text.find("context_parallel: 2\n") != std::string::npos);
+  CHECK(text.find("context_parallel: {size: 3, by: ulysses}\n") != std::string::npos);
+  const Plan back = plan::parse_plan(text, "p.yaml", g);
+  CHECK(plan::to_yaml(g, back) == text);
+  CHECK(back.stages[0].context_parallel == 1);
+  CHECK(back.stages[1].context_exchange == plan::ContextExchange::ring);
+  CHECK(back.stages[2].context_exchange == plan::ContextExchange::ulysses);
+  CHECK(plan::to_yaml(g, diamond_plan()).find("context") == std::string::npos);
+}
+
 TEST_CASE("numbers of a plan file have bounds") {
   const auto g = diamond();
   Plan written = diamond_plan();
@@ -185,6 +205,8 @@ TEST_CASE("sharding that cannot be is a fault") {
                  }),
                  "over groups of one device"));
   CHECK(mentions(violations([](Plan& p) { p.stages[2].zero = 4; }), "stages 0 to 3, not 4"));
+  CHECK(mentions(violations([](Plan& p) { p.stages[2].context_parallel = 3; }),
+                 "devices are no whole number of context groups of 3 times 1"));
   CHECK(mentions(violations([](Plan& p) { p.stages[2].sequence_parallel = true; }),
                  "stage 2: `sequence_parallel` divides tokens over groups of one device"));
   CHECK(mentions(violations([](Plan& p) {

@@ -36,6 +36,8 @@ TEST_CASE("a plan in one line: degrees, schedule, micro-batch of a replica, reco
   CHECK(words(plan, 4) == "PP4 x DP2 x TP8, zb_h1, mb 32, ZeRO 1");
   plan.stages[1].sequence_parallel = true;
   CHECK(words(plan, 4) == "PP4 x DP2 x TP8+SP, zb_h1, mb 32, ZeRO 1");
+  for (auto& stage : plan.stages) stage.context_parallel = 2;  // in place of replicas
+  CHECK(words(plan, 4) == "PP4 x TP8+SP x CP2, zb_h1, mb 64, ZeRO 1");
 }
 
 TEST_CASE("degrees of one are left out, but for a plan that divides nothing") {

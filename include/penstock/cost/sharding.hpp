@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "penstock/cost/communication.hpp"
+#include "penstock/cost/context.hpp"
 #include "penstock/cost/estimated.hpp"
 #include "penstock/cost/problem.hpp"
 #include "penstock/layout/infer.hpp"
@@ -48,7 +50,8 @@ double part_of(const plan::Stage& stage, std::size_t member);
 /// equal, what stands outside of them (plan::layer_of) hides nothing, and hiding slows nothing down.
 struct StageTime {
   OpTime compute;      ///< on the slowest device of the group
-  OpTime collectives;  ///< of the group and, with ZeRO 2 and 3, what passes wait for among replicas
+  OpTime collectives;  ///< of the group, what attention waits for of its context group (cost/context.hpp)
+                       ///< and, with ZeRO 2 and 3, what passes wait for among replicas
   OpTime total() const;
 };
 /// Seconds that passes send among replicas: for their layers, one after the other, and for what stands
@@ -96,10 +99,17 @@ class ReplicaTimes {
   StageTime compute(const Part& part, std::size_t replica, std::int64_t samples) const;
   OpTime collectives_of(const Part& part, const CollectiveSetting& who) const;
   const std::vector<OpTime>& collective_times(const CollectiveSetting& who);
+  void add_group_collectives(std::span<const core::DeviceId> replica, std::int64_t samples,
+                             core::Seconds launch, std::vector<StageTime>& out);
+  OpTime context_time(const Part& part, std::span<const core::DeviceId> replica, std::int64_t samples,
+                      core::Seconds launch) const;
+  const Problem& problem() const { return local_.get(); }
 
-  const Problem& problem_;
+  const Problem& whole_;
+  LocalProblem local_;
   const plan::Stage& stage_;
   std::vector<Part> parts_;
+  std::optional<ContextTimes> context_;
   Again again_;                                       ///< of all of the stage's
   std::map<core::OpId, plan::Partition> how_;         ///< of a divided stage
   bool all_to_alls_ = false;                          ///< whether one of the collectives is an all-to-all

@@ -57,6 +57,10 @@ struct Attention {
   bool partial = false;    ///< some of the heads of a larger one: others add the last bias
   bool qkv_bias = false;   ///< biases of query, key and value alone (Qwen2)
   bool qk_norm = false;    ///< queries and keys are normalised head by head, by their root (Qwen3)
+  /// Of the keys and values, those that it projects itself, where it is given the others projected already
+  /// (layout/context.hpp); 0: all of them.
+  std::int64_t own_keys = 0;
+  std::int64_t projected_keys() const { return own_keys == 0 ? keys : own_keys; }
   // Latent attention (DeepSeek-V2, 2024, section 2.1): what queries, keys and values are projected from is
   // narrower than its output.
   std::int64_t query_width = 0;   ///< of what its queries are projected from; 0: hidden

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -10,11 +11,14 @@
 
 namespace penstock::plan {
 
-/// Outermost first: devices of one tensor-parallel group follow each other in Stage::devices.
+/// Outermost first, as Megatron-LM's "tp-cp-dp": devices of one tensor-parallel group follow each other in
+/// Stage::devices, and its context group's next one stands behind them.
 enum class MeshDim : std::uint8_t {
-  data,    ///< replicas: each has samples of its own
-  tensor,  ///< devices that compute one replica's operators together
+  data,     ///< replicas: each has samples of its own
+  context,  ///< groups that have tokens of their own of one replica's samples
+  tensor,   ///< devices that compute the operators of one group together
 };
+inline constexpr std::size_t kMeshDims = 3;
 
 /// As a mesh of GSPMD (Xu et al., 2021) or a DeviceMesh of DTensor: a device has a coordinate in every
 /// dimension. A view, which the devices must outlive.
@@ -22,21 +26,22 @@ class Mesh {
  public:
   using Devices = std::vector<core::DeviceId>;
 
-  explicit Mesh(const Stage& stage) : Mesh(stage.devices, stage.tensor_parallel) {}
-  /// `devices` divide into groups of `tensor`.
-  Mesh(std::span<const core::DeviceId> devices, int tensor);
+  explicit Mesh(const Stage& stage) : Mesh(stage.devices, stage.tensor_parallel, stage.context_parallel) {}
+  /// `devices` divide into replicas of `context` groups of `tensor`.
+  explicit Mesh(std::span<const core::DeviceId> devices, int tensor, int context = 1);
 
   std::size_t extent(MeshDim dim) const { return extent_[static_cast<std::size_t>(dim)]; }
   /// Of the i-th device.
   std::size_t coordinate(std::size_t device, MeshDim dim) const;
-  /// Devices that differ in this coordinate alone, in its order; by their other coordinate.
-  std::vector<Devices> groups(MeshDim dim) const;
-  /// The devices with this coordinate of `data`, by their other one.
+  /// Devices that differ in these coordinates alone, in their order; by their other coordinates.
+  std::vector<Devices> groups(std::initializer_list<MeshDim> dims) const;
+  std::vector<Devices> groups(MeshDim dim) const { return groups({dim}); }
+  /// The devices with this coordinate of `data`, by their other ones.
   std::span<const core::DeviceId> replica(std::size_t data) const;
 
  private:
   std::span<const core::DeviceId> devices_;
-  std::array<std::size_t, 2> extent_;
+  std::array<std::size_t, kMeshDims> extent_;
 };
 
 }  // namespace penstock::plan

@@ -25,11 +25,20 @@ std::string_view name(Partition partition);
 /// for an unknown name.
 Partition partition(std::string_view name);
 
+/// How attention meets the keys and values of the tokens that other devices of a context group have. `ring`
+/// sends blocks of them on from device to device while the block before is computed (Liu et al., Ring
+/// Attention, ICLR 2024); `all_gather` has all of them first (Llama Team, The Llama 3 Herd of Models, 2024,
+/// section 3.3.2); `ulysses` trades tokens for heads and back (Jacobs et al., DeepSpeed Ulysses, 2023).
+enum class ContextExchange : std::uint8_t { ring, all_gather, ulysses };
+std::string_view name(ContextExchange exchange);
+ContextExchange context_exchange(std::string_view name);  ///< throws BadInput for an unknown name
+
 /// GraphPipe (Jeon et al., ASPLOS 2025, section 3) calls it S_i = (G_i, b_i, D_i, Pi_i).
 struct Stage {
   std::vector<core::OpId> operators;  ///< ascending; a convex set
-  /// Data-parallel replicas, each of `tensor_parallel` devices that follow each other here: a micro-batch is
-  /// split over replicas or, without a flush, given to one in turn. Stages share all their devices or none.
+  /// Data-parallel replicas, each of `context_parallel` tensor-parallel groups, of devices that follow each
+  /// other here (plan/mesh.hpp): a micro-batch is split over replicas or, without a flush, given to one in
+  /// turn. Stages share all their devices or none.
   std::vector<core::DeviceId> devices;
   std::int64_t micro_batch = 1;      ///< samples of all replicas (of one without a flush), b_i
   int k = 1;                         ///< k of the kFkB schedule: forwards, then backwards, in runs of k
@@ -41,15 +50,24 @@ struct Stage {
   std::map<core::OpId, Partition>
       partition{};                     ///< of some operators; the others follow the rule of layout/infer.hpp
   std::vector<std::int64_t> shares{};  ///< shares of the devices of a group in an operator; empty: all equal
-  /// ZeRO stage (Rajbhandari et al., SC 2020): replicas share optimizer state (1), gradients too (2), weights
-  /// too (3).
+  /// ZeRO stage (Rajbhandari et al., SC 2020): replicas, and with context parallelism the members of each,
+  /// share optimizer state (1), gradients too (2), weights too (3).
   int zero = 0;
   /// What every device of a group would compute, and hold between operators, is divided by tokens
   /// (Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models, MLSys 2023, section
   /// 4.2).
   bool sequence_parallel = false;
+  /// Tensor-parallel groups of a replica that divide the tokens of every sample among themselves, in all
+  /// operators (Megatron-LM's context parallelism): each as many of a sequence's first and last tokens as of
+  /// any others, so that a causal mask leaves all as much to do.
+  int context_parallel = 1;
+  ContextExchange context_exchange = ContextExchange::ring;
 
-  std::int64_t replicas() const { return static_cast<std::int64_t>(devices.size()) / tensor_parallel; }
+  std::int64_t replicas() const { return static_cast<std::int64_t>(devices.size()) / replica_size(); }
+  /// Devices of one replica.
+  std::int64_t replica_size() const { return std::int64_t{tensor_parallel} * context_parallel; }
+  /// Devices that hold the same weights: replicas, and the members of their context groups.
+  std::int64_t weight_replicas() const { return static_cast<std::int64_t>(devices.size()) / tensor_parallel; }
 };
 
 /// Whether a stage has gradients to reduce after a mini-batch; with ZeRO 3 every backward pass has done so

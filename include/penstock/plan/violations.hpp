@@ -24,10 +24,10 @@ std::optional<std::string> precision_violation(const graph::OpGraph& graph, cons
 ///  C3 every stage has devices, every device serves a stage, and stages share all their devices or none
 ///  (GraphPipe has
 ///     one stage per device; interleaved schedules have several),
-/// that tensor-parallel groups are of one size per rank, ZeRO is used where a schedule flushes, ratios of
-/// compression are ratios, that weights are held in numbers of the model's size, that the iteration has at
-/// most 2^26 passes (what the simulator handles), and that micro-batch sizes divide the mini-batch and leave
-/// every replica at least one sample.
+/// that tensor-parallel and context groups are of one size per rank, ZeRO is used where a schedule flushes,
+/// ratios of compression are ratios, that weights are held in numbers of the model's size, that the iteration
+/// has at most 2^26 passes (what the simulator handles), and that micro-batch sizes divide the mini-batch and
+/// leave every replica at least one sample.
 std::vector<std::string> structural_violations(const graph::OpGraph& graph, const cluster::Cluster& cluster,
                                                const Plan& plan);
 

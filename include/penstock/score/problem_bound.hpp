@@ -13,7 +13,7 @@ namespace penstock::score {
 enum class PlanFamily : std::uint8_t {
   replicated,       ///< nothing: a device has all operators of its stage
   zero,             ///< weights, gradients and optimizer state (Stage::zero)
-  tensor_parallel,  ///< operators, with ZeRO or without (Stage::tensor_parallel)
+  tensor_parallel,  ///< operators, with ZeRO or without (Stage::tensor_parallel, Stage::context_parallel)
 };
 PlanFamily family_of(const plan::Plan& plan);
 std::string_view name(PlanFamily family);  ///< "with ZeRO"

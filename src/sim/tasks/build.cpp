@@ -7,6 +7,7 @@
 #include "penstock/collective/messages.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/cost/sharding.hpp"
+#include "penstock/plan/mesh.hpp"
 #include "penstock/program/messages.hpp"
 #include "tasks/task_list.hpp"
 #include "tasks/updates.hpp"
@@ -112,7 +113,7 @@ class Builder {
       rank.at.push_back(static_cast<TaskId>(tasks_.size()) - width);
     }
     rank.end = static_cast<TaskId>(tasks_.size());
-    if (std::ranges::any_of(plan_.stages, [](const auto& stage) { return stage.tensor_parallel > 1; }))
+    if (std::ranges::any_of(plan_.stages, [](const auto& stage) { return stage.replica_size() > 1; }))
       keep_together(r);
   }
 
@@ -139,7 +140,7 @@ class Builder {
   /// Before this task, and after the stage's pass before it, through a task of no length.
   void meet(std::size_t r, StageId stage, TaskId task) {
     const auto width = static_cast<TaskId>(out_.devices[r].size());
-    const TaskId group = plan_.stages[stage.index()].tensor_parallel;
+    const auto group = static_cast<TaskId>(plan_.stages[stage.index()].replica_size());
     for (TaskId start = 0; group > 1 && start < width; start += group) {
       const TaskId id = tasks_.add(pause(stage));
       for (TaskId d = start; d < start + group; ++d) {
@@ -165,7 +166,7 @@ class Builder {
 
   core::Seconds duration(const program::Instruction& instruction, std::size_t device) {
     const std::size_t s = instruction.stage.index();
-    const auto group = static_cast<std::size_t>(plan_.stages[s].tensor_parallel);
+    const auto group = static_cast<std::size_t>(plan_.stages[s].replica_size());
     if (instruction.kind == ActionKind::step) return step_time(s, device);
     if (instruction.bucket < 0) return time_of(instruction.kind, times_[s][device / group]);
     const auto b = static_cast<std::size_t>(instruction.bucket);
@@ -176,7 +177,7 @@ class Builder {
   /// Devices of one type with equal parts of the weights take equally long.
   core::Seconds step_time(std::size_t s, std::size_t device) {
     const plan::Stage& stage = plan_.stages[s];
-    const std::size_t member = device % static_cast<std::size_t>(stage.tensor_parallel);
+    const std::size_t member = plan::Mesh(stage).coordinate(device, plan::MeshDim::tensor);
     const std::size_t type = problem_.cluster.devices()[stage.devices[device].index()].type;
     const auto [known, fresh] = step_times_[s].try_emplace({cost::part_of(stage, member), type});
     if (fresh) known->second = cost::step_time(problem_, stage, member, problem_.cluster.types()[type]);

@@ -1,0 +1,51 @@
+#pragma once
+// What context parallelism makes of a stage's costs: the local problem of a group, and attention's exchanges.
+
+#include <memory>
+
+#include "penstock/cost/communication.hpp"
+#include "penstock/cost/problem.hpp"
+#include "penstock/layout/context.hpp"
+
+namespace penstock::cost {
+
+/// The problem with the operators that one context group of the stage computes (layout::local_graph); of a
+/// stage without context parallelism the problem itself, which must outlive it.
+class LocalProblem {
+ public:
+  LocalProblem(const Problem& problem, const plan::Stage& stage);
+  const Problem& get() const { return problem_; }
+
+ private:
+  std::shared_ptr<const graph::OpGraph> graph_;  ///< null: the model itself
+  Problem problem_;
+};
+
+/// One message from each device of every group to the next of its group, all at once.
+Affine ring_hop(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups);
+
+/// Seconds that passes of an attention wait for tokens of the other members of its context group.
+///
+/// all_gather: keys and values are gathered before the core, again before its gradients, whose own gradients
+/// are scattered behind; all of it is exposed, and each device saves its part alone (Transformer Engine).
+/// ulysses: queries, keys and values are traded for heads, the output back, and their gradients likewise.
+/// ring: of c blocks of keys and values each of c - 1 arrives while the core computes the one before. Going
+/// back their gradients travel along, and make one more hop to their owner, which nothing hides.
+/// Differs: hops slow no kernel down, all devices begin together, and groups' all-to-alls share no link.
+class ContextTimes {
+ public:
+  ContextTimes(const cluster::Cluster& cluster, const plan::Stage& stage);
+  /// `tensors` of one tensor-parallel member, of all samples; `core` seconds of its core, forward and back.
+  /// No exchange takes less than `launch`, that of the host. Recomputation is left out.
+  OpTime time(const layout::ContextTensors& tensors, core::Seconds core_forward, core::Seconds core_backward,
+              core::Seconds launch) const;
+
+ private:
+  int size_;
+  plan::ContextExchange exchange_;
+  AllReduce all_gather_;
+  Affine hop_;
+  std::vector<Affine> all_to_alls_;  ///< of each group
+};
+
+}  // namespace penstock::cost

@@ -1,0 +1,86 @@
+// Context parallelism by rules of the verifier's own: what must come in takes its time, and what is saved is
+// there.
+
+#include <algorithm>
+#include <set>
+
+#include "evidence.hpp"
+#include "penstock/plan/mesh.hpp"
+
+namespace penstock::check {
+namespace {
+
+/// Of all tokens and heads that attentions of a stage read, what a device must be sent of others in a forward
+/// pass, per sample, however it is sent.
+double received(const graph::OpGraph& graph, const plan::Stage& stage) {
+  const double c = stage.context_parallel, others = (c - 1) / c;
+  double sum = 0;
+  for (const core::OpId id : stage.operators) {
+    const auto* a = std::get_if<graph::Attention>(&graph.op(id).attributes);
+    if (a == nullptr) continue;
+    const auto keys_values = 2.0 * static_cast<double>(a->keys * a->shared_width()),
+               queries = static_cast<double>(a->queries * a->inner_width());
+    const bool heads = stage.context_exchange == plan::ContextExchange::ulysses;
+    sum += heads ? (2 * queries + keys_values) * others / c : keys_values * others;
+  }
+  return sum * graph.element_bytes() / stage.tensor_parallel;
+}
+
+/// Bytes per second over all the cables that end at a device and that its group sends over.
+double ingress(const cluster::Cluster& cluster, const std::vector<DeviceId>& group, DeviceId device) {
+  std::set<std::size_t> cables;
+  for (const DeviceId from : group)
+    if (from != device) cables.insert(cluster.route(from, device).links.back());
+  double sum = 0;
+  for (const std::size_t cable : cables) sum += cluster.links()[cable].bandwidth.value();
+  return sum;
+}
+
+void check_forward(Evidence& evidence, StageId id, const std::vector<DeviceId>& group) {
+  const plan::Stage& stage = evidence.plan.stages[id.index()];
+  const double bytes = received(evidence.problem.graph, stage);
+  for (std::size_t i = 0; i < stage.devices.size(); ++i) {
+    const DeviceId device = stage.devices[i];
+    if (std::ranges::find(group, device) == group.end() || bytes <= 0) continue;
+    const double least = bytes * static_cast<double>(evidence.samples(id, i)) /
+                         ingress(evidence.problem.cluster, group, device);
+    for (const Ran& ran : evidence.ran[device.index()])
+      if (ran.span->stage == id && ran.span->kind == TaskKind::forward &&
+          to_seconds(ran.span->end - ran.span->start).value() < least * (1 - 1e-9) - 1e-12)
+        return evidence.violation(
+            "device {}: the forward pass of stage {} ends before its keys and values could come in",
+            device.index(), id.index());
+  }
+}
+
+/// A replica's devices together save all that the stage does.
+void check_saved(Evidence& evidence, StageId id) {
+  const plan::Stage& stage = evidence.plan.stages[id.index()];
+  if (stage.recompute || stage.tensor_parallel > 1) return;
+  std::int64_t saved = 0;
+  for (const core::OpId op : stage.operators) saved += evidence.problem.graph.op(op).saved_bytes.value();
+  for (std::size_t i = 0; i < stage.devices.size(); ++i) {
+    std::int64_t most = 0;
+    for (const auto& point : evidence.trace.devices[stage.devices[i].index()].memory)
+      most = std::max(most, point.activations.value());
+    if (most * stage.context_parallel < saved * evidence.samples(id, i))
+      return evidence.violation("device {} saves less than its tokens' part of stage {}",
+                                stage.devices[i].index(), id.index());
+  }
+}
+
+}  // namespace
+
+void check_context(Evidence& evidence) {
+  const bool known = evidence.perfect() && evidence.problem.cluster.collectives() == nullptr;
+  for (std::size_t s = 0; s < evidence.plan.stages.size(); ++s) {
+    const plan::Stage& stage = evidence.plan.stages[s];
+    if (stage.context_parallel == 1) continue;
+    check_saved(evidence, StageId(s));
+    if (!known) continue;
+    for (const auto& group : plan::Mesh(stage).groups(plan::MeshDim::context))
+      check_forward(evidence, StageId(s), group);
+  }
+}
+
+}  // namespace penstock::check

@@ -1,0 +1,151 @@
+#include "penstock/cost/context.hpp"
+
+#include <doctest/doctest.h>
+
+#include "models/catalogue.hpp"
+#include "penstock/cost/analytic.hpp"
+#include "penstock/cost/sharding.hpp"
+#include "support/near.hpp"
+#include "support/tiny.hpp"
+
+using namespace penstock;
+using core::Bytes;
+using core::OpId;
+using core::Seconds;
+using plan::ContextExchange;
+
+namespace {
+
+/// One layer of 16 tokens, 32 wide.
+graph::OpGraph small_gpt() {
+  return models::build("gpt", {{"layers", "1"},
+                               {"hidden", "32"},
+                               {"heads", "4"},
+                               {"sequence", "16"},
+                               {"vocabulary", "64"},
+                               {"attention", "flash"}});
+}
+
+plan::Stage stage_of(const graph::OpGraph& graph, int devices, int context, int tensor = 1) {
+  plan::Stage out;
+  for (std::size_t v = 0; v < graph.size(); ++v) out.operators.emplace_back(v);
+  for (int d = 0; d < devices; ++d) out.devices.emplace_back(static_cast<std::size_t>(d));
+  out.context_parallel = context;
+  out.tensor_parallel = tensor;
+  return out;
+}
+
+constexpr double kGigabyte = 1e9;  // B/s, of the tiny cluster's cables
+/// Keys and values of all tokens, in fp32.
+constexpr double kKeysValues = 2 * 16 * 32 * 4;
+
+}  // namespace
+
+TEST_CASE("activations fall by the number of groups, weights stay") {
+  const auto g = small_gpt();
+  const auto cluster = support::tiny_cluster(8);
+  const cost::AnalyticCosts costs;
+  const cost::Problem problem{g, cluster, costs, {8}};
+  const auto whole = cost::stage_load(problem, stage_of(g, 1, 1));
+  for (const int c : {2, 4}) {
+    const auto part = cost::stage_load(problem, stage_of(g, c, c));
+    CHECK(part.activations * c == whole.activations);
+    CHECK(part.parameters == whole.parameters);
+    CHECK(part.largest == whole.largest);
+  }
+  // Groups of two devices that divide what groups of tokens have left.
+  const auto both = cost::stage_load(problem, stage_of(g, 4, 2, 2));
+  const auto tensor = cost::stage_load(problem, stage_of(g, 2, 1, 2));
+  CHECK(both.activations * 2 == tensor.activations);
+  CHECK(both.parameters == tensor.parameters);
+}
+
+TEST_CASE("gathered keys and values: (c - 1) / c of them over the slowest cable, once forward, twice back") {
+  const auto g = small_gpt();
+  const auto cluster = support::tiny_cluster(4);
+  const cost::AnalyticCosts costs;
+  const cost::Problem problem{g, cluster, costs, {8}};
+  for (const int c : {2, 4}) {
+    auto s = stage_of(g, c, c);
+    s.context_exchange = ContextExchange::all_gather;
+    const auto time = cost::stage_time(problem, s, 3);
+    const double once = 3 * kKeysValues * (c - 1) / c / kGigabyte;
+    CHECK(time.collectives.forward.value() == support::near(once));
+    CHECK(time.collectives.input_gradient.value() == support::near(2 * once));
+    CHECK(time.collectives.weight_gradient == Seconds(0));
+  }
+}
+
+TEST_CASE("Ulysses trades queries, keys, values and output: each device keeps one part of its part") {
+  const auto g = small_gpt();
+  const auto cluster = support::tiny_cluster(4);
+  const cost::AnalyticCosts costs;
+  const cost::Problem problem{g, cluster, costs, {8}};
+  auto s = stage_of(g, 4, 4);
+  s.context_exchange = ContextExchange::ulysses;
+  const auto time = cost::stage_time(problem, s, 3);
+  // Four tensors of 16 x 32 numbers; three of four quarters of a quarter leave each device.
+  const double once = 3 * 2 * kKeysValues * 3 / 16 / kGigabyte;
+  CHECK(time.collectives.forward.value() == support::near(once));
+  CHECK(time.collectives.input_gradient.value() == support::near(once));
+}
+
+TEST_CASE("a ring hides hops behind the core of the block before, but for the last one back") {
+  const auto cluster = support::tiny_cluster(4);
+  plan::Stage s;
+  for (std::size_t d = 0; d < 4; ++d) s.devices.emplace_back(d);
+  s.context_parallel = 4;
+  const cost::ContextTimes ring(cluster, s);
+  const layout::ContextTensors tensors{Bytes(0), Bytes(4000), Bytes(0)};  // blocks of 1 kB: hops of 1 us
+  // The core takes 2 us a block: three hops of 1 us are hidden, three of 2 us going back just so, and a block
+  // of gradients goes home.
+  const auto hidden = ring.time(tensors, Seconds(8e-6), Seconds(8e-6), Seconds(0));
+  CHECK(hidden.forward.value() == support::near(0));
+  CHECK(hidden.input_gradient.value() == support::near(1e-6));
+  // It takes 0.25 us: three hops stick out by 0.75 us; going back, with gradients along, by 1.75 us.
+  const auto exposed = ring.time(tensors, Seconds(1e-6), Seconds(1e-6), Seconds(0));
+  CHECK(exposed.forward.value() == support::near(3 * 0.75e-6));
+  CHECK(exposed.input_gradient.value() == support::near(3 * 1.75e-6 + 1e-6));
+  // A host that takes 3 us to launch each.
+  const auto slow = ring.time(tensors, Seconds(1e-6), Seconds(1e-6), Seconds(3e-6));
+  CHECK(slow.forward.value() == support::near(3 * 2.75e-6));
+}
+
+TEST_CASE("one group is no group: times and memory as without, whatever the exchange") {
+  const auto g = small_gpt();
+  const auto cluster = support::tiny_cluster(4);
+  const cost::AnalyticCosts costs;
+  const cost::Problem problem{g, cluster, costs, {8}};
+  for (const int tensor : {1, 2}) {
+    const auto plain = stage_of(g, 4, 1, tensor);
+    auto other = plain;
+    other.context_exchange = ContextExchange::ulysses;
+    CHECK(cost::stage_time(problem, plain, 3).total().total() ==
+          cost::stage_time(problem, other, 3).total().total());
+    CHECK(cost::stage_time(problem, stage_of(g, tensor, 1, tensor), 3).total().total() ==
+          cost::stage_time(problem, plain, 3).total().total());
+  }
+}
+
+TEST_CASE("gradients are summed over replicas and context groups, and ZeRO's state is shared by all of them") {
+  const auto g = small_gpt();
+  const auto cluster = support::tiny_cluster(8);
+  const cost::AnalyticCosts costs;
+  const cost::Problem problem{g, cluster, costs, {8}};
+  auto s = stage_of(g, 8, 2, 2);  // two replicas
+  const auto sums = cost::reductions(problem, s, s.operators);
+  REQUIRE(sums.size() == 1);
+  CHECK(sums.front().groups.size() == 2);
+  CHECK(sums.front().groups.front().size() == 4);  // devices 0, 2, 4 and 6
+  CHECK(sums.front().groups.front()[1] == core::DeviceId(2));
+  s.zero = 1;
+  CHECK(cost::zero_of(s).replicas == 4);
+  const auto& type = cluster.type(core::DeviceId(0));
+  auto four = stage_of(g, 8, 1, 2);
+  four.zero = 1;
+  CHECK(cost::step_time(problem, s, 0, type) == cost::step_time(problem, four, 0, type));
+  // Without replicas two context groups still sum up what their tokens give.
+  const auto alone = stage_of(g, 2, 2);
+  CHECK(plan::reduces_gradients(alone));
+  CHECK(cost::reductions(problem, alone, alone.operators).front().groups.front().size() == 2);
+}
