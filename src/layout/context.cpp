@@ -45,7 +45,8 @@ class ByTokens {
   }
   void cut(std::int64_t& extent, std::string_view what) {
     if (extent == 0) refuse(fmt::format("does not say its {}", what));
-    if (extent % ways_ != 0) refuse(fmt::format("has {} {}, which {} groups do not divide", extent, what, ways_));
+    if (extent % ways_ != 0)
+      refuse(fmt::format("has {} {}, which {} groups do not divide", extent, what, ways_));
     extent /= ways_;
   }
 
