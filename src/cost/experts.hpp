@@ -15,18 +15,18 @@ struct ExpertWork {
   struct Layer {
     double in, out;
   };
-  std::array<Layer, 2> layers{};                ///< first and last
+  std::array<Layer, 2> layers{};               ///< first and last
   std::array<double, graph::kPasses> moved{};  ///< numbers that kernels beside the products read and write
 };
 
 /// `samples` are those of the whole tensor-parallel group. Beside the products, forward: dispatch copies each
-/// row to the experts that it takes, the activation reads what the first products made and writes what the last
-/// ones read, combine adds up each row's results. Backward: gradients go the same way, and the activation reads
-/// once more what it read and wrote.
+/// row to the experts that it takes, the activation reads what the first products made and writes what the
+/// last ones read, combine adds up each row's results. Backward: gradients go the same way, and the
+/// activation reads once more what it read and wrote.
 ExpertWork expert_work(const graph::Experts& experts, double samples, const OpShard& part);
 
-/// Kernels beside the products. Forward: choice, dispatch, activation, combine; backward, to inputs: the same,
-/// the router's gradient for the choice.
+/// Kernels beside the products. Forward: choice, dispatch, activation, combine; backward, to inputs: the
+/// same, the router's gradient for the choice.
 inline constexpr int kExpertKernels = 4;
 /// Products of an expert in a pass, each a kernel, as Transformer Engine's GroupedLinear launches them.
 inline constexpr int kExpertProducts = 2;

@@ -19,6 +19,7 @@ using core::Bytes;
 using core::DeviceId;
 using core::OpId;
 using core::Seconds;
+using graph::OpKind;
 using plan::Partition;
 using plan::Recomputation;
 using Devices = std::vector<DeviceId>;
@@ -79,12 +80,14 @@ Sent zero_traffic(const Problem& problem, const plan::Stage& stage, std::span<co
                   const std::map<OpId, Partition>& how, const Again& again) {
   Sent out;
   if (stage.zero < 2 || stage.weight_replicas() < 2) return out;
-  const AllReduce gathering = all_gather(problem.cluster, replica_groups(stage));
+  const AllReduce among_all = all_gather(problem.cluster, replica_groups(stage)),
+                  among_experts = all_gather(problem.cluster, layout::expert_replicas(stage));
   const auto layers = plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers);
   const std::vector<OpId> in_layers = all_of(layers);
   out.count = layers.size();
   for (const OpId id : operators) {
     OpTime& sent = contains(in_layers, id) ? out.layers : out.rest;
+    const AllReduce& gathering = problem.graph.op(id).kind == OpKind::experts ? among_experts : among_all;
     const Bytes weights = weights_of(problem.graph, id, partition_of(how, id), largest_part(stage));
     sent.weight_gradient += gathering.time(problem.training.sent_gradients(weights));
     if (stage.zero < 3) continue;
@@ -204,6 +207,7 @@ ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, Ope
   for (auto& operators : sets) parts_.push_back({std::move(operators), {}, {}, {}});
   if (stage.tensor_parallel > 1) divide();
   if (stage.context_parallel > 1) context_.emplace(problem.cluster, stage);
+  if (stage.expert_parallel > 1) exchange_.emplace(problem.cluster, stage);
   for (Part& part : parts_) part.zero = zero_traffic(problem, stage, part.operators, how_, again_);
 }
 
@@ -313,6 +317,21 @@ OpTime ReplicaTimes::context_time(const Part& part, std::span<const DeviceId> re
   return out;
 }
 
+/// What mixtures wait for of other devices of their expert group. Whole recomputation sends rows anew.
+OpTime ReplicaTimes::exchange_time(const Part& part, std::int64_t samples, Seconds launch) const {
+  OpTime out;
+  for (const OpId id : part.operators) {
+    const graph::Operator& op = whole_.graph.op(id);
+    if (op.kind != OpKind::experts) continue;
+    const Bytes rows = layout::copied_rows(op, whole_.graph.element_bytes()) * samples;
+    const Seconds once = exchange_->time(Bytes(rows.value() / stage_.context_parallel), launch);
+    OpTime time{once, op.input_gradient_flops.value() > 0 ? once : Seconds(0), {}};
+    if (contains(again_.whole, id)) time.recompute = time.forward;
+    add(out, time);
+  }
+  return out;
+}
+
 std::vector<StageTime> ReplicaTimes::times(std::size_t replica, std::int64_t samples) {
   const auto group = plan::Mesh(stage_).replica(replica);
   Alike alike{{}, samples};
@@ -326,6 +345,7 @@ std::vector<StageTime> ReplicaTimes::times(std::size_t replica, std::int64_t sam
   add_group_collectives(group, samples, launch, out);
   for (std::size_t p = 0; p < out.size(); ++p) {
     if (context_) add(out[p].collectives, context_time(parts_[p], group, samples, launch));
+    if (exchange_) add(out[p].collectives, exchange_time(parts_[p], samples, launch));
     add(out[p].collectives, waited(parts_[p].zero, out[p].compute));
   }
   return out;
@@ -413,12 +433,13 @@ StageLoad stage_load(const Problem& whole, const plan::Stage& stage, std::size_t
   const auto statistics_of = [&](OpId id) {
     return cut(batch_statistics(graph.op(id)), how.at(id) != Partition::column);
   };
-  load.parameters = load.activations = load.largest = load.fresh = Bytes(0);
+  load.parameters = load.experts = load.activations = load.largest = load.fresh = Bytes(0);
   std::vector<BackwardStep> steps;
   for (const OpId id : stage.operators) {
     const graph::Operator& op = graph.op(id);
     const OpShard mine = op_shard(op, how.at(id), share);
     add_weights(load, weights_of(graph, id, how.at(id), share), is_table(op));
+    if (op.kind == OpKind::experts) load.experts += weights_of(graph, id, how.at(id), share);
     load.activations += activations_of(id).all;
     steps.push_back(
         divided_step(backward_step(graph, problem.costs, id), how.at(id), mine, holds_whole(id), cut));
@@ -447,15 +468,15 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage) {
 }
 
 Zero zero_of(const plan::Stage& stage) {
-  return {stage.zero, stage.weight_replicas()};
+  return {stage.zero, stage.weight_replicas(), stage.expert_replicas()};
 }
 
 namespace {
 
-/// Gradients of a set of operators, by the devices that sum them: those of one position in all replicas, all
-/// devices of a group before that, or all devices.
+/// Gradients of a set of operators, by the devices that sum them: those of one position in all replicas,
+/// those that hold the same experts, all devices of a group before that, or all devices.
 struct SummedWeights {
-  Bytes by_replica, in_group, by_all;
+  Bytes by_replica, by_experts, in_group, by_all;
 };
 SummedWeights summed_weights(const Problem& problem, const plan::Stage& stage,
                              std::span<const OpId> operators, const std::map<OpId, Partition>& how) {
@@ -463,29 +484,42 @@ SummedWeights summed_weights(const Problem& problem, const plan::Stage& stage,
   for (const OpId id : operators) {
     const Partition divided = partition_of(how, id);
     const Bytes weights = weights_of(problem.graph, id, divided, largest_part(stage));
+    if (stage.expert_parallel > 1 && problem.graph.op(id).kind == OpKind::experts) {
+      out.by_experts += rounded_up(weights, 1.0 / stage.expert_parallel);
+      continue;
+    }
     (divided == Partition::batch ? out.by_all : out.by_replica) += weights;
     if (divided == Partition::sequence) out.in_group += weights;
   }
   return out;
 }
 
-/// `gathers_later`: with ZeRO 1 and 2, without the new weights.
+/// Of weights of so many bytes on each device of such groups. `all_gathers_later`: with ZeRO 1 and 2, without
+/// the new weights.
+void add_reductions(const Problem& problem, const plan::Stage& stage, const std::vector<Devices>& groups,
+                    Bytes own, bool all_gathers_later, std::vector<Reduction>& out) {
+  const Bytes gradients = problem.training.sent_gradients(own);
+  if (own == Bytes(0) || groups.front().size() < 2 || stage.zero == 3) return;
+  if (stage.zero == 0)
+    out.push_back({groups, gradients, false});
+  else if (stage.zero == 1 && all_gathers_later)  // scattered, which takes as long as to gather
+    out.push_back({groups, gradients, true});
+  else if (stage.zero == 1)
+    out.push_back({groups, Bytes((gradients.value() + own.value() + 1) / 2), false});
+  else if (!all_gathers_later)
+    out.push_back({groups, own, true});
+}
+
 std::vector<Reduction> reductions_of(const Problem& problem, const plan::Stage& stage,
                                      const SummedWeights& weights, bool all_gathers_later) {
   const auto gradients = [&](Bytes of) { return problem.training.sent_gradients(of); };
   std::vector<Reduction> out;
   if (weights.in_group > Bytes(0))  // each device has the gradient of its tokens
     out.push_back({plan::Mesh(stage).groups(plan::MeshDim::tensor), gradients(weights.in_group), false});
-  if (const Bytes own = weights.by_replica; own > Bytes(0) && stage.weight_replicas() > 1 && stage.zero < 3) {
-    if (stage.zero == 0)
-      out.push_back({replica_groups(stage), gradients(own), false});
-    else if (stage.zero == 1 && all_gathers_later)  // scattered, which takes as long as to gather
-      out.push_back({replica_groups(stage), gradients(own), true});
-    else if (stage.zero == 1)
-      out.push_back({replica_groups(stage), Bytes((gradients(own).value() + own.value() + 1) / 2), false});
-    else if (!all_gathers_later)
-      out.push_back({replica_groups(stage), own, true});
-  }
+  add_reductions(problem, stage, replica_groups(stage), weights.by_replica, all_gathers_later, out);
+  if (stage.expert_parallel > 1)
+    add_reductions(problem, stage, layout::expert_replicas(stage), weights.by_experts, all_gathers_later,
+                   out);
   if (weights.by_all > Bytes(0) && stage.devices.size() > 1)
     out.push_back({{stage.devices}, gradients(weights.by_all), false});
   return out;
@@ -509,13 +543,16 @@ std::vector<std::vector<Reduction>> reductions(const Problem& problem, const pla
   const auto how = divided(problem, stage);
   const bool apart = sets.size() > 1 && stage.weight_replicas() > 1 && (stage.zero == 1 || stage.zero == 2);
   std::vector<std::vector<Reduction>> out;
-  Bytes updated;
+  Bytes updated, experts;
   for (const auto& operators : sets) {
     const SummedWeights weights = summed_weights(problem, stage, operators, how);
     out.push_back(reductions_of(problem, stage, weights, apart));
     updated += weights.by_replica;
+    experts += weights.by_experts;
   }
   if (apart && updated > Bytes(0)) out.back().push_back({replica_groups(stage), updated, true});
+  if (apart && experts > Bytes(0) && stage.expert_replicas() > 1)
+    out.back().push_back({layout::expert_replicas(stage), experts, true});
   return out;
 }
 
@@ -533,10 +570,16 @@ Seconds ReductionTimes::time(const Reduction& reduction) {
 
 Seconds step_time(const Problem& problem, const plan::Stage& stage, std::size_t member,
                   const cluster::DeviceType& device) {
-  const std::int64_t weights = stage_load(problem, stage, member).parameters.value();
-  const std::int64_t own =
-      stage.zero == 0 ? weights : (weights + stage.weight_replicas() - 1) / stage.weight_replicas();
-  return update_time(problem, Bytes(own), device);
+  const StageLoad load = stage_load(problem, stage, member);
+  const auto own = [&](Bytes weights, std::int64_t replicas) {
+    return stage.zero == 0 ? weights : Bytes((weights.value() + replicas - 1) / replicas);
+  };
+  if (stage.expert_parallel == 1)
+    return update_time(problem, own(load.parameters, stage.weight_replicas()), device);
+  return update_time(problem,
+                     own(load.parameters - load.experts, stage.weight_replicas()) +
+                         own(load.experts, stage.expert_replicas()),
+                     device);
 }
 
 }  // namespace penstock::cost

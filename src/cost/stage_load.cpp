@@ -47,6 +47,7 @@ StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs, std::s
     load.activations += op.saved_bytes;
     load.statistics += batch_statistics(op);
     add_weights(load, graph.parameter_bytes(id), is_table(op));
+    if (op.kind == graph::OpKind::experts) load.experts += graph.parameter_bytes(id);
     steps.push_back(backward_step(graph, costs, id));
   }
   for (const auto& [owner, users] : graph::borrowed(graph, operators))
@@ -60,15 +61,16 @@ StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs, std::s
 plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, const plan::Training& training,
                                 std::int64_t samples, std::int64_t in_flight,
                                 std::optional<std::int64_t> whole, Zero zero) {
-  const auto shared = [&](Bytes bytes, int from) {
-    return zero.stage < from ? bytes : Bytes((bytes.value() + zero.replicas - 1) / zero.replicas);
+  const auto part = [](Bytes bytes, std::int64_t ways) { return Bytes((bytes.value() + ways - 1) / ways); };
+  const auto weights = [&](int from) {
+    if (zero.stage < from) return load.parameters;
+    if (zero.expert_replicas == zero.replicas) return part(load.parameters, zero.replicas);
+    return part(load.parameters - load.experts, zero.replicas) + part(load.experts, zero.expert_replicas);
   };
   plan::MemoryByKind memory{};
-  at(memory, MemoryKind::weights) = shared(load.parameters, 3) * rule.weight_copies;
-  at(memory, MemoryKind::gradients) =
-      training.held_gradients(shared(load.parameters, 2)) * rule.gradient_copies;
-  if (rule.optimizer_state)
-    at(memory, MemoryKind::optimizer) = training.optimizer_state(shared(load.parameters, 1));
+  at(memory, MemoryKind::weights) = weights(3) * rule.weight_copies;
+  at(memory, MemoryKind::gradients) = training.held_gradients(weights(2)) * rule.gradient_copies;
+  if (rule.optimizer_state) at(memory, MemoryKind::optimizer) = training.optimizer_state(weights(1));
   at(memory, MemoryKind::activations) =
       (load.activations * whole.value_or(in_flight) + (load.saved + load.inputs) * in_flight) *
           (rule.activation_copies * samples) +

@@ -103,7 +103,8 @@ TEST_CASE("two devices with half of the tokens each: half the work, and keys and
   // All weights' gradients are summed over both: two steps of half of them.
   const double reduced = static_cast<double>(g.parameters()) * 4 / 1e9;
   const double step =
-      costs.step_time(core::Bytes(g.parameters() * 4), plan.training, cluster.type(core::DeviceId(0))).value();
+      costs.step_time(core::Bytes(g.parameters() * 4), plan.training, cluster.type(core::DeviceId(0)))
+          .value();
   CHECK(to_seconds(trace.iteration).value() ==
         support::near(6 * flops / 1e9 / 2 + 2 * 3 * once + reduced + step, 1e-9));
   CHECK(trace.spans.front().collective == to_picoseconds(core::Seconds(once)));
@@ -123,7 +124,8 @@ TEST_CASE("random plans with context groups: no violation, and nothing below a b
     plan::Plan plan = random_plan(g, random, devices);
     const auto cluster = support::tiny_cluster(devices, std::int64_t{1} << 40, random.chance(0.5) ? 1e9 : 1e6,
                                                random.chance(0.5) ? 0 : 1e-5);
-    const cost::CostModel& costs = random.chance(0.5) ? static_cast<const cost::CostModel&>(flop_costs) : analytic;
+    const cost::CostModel& costs =
+        random.chance(0.5) ? static_cast<const cost::CostModel&>(flop_costs) : analytic;
     const cost::Problem problem{g, cluster, costs, plan.training};
     score::derive_in_flight(problem, plan);
     const auto violations = score::violations(problem, plan);
@@ -133,7 +135,8 @@ TEST_CASE("random plans with context groups: no violation, and nothing below a b
     sim::SimulationOptions options;
     options.collective = static_cast<sim::Collective>(random.between(0, 5));
     const auto trace = sim::simulate(problem, scheduled, options);
-    for (const auto& violation : check::trace_violations(problem, scheduled, trace, options)) FAIL_CHECK(violation);
+    for (const auto& violation : check::trace_violations(problem, scheduled, trace, options))
+      FAIL_CHECK(violation);
     const core::Seconds took = to_seconds(trace.iteration);
     CHECK(score::least_iteration(problem, plan) <= took);
     CHECK(score::bound_for(problem, plan, score::Reduction::free).time <= took);

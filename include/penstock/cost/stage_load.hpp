@@ -26,6 +26,7 @@ struct StageLoad {
   core::Bytes statistics{};  ///< of batch norms, fp32 mean and variance of every channel: of a micro-batch,
                              ///< however many samples it has, for as long as `activations`
   Line deferred{};           ///< by samples: what a split backward pass leaves to its weight gradients
+  core::Bytes experts{};     ///< of `parameters`, those of mixtures
   core::Bytes saved{};       ///< where some are computed again, those that are held from the forward pass on
 };
 
@@ -33,6 +34,7 @@ struct StageLoad {
 struct Zero {
   int stage = 0;
   std::int64_t replicas = 1;
+  std::int64_t expert_replicas = 1;  ///< that hold the same experts
 };
 
 /// StageLoad::statistics of one operator.
