@@ -1,5 +1,5 @@
-// DeepSeek's decoder: latent attention, dense layers before those with experts, and a module that predicts one
-// token more.
+// DeepSeek's decoder: latent attention, dense layers before those with experts, and a module that predicts
+// one token more.
 
 #include "models/families.hpp"
 #include "models/mixture.hpp"
@@ -36,14 +36,12 @@ Tensor attention(Layers& net, const std::string& name, const Tensor& x, const La
 }
 
 Tensor layer(Layers& net, const std::string& name, const Tensor& x, const Sizes& sizes, bool dense) {
-  const Tensor attended =
-      attention(net, name + ".attention", net.rms_norm(name + ".norm1", x), sizes.latent);
+  const Tensor attended = attention(net, name + ".attention", net.rms_norm(name + ".norm1", x), sizes.latent);
   const Tensor middle = net.add(name + ".add1", {x, attended});
   const Tensor normed = net.rms_norm(name + ".norm2", middle);
   std::vector<Tensor> terms = {middle};
-  const std::vector<Tensor> made =
-      dense ? std::vector{gated_feed_forward(net, name, normed, sizes.dense)}
-            : mixture(net, name, normed, sizes.experts);
+  const std::vector<Tensor> made = dense ? std::vector{gated_feed_forward(net, name, normed, sizes.dense)}
+                                         : mixture(net, name, normed, sizes.experts);
   terms.insert(terms.end(), made.begin(), made.end());
   return net.add(name + ".add2", terms);
 }
@@ -82,8 +80,7 @@ graph::OpGraph build_deepseek(const Parameters& p) {
   const bool tied = p.flag("tied_head");
   Layers net(p.model(), p.element_bytes());
   Tensor x = net.embedding("token.embedding", net.indices("token.input", sequence), {vocabulary, hidden});
-  for (std::int64_t i = 0; i < layers; ++i)
-    x = layer(net, "layer" + std::to_string(i), x, sizes, i < dense);
+  for (std::int64_t i = 0; i < layers; ++i) x = layer(net, "layer" + std::to_string(i), x, sizes, i < dense);
   const Tensor logits = net.linear("head", net.rms_norm("norm", x), vocabulary,
                                    {.parameters_of = tied ? "token.embedding" : ""});
   if (p.flag("loss")) net.loss("loss", logits);
@@ -92,9 +89,10 @@ graph::OpGraph build_deepseek(const Parameters& p) {
 }
 
 SizeInfo deepseek_size(const std::string& name, const std::vector<std::string>& values,
-              const std::map<std::string, std::string>& beside = {}) {
-  constexpr const char* kKeys[] = {"layers",  "hidden", "heads",        "query_rank",   "dense_layers", "feed_forward",
-                                   "experts", "chosen", "expert_width", "shared_width", "vocabulary"};
+                       const std::map<std::string, std::string>& beside = {}) {
+  constexpr const char* kKeys[] = {"layers",       "hidden",       "heads",     "query_rank",
+                                   "dense_layers", "feed_forward", "experts",   "chosen",
+                                   "expert_width", "shared_width", "vocabulary"};
   SizeInfo out{name, beside};
   for (std::size_t i = 0; i < values.size(); ++i) out.parameters[kKeys[i]] = values[i];
   return out;
@@ -124,25 +122,29 @@ std::vector<ParameterInfo> deepseek_parameters() {
 
 }  // namespace
 
-// Numbers from the models' reports and configurations: 671 billion parameters of V3, of which a token uses 37;
-// 236 of V2, and 21. Experts' biases, which no gradient moves, are not counted.
+// Numbers from the models' reports and configurations: 671 billion parameters of V3, of which a token uses
+// 37; 236 of V2, and 21. Experts' biases, which no gradient moves, are not counted.
 ModelInfo deepseek_v3() {
   const std::map<std::string, std::string> softmax = {{"scores", "softmax"}};
   return {
       "deepseek_v3",
       "decoder with latent attention and fine-grained experts; DeepSeek-V2's, Moonlight's and Kimi's too",
-      "DeepSeek-V3 (2024, section 4.2) and DeepSeek-V2 (2024, section 3.1.2) technical reports; Moonlight and "
+      "DeepSeek-V3 (2024, section 4.2) and DeepSeek-V2 (2024, section 3.1.2) technical reports; Moonlight "
+      "and "
       "Kimi K2 configurations, 2025",
       deepseek_parameters(),
       build_deepseek,
       {deepseek_size("deepseek-v3",
-            {"61", "7168", "128", "1536", "3", "18432", "256", "8", "2048", "2048", "129280"}),
-       deepseek_size("deepseek-v2", {"60", "5120", "128", "1536", "1", "12288", "160", "6", "1536", "3072", "102400"},
-            softmax),
-       deepseek_size("deepseek-v2-lite", {"27", "2048", "16", "0", "1", "10944", "64", "6", "1408", "2816", "102400"},
-            softmax),
-       deepseek_size("moonlight-16b-a3b", {"27", "2048", "16", "0", "1", "11264", "64", "6", "1408", "2816", "163840"}),
-       deepseek_size("kimi-k2", {"61", "7168", "64", "1536", "1", "18432", "384", "8", "2048", "2048", "163840"})}};
+                     {"61", "7168", "128", "1536", "3", "18432", "256", "8", "2048", "2048", "129280"}),
+       deepseek_size("deepseek-v2",
+                     {"60", "5120", "128", "1536", "1", "12288", "160", "6", "1536", "3072", "102400"},
+                     softmax),
+       deepseek_size("deepseek-v2-lite",
+                     {"27", "2048", "16", "0", "1", "10944", "64", "6", "1408", "2816", "102400"}, softmax),
+       deepseek_size("moonlight-16b-a3b",
+                     {"27", "2048", "16", "0", "1", "11264", "64", "6", "1408", "2816", "163840"}),
+       deepseek_size("kimi-k2",
+                     {"61", "7168", "64", "1536", "1", "18432", "384", "8", "2048", "2048", "163840"})}};
 }
 
 }  // namespace penstock::models

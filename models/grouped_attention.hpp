@@ -1,6 +1,6 @@
 #pragma once
-// Attention of Llama and its relatives, as models are asked for it: rotary positions, heads of keys and values
-// that groups of heads share.
+// Attention of Llama and its relatives, as models are asked for it: rotary positions, heads of keys and
+// values that groups of heads share.
 
 #include <vector>
 

@@ -36,7 +36,7 @@ graph::OpGraph build_mixtral(const Parameters& p) {
 }
 
 SizeInfo mixtral_size(const std::string& name, const std::vector<std::string>& values,
-              const std::map<std::string, std::string>& beside = {}) {
+                      const std::map<std::string, std::string>& beside = {}) {
   constexpr const char* kKeys[] = {"layers",  "hidden", "heads",        "kv_heads",
                                    "experts", "chosen", "expert_width", "vocabulary"};
   SizeInfo out{name, beside};
@@ -74,8 +74,9 @@ ModelInfo mixtral() {
        mixtral_size("qwen3-30b-a3b", {"48", "2048", "32", "4", "128", "8", "768", "151936"}, qwen3),
        mixtral_size("qwen3-235b-a22b", {"94", "4096", "64", "4", "128", "8", "1536", "151936"}, qwen3),
        mixtral_size("qwen1.5-moe-a2.7b", {"24", "2048", "16", "16", "60", "4", "1408", "151936"},
-            {{"qkv_bias", "yes"}, {"shared_width", "5632"}, {"shared_gate", "yes"}}),
-       mixtral_size("olmoe-1b-7b", {"16", "2048", "16", "16", "64", "8", "1024", "50304"}, {{"qk_norm", "whole"}})}};
+                    {{"qkv_bias", "yes"}, {"shared_width", "5632"}, {"shared_gate", "yes"}}),
+       mixtral_size("olmoe-1b-7b", {"16", "2048", "16", "16", "64", "8", "1024", "50304"},
+                    {{"qk_norm", "whole"}})}};
 }
 
 }  // namespace penstock::models

@@ -23,11 +23,12 @@ Mixture read_mixture(const Parameters& p) {
 }
 
 std::vector<ParameterInfo> mixture_parameters(const Mixture& defaults) {
-  return {{"experts", std::to_string(defaults.experts), "experts of a layer, of which every token takes some"},
-          {"chosen", std::to_string(defaults.chosen), "experts that a token takes"},
-          {"expert_width", std::to_string(defaults.width), "width of gate and up projection of an expert, each"},
-          {"shared_width", std::to_string(defaults.shared),
-           "the same of the feed-forward beside them that every token takes; 0: none"}};
+  return {
+      {"experts", std::to_string(defaults.experts), "experts of a layer, of which every token takes some"},
+      {"chosen", std::to_string(defaults.chosen), "experts that a token takes"},
+      {"expert_width", std::to_string(defaults.width), "width of gate and up projection of an expert, each"},
+      {"shared_width", std::to_string(defaults.shared),
+       "the same of the feed-forward beside them that every token takes; 0: none"}};
 }
 
 Tensor gated_feed_forward(Layers& net, const std::string& name, const Tensor& x, std::int64_t width) {
@@ -39,7 +40,8 @@ std::vector<Tensor> mixture(Layers& net, const std::string& name, const Tensor& 
   const Tensor logits = net.linear(name + ".router", x, m.experts);
   const Tensor scores = m.sigmoid ? net.activation(name + ".scores", logits, Activation::sigmoid)
                                   : net.softmax(name + ".scores", logits);
-  std::vector<Tensor> terms = {net.experts(name + ".experts", x, scores, {.chosen = m.chosen, .inner = m.width})};
+  std::vector<Tensor> terms = {
+      net.experts(name + ".experts", x, scores, {.chosen = m.chosen, .inner = m.width})};
   if (m.shared == 0) return terms;
   const Tensor shared = gated_feed_forward(net, name + ".shared", x, m.shared);
   terms.push_back(m.shared_gate ? gated_by_token(net, name + ".shared.gate", x, shared) : shared);

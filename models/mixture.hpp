@@ -25,8 +25,8 @@ std::vector<ParameterInfo> mixture_parameters(const Mixture& defaults);
 Tensor gated_feed_forward(Layers& net, const std::string& name, const Tensor& x, std::int64_t width);
 
 /// What the experts make of the tokens, and the shared one where there is one: the terms of a sum.
-/// <name>.router, .scores, .experts; .shared.*. What balances experts in training, a bias of their scores or a
-/// term of the loss, is no operator here.
+/// <name>.router, .scores, .experts; .shared.*. What balances experts in training, a bias of their scores or
+/// a term of the loss, is no operator here.
 std::vector<Tensor> mixture(Layers& net, const std::string& name, const Tensor& x, const Mixture& m);
 
 }  // namespace penstock::models

@@ -20,9 +20,8 @@ struct Foreign {
   const char* what;
 };
 constexpr Foreign kForeign[] = {
-    {"num_experts", "", "experts"},
-    {"num_moe_experts", "", "experts"},
-    {"expert_model_parallel_size", "1", "experts"},
+    {"moe_layer_freq", "1", "layers with experts between others"},
+    {"moe_expert_capacity_factor", "", "experts that turn tokens away"},
     {"context_parallel_size", "1", "context parallelism"},
     {"multi_latent_attention", "false", "latent attention"},
     {"mtp_num_layers", "0", "multi-token prediction"},
@@ -95,15 +94,22 @@ void deal(const graph::OpGraph& graph, const std::vector<StageLayers>& stages, P
 }
 
 struct Degrees {
-  std::int64_t tensor, ranks, data;
+  std::int64_t tensor, ranks, data, expert;
 };
 
 Degrees read_degrees(MegatronArguments& args, std::int64_t devices) {
-  Degrees out{args.count("tensor_model_parallel_size", 1), args.count("pipeline_model_parallel_size", 1), 1};
+  Degrees out{args.count("tensor_model_parallel_size", 1), args.count("pipeline_model_parallel_size", 1), 1,
+              args.count("expert_model_parallel_size", 1)};
   if (out.tensor > devices || out.ranks > devices || devices % (out.tensor * out.ranks) != 0)
     args.fail("pipeline_model_parallel_size",
               fmt::format("{} devices are not replicas of TP{} x PP{}", devices, out.tensor, out.ranks));
   out.data = devices / (out.tensor * out.ranks);
+  if (out.data % out.expert != 0)
+    args.fail("expert_model_parallel_size",
+              fmt::format("{} replicas are not groups of {}", out.data, out.expert));
+  if (args.count("expert_tensor_parallel_size", out.tensor) != out.tensor)
+    args.fail("expert_tensor_parallel_size",
+              fmt::format("expected {}, as operators beside experts: no plan states another", out.tensor));
   return out;
 }
 
@@ -134,6 +140,7 @@ MegatronRun from_megatron(const std::string& text, const std::string& file, cons
       stage.devices.emplace_back(static_cast<std::size_t>(rank * size + d));
     stage.micro_batch = micro_batch * degrees.data;
     stage.tensor_parallel = static_cast<int>(degrees.tensor);
+    stage.expert_parallel = static_cast<int>(degrees.expert);
     stage.recompute = stages[s].layers > 0 || recompute.of == plan::Recomputation::Of::nothing
                           ? recompute
                           : plan::Recomputation{};

@@ -101,6 +101,7 @@ class Reader {
   void read_degrees() {
     demand_same("tensor-parallel degree", [](const Stage& s) { return s.tensor_parallel; });
     demand_same("data-parallel degree", [](const Stage& s) { return s.replicas(); });
+    demand_same("expert-parallel degree", [](const Stage& s) { return s.expert_parallel; });
     demand_same("micro-batch", [](const Stage& s) { return s.micro_batch; });
     demand_same("ZeRO stage", [](const Stage& s) { return s.zero; });
     demand_same("recomputation", [](const Stage& s) { return plan::written(s.recompute); });
@@ -108,6 +109,7 @@ class Reader {
     const Stage& first = plan_.stages.front();
     out_.tensor_parallel = first.tensor_parallel;
     out_.data_parallel = first.replicas();
+    out_.expert_parallel = first.expert_parallel;
     out_.sequence_parallel = first.sequence_parallel;
     out_.zero = first.zero;
     out_.recompute = first.recompute;

@@ -127,7 +127,8 @@ TEST_CASE("one group is no group: times and memory as without, whatever the exch
   }
 }
 
-TEST_CASE("gradients are summed over replicas and context groups, and ZeRO's state is shared by all of them") {
+TEST_CASE(
+    "gradients are summed over replicas and context groups, and ZeRO's state is shared by all of them") {
   const auto g = small_gpt();
   const auto cluster = support::tiny_cluster(8);
   const cost::AnalyticCosts costs;

@@ -50,8 +50,8 @@ TEST_CASE("every expert has its products of the rows that it gets, and rows are 
   const auto time = tables().op_time(graph, last(graph), kDevice, 1);
   // 128 copies of rows, 32 an expert; gate and up 128 -> 512, down 256 -> 128.
   const double products = 4 * 2.0 * 32 * (128 * 512 + 256 * 128) / kRate;
-  // Dispatch and combine read or write 64 rows and 128 copies each; the activation 512 + 256 of every copy, its
-  // gradient twice as many. Four kernels.
+  // Dispatch and combine read or write 64 rows and 128 copies each; the activation 512 + 256 of every copy,
+  // its gradient twice as many. Four kernels.
   const double rows = 2 * 2 * (64 + 128) * 128, between = 2 * 128 * (512 + 256);
   CHECK(time.forward.value() == near(products + 4e-6 + (rows + between) / kMemory));
   CHECK(time.input_gradient.value() == near(products + 4e-6 + (rows + 2 * between) / kMemory));
@@ -91,13 +91,15 @@ TEST_CASE("small experts are slower than one dense layer of their work") {
   const auto mixed = costs.op_time(graph, last(graph), kDevice, 1),
              first = costs.op_time(dense, core::OpId(2), kDevice, 1),
              second = costs.op_time(dense, core::OpId(3), kDevice, 1);
-  CHECK(graph.op(last(graph)).forward_flops == dense.op(core::OpId(2)).forward_flops + dense.op(core::OpId(3)).forward_flops);
+  CHECK(graph.op(last(graph)).forward_flops ==
+        dense.op(core::OpId(2)).forward_flops + dense.op(core::OpId(3)).forward_flops);
   CHECK(mixed.forward > first.forward + second.forward);
   CHECK(mixed.weight_gradient > first.weight_gradient + second.weight_gradient);
 }
 
 TEST_CASE("a calibration without experts takes its dense layers") {
-  // A dense layer of 32 rows in a second each way, whatever is asked of it but its work: 4 experts x 2 layers.
+  // A dense layer of 32 rows in a second each way, whatever is asked of it but its work: 4 experts x 2
+  // layers.
   const auto graph = mixture();
   cost::Calibration measured = support::bare_calibration();
   measured.leave_one_out = {{}};

@@ -98,9 +98,10 @@ TEST_CASE("what has no tokens to divide is named") {
     const auto g = small_gpt("fused", "6");
     const auto why = layout::context_violations(g, whole(g, 4));
     REQUIRE(!why.empty());
-    CHECK(why.front() ==
-          "stage 0: `context_parallel` divides tokens, and 'token.input' has 6 elements, which 4 groups do not "
-          "divide");
+    CHECK(
+        why.front() ==
+        "stage 0: `context_parallel` divides tokens, and 'token.input' has 6 elements, which 4 groups do not "
+        "divide");
   }
   SUBCASE("attention in products: their keys are operands of their own") {
     const auto g = small_gpt("split");

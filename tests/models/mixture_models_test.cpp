@@ -41,7 +41,8 @@ double product_flops(const graph::OpGraph& graph) {
 }  // namespace
 
 TEST_CASE("two of five experts, 8 wide, 16 inside, for ten rows") {
-  // Gate, up and down: 3 x 8 x 16 numbers an expert. 20 copies of rows times that, two FLOPs each, in each pass.
+  // Gate, up and down: 3 x 8 x 16 numbers an expert. 20 copies of rows times that, two FLOPs each, in each
+  // pass.
   const auto gated = experts({.chosen = 2, .inner = 16});
   CHECK(gated.parameters == 5 * 3 * 8 * 16);
   for (const core::Flops flops :
@@ -87,8 +88,8 @@ TEST_CASE("DeepSeek's parameters are those of its checkpoints and reports") {
 }
 
 TEST_CASE("a module that predicts one token more adds a layer and shares embedding and head") {
-  // 11.5 billion by the checkpoint's README: a layer with experts (11,507 million without its router and norms),
-  // and the projection of two tokens' widths.
+  // 11.5 billion by the checkpoint's README: a layer with experts (11,507 million without its router and
+  // norms), and the projection of two tokens' widths.
   const auto with = build("deepseek_v3", {{"sequence", "16"}, {"mtp", "yes"}}),
              without = build("deepseek_v3", {{"sequence", "16"}});
   const std::int64_t h = 7168, rank = 1536, latent = 512, heads = 128;
@@ -99,7 +100,8 @@ TEST_CASE("a module that predicts one token more adds a layer and shares embeddi
 }
 
 TEST_CASE("Mixtral's FLOPs are two for each active number of a matrix, and attention's core") {
-  // A token: all active parameters but the embedding's and the norms', and 4 x 4096 for each of 16 keys a layer.
+  // A token: all active parameters but the embedding's and the norms', and 4 x 4096 for each of 16 keys a
+  // layer.
   const auto g = build("mixtral", {{"sequence", "16"}});
   const double h = 4096, layer = h * (2 * h + 2 * 1024) + h * 8 + 2 * 3 * h * 14'336, head = h * 32'000;
   CHECK(product_flops(g) == 16 * (32 * (2 * layer + 4 * h * 16) + 2 * head));
@@ -118,14 +120,13 @@ TEST_CASE("latent attention by hand") {
   for (const auto& op : g.operators())
     if (op.kind == graph::OpKind::attention) {
       CHECK(op.parameters == static_cast<std::int64_t>(up + out));
-      // Queries 2 x 5, keys 2 x 5 with the shared part, values and context 2 x 5 each, the output; and what each
-      // head's shares were divided by.
+      // Queries 2 x 5, keys 2 x 5 with the shared part, values and context 2 x 5 each, the output; and what
+      // each head's shares were divided by.
       CHECK(op.saved_bytes.value() == 4 * 4 * (10 + 10 + 10 + 10 + 12 + 2));
       CHECK(op.output_bytes.value() == 4 * 4 * 12);
     }
 }
 
 TEST_CASE("more experts than there are cannot be chosen") {
-  CHECK_THROWS_WITH_AS(build("mixtral", {{"chosen", "9"}}),
-                       doctest::Contains("chosen"), core::BadInput);
+  CHECK_THROWS_WITH_AS(build("mixtral", {{"chosen", "9"}}), doctest::Contains("chosen"), core::BadInput);
 }

@@ -20,6 +20,7 @@ struct LayerPlan {
   std::int64_t ranks = 1;   ///< pipeline-parallel degree
   std::int64_t chunks = 1;  ///< stages of a rank
   std::int64_t tensor_parallel = 1, data_parallel = 1;
+  std::int64_t expert_parallel = 1;  ///< replicas that divide the experts
   bool sequence_parallel = false;
   int zero = 0;
   std::int64_t micro_batch = 1;  ///< of a replica
@@ -50,6 +51,7 @@ LayerReading read_layers(const graph::OpGraph& graph, const plan::Plan& plan);
 /// What a framework's pipelines can be told beside stages.
 struct Abilities {
   bool tensor_parallel = true, sequence_parallel = true;
+  bool expert_parallel = false;
   std::vector<int> zero;                     ///< ZeRO stages, ascending
   bool recompute_core = true;                ///< attention's cores alone
   bool recompute_first = true;               ///< a stage's first layers

@@ -111,7 +111,8 @@ const float* floats(const Matrix<Format>& a, std::vector<float>& room) {
 
 /// c = a b, or c += a b.
 template <class Format>
-void multiply(const Matrix<Format>& a, const Matrix<Format>& b, typename Format::Stored* c, bool add = false) {
+void multiply(const Matrix<Format>& a, const Matrix<Format>& b, typename Format::Stored* c,
+              bool add = false) {
   const std::int64_t m = a.transposed ? a.columns : a.rows, k = a.transposed ? a.rows : a.columns,
                      n = b.transposed ? b.rows : b.columns;
   std::vector<float> room_a, room_b, room_c;
@@ -191,8 +192,8 @@ void forward(const Find& at, const Mixture& m, Where results) {
   combine<Format>(sorted, m, read<Format>(at(results)), write<Format>(at(kOutput)));
 }
 
-/// The gradient of what the last matrices read, which lies in the first handed slot, becomes those of what the
-/// first ones made. Gradients of the shares, by copy.
+/// The gradient of what the last matrices read, which lies in the first handed slot, becomes those of what
+/// the first ones made. Gradients of the shares, by copy.
 template <class Format>
 std::vector<float> unweigh(const Find& at, const Places& places, const Mixture& m) {
   const auto* shares = static_cast<const float*>(at(saved(kShare)));
