@@ -1,5 +1,5 @@
-// Expert parallelism by rules of the verifier's own: rows take their time to come in and to come back, and every
-// expert's weights are somewhere.
+// Expert parallelism by rules of the verifier's own: rows take their time to come in and to come back, and
+// every expert's weights are somewhere.
 
 #include <algorithm>
 
@@ -8,18 +8,19 @@
 namespace penstock::check {
 namespace {
 
-/// Devices `size` apart in the order of replicas and context groups, of one tensor-parallel number: those that
-/// have all experts between them.
+/// Devices `size` apart in the order of replicas and context groups, of one tensor-parallel number: those
+/// that have all experts between them.
 std::vector<std::vector<DeviceId>> groups_of(const plan::Stage& stage) {
-  const auto t = static_cast<std::size_t>(stage.tensor_parallel), e = static_cast<std::size_t>(stage.expert_parallel);
+  const auto t = static_cast<std::size_t>(stage.tensor_parallel),
+             e = static_cast<std::size_t>(stage.expert_parallel);
   std::vector<std::vector<DeviceId>> out(stage.devices.size() / e);
   for (std::size_t i = 0; i < stage.devices.size(); ++i)
     out[i / (t * e) * t + i % t].push_back(stage.devices[i]);
   return out;
 }
 
-/// What a device is sent at least in a forward pass, per sample: rows of others for its experts and, of its own,
-/// what other devices' experts made of them. Rows go evenly at best.
+/// What a device is sent at least in a forward pass, per sample: rows of others for its experts and, of its
+/// own, what other devices' experts made of them. Rows go evenly at best.
 double received_rows(const graph::OpGraph& graph, const plan::Stage& stage) {
   const double e = stage.expert_parallel;
   double rows = 0;
@@ -39,8 +40,9 @@ void check_rows(Evidence& evidence, StageId id, const std::vector<DeviceId>& gro
     for (const Ran& ran : evidence.ran[device.index()])
       if (ran.span->stage == id && ran.span->kind == TaskKind::forward &&
           to_seconds(ran.span->end - ran.span->start).value() < least * (1 - 1e-9) - 1e-12)
-        return evidence.violation("device {}: the forward pass of stage {} ends before its experts' rows could come in",
-                                  device.index(), id.index());
+        return evidence.violation(
+            "device {}: the forward pass of stage {} ends before its experts' rows could come in",
+            device.index(), id.index());
   }
 }
 
@@ -56,7 +58,8 @@ void check_weights(Evidence& evidence, StageId id) {
     const core::Bytes held =
         plan::at(evidence.trace.devices[device.index()].fixed, plan::MemoryKind::weights);
     if (held.value() * stage.expert_parallel < experts)
-      return evidence.violation("device {} holds less than its experts of stage {}", device.index(), id.index());
+      return evidence.violation("device {} holds less than its experts of stage {}", device.index(),
+                                id.index());
   }
 }
 

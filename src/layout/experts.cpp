@@ -82,8 +82,9 @@ std::vector<std::string> expert_violations(const graph::OpGraph& graph, const pl
       if (op.kind != graph::OpKind::experts) continue;
       const std::int64_t experts = as<graph::Experts>(op).experts;
       if (experts == 0 || experts % stage.expert_parallel != 0)
-        out.push_back(fmt::format("stage {}: `expert_parallel`: '{}' has {} experts, which {} devices do not divide",
-                                  s, op.name, experts, stage.expert_parallel));
+        out.push_back(
+            fmt::format("stage {}: `expert_parallel`: '{}' has {} experts, which {} devices do not divide", s,
+                        op.name, experts, stage.expert_parallel));
     }
   }
   return out;

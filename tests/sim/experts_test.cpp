@@ -101,8 +101,8 @@ TEST_CASE("two replicas with half of the experts each: as much work, rows sent a
   double flops = 0;
   for (const auto& op : g.operators())
     flops += op.forward_flops.value() + op.input_gradient_flops.value() + op.weight_gradient_flops.value();
-  // Three samples of 16 tokens have 96 copies of 32 numbers; half of these go over a cable of 1 GB/s, to their
-  // experts and back, forward and backward. Two micro-batches.
+  // Three samples of 16 tokens have 96 copies of 32 numbers; half of these go over a cable of 1 GB/s, to
+  // their experts and back, forward and backward. Two micro-batches.
   const double once = 96.0 * 32 * 4 / 2 / 1e9;
   // Experts are 8 x 3 x 32 x 24 numbers, of which nobody else has a device's half; the others' gradients are
   // summed over both: two steps of half of them.
@@ -127,7 +127,9 @@ TEST_CASE("the fullest device has more rows: work, what it saves and what it is 
   const cost::Problem problem{g, cluster, costs, plan.training};
   score::derive_in_flight(problem, plan);
   const auto even = score::stage_memories(problem, plan).front();
-  const auto time = [&] { return to_seconds(sim::simulate(problem, score::scheduled(problem, plan)).iteration); };
+  const auto time = [&] {
+    return to_seconds(sim::simulate(problem, score::scheduled(problem, plan)).iteration);
+  };
   const core::Seconds evenly = time();
   plan.stages[0].imbalance = 1.5;
   const auto uneven = score::stage_memories(problem, plan).front();
@@ -228,6 +230,7 @@ TEST_CASE("expert groups that do not fit are refused by name") {
   CHECK(refusal(4, 2, 2).empty());
   CHECK(refusal(6, 3, 1) ==
         "stage 0: `expert_parallel`: 'layer0.experts' has 8 experts, which 3 devices do not divide");
-  CHECK(refusal(6, 4, 1) == "stage 0: 6 replicas and context groups are no whole number of expert groups of 4");
+  CHECK(refusal(6, 4, 1) ==
+        "stage 0: 6 replicas and context groups are no whole number of expert groups of 4");
   CHECK(refusal(4, 2, 2.5) == "stage 0: the fullest of 2 devices has 1 to 2 times the mean, not 2.5");
 }

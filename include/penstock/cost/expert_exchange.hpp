@@ -7,9 +7,9 @@
 namespace penstock::cost {
 
 /// Two all-to-alls among the devices of each expert group in a forward pass, dispatch and combine, and two of
-/// their gradients in a backward pass. The fullest device has `imbalance` times as many rows sent as the mean.
-/// Differs: groups share no link, all devices begin together, and every member of a tensor-parallel group
-/// exchanges all rows, as its part of every expert needs all of them.
+/// their gradients in a backward pass. The fullest device has `imbalance` times as many rows sent as the
+/// mean. Differs: groups share no link, all devices begin together, and every member of a tensor-parallel
+/// group exchanges all rows, as its part of every expert needs all of them.
 class ExpertExchange {
  public:
   ExpertExchange(const cluster::Cluster& cluster, const plan::Stage& stage);

@@ -9,16 +9,16 @@
 
 namespace penstock::layout {
 
-/// Devices that have all experts of a stage between them: as many replicas' as the stage divides experts over,
-/// and of these, context groups first, those that follow each other, as Megatron-LM's "tp-cp-ep-dp". In the
-/// order of their experts.
+/// Devices that have all experts of a stage between them: as many replicas' as the stage divides experts
+/// over, and of these, context groups first, those that follow each other, as Megatron-LM's "tp-cp-ep-dp". In
+/// the order of their experts.
 std::vector<std::vector<core::DeviceId>> expert_groups(const plan::Stage& stage);
 
 /// Devices that hold the same experts.
 std::vector<std::vector<core::DeviceId>> expert_replicas(const plan::Stage& stage);
 
-/// One device's part of a mixture, where `parallel` devices divide its experts: as many rows as before, of all
-/// of them, for fewer experts. On the fullest device, whose rows are `imbalance` times the mean.
+/// One device's part of a mixture, where `parallel` devices divide its experts: as many rows as before, of
+/// all of them, for fewer experts. On the fullest device, whose rows are `imbalance` times the mean.
 graph::Operator expert_shard(const graph::Operator& op, int parallel, double imbalance);
 
 /// The model as the fullest device of an expert group computes it.
