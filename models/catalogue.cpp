@@ -23,6 +23,8 @@ std::vector<ModelInfo> families() {
       bert(),
       gpt(),
       llama(),
+      mixtral(),
+      deepseek_v3(),
       opt(),
       gpt_neox(),
       encoder_decoder(),

@@ -33,10 +33,10 @@ Tensor embed(Layers& net, std::int64_t size, std::int64_t channels, std::int64_t
   return net.add("embedding.sum", {rows, places});
 }
 
-/// Attention and feed-forward, each between a shift and scale of its input and a gate of its output, all six made
-/// from the condition.
-Tensor layer(Layers& net, const std::string& name, const Tensor& x, const Tensor& condition, std::int64_t heads,
-             std::int64_t width) {
+/// Attention and feed-forward, each between a shift and scale of its input and a gate of its output, all six
+/// made from the condition.
+Tensor layer(Layers& net, const std::string& name, const Tensor& x, const Tensor& condition,
+             std::int64_t heads, std::int64_t width) {
   const Tensor by = net.linear(name + ".modulation", condition, 6 * x.width(), {.bias = true});
   const Tensor first = net.modulate(name + ".scale1", net.plain_norm(name + ".norm1", x), by);
   const Tensor attended = self_attention(net, name + ".attention", first, heads, "flash");
@@ -70,8 +70,8 @@ SizeInfo dit_size(const std::string& name, const std::string& layers, const std:
 
 }  // namespace
 
-// The defaults are DiT-XL/2's on 256 x 256 images: 675,129,632 parameters, of which 294,912 are its positions and do
-// not train.
+// The defaults are DiT-XL/2's on 256 x 256 images: 675,129,632 parameters, of which 294,912 are its positions
+// and do not train.
 ModelInfo dit() {
   return {"dit",
           "diffusion Transformer over latent patches, modulated by time step and class",

@@ -14,6 +14,8 @@ ModelInfo transformer();
 ModelInfo bert();
 ModelInfo gpt();
 ModelInfo llama();
+ModelInfo mixtral();
+ModelInfo deepseek_v3();
 ModelInfo opt();
 ModelInfo gpt_neox();
 ModelInfo encoder_decoder();

@@ -39,8 +39,8 @@ bool reads_output(const Operator& op) {
          (op.kind == OpKind::linear && as<graph::Linear>(op).function != graph::Function::none);
 }
 
-/// [operator] whether a reader's gradient needs its output. Views hand the question on to what they show, and so do
-/// operators that work in place.
+/// [operator] whether a reader's gradient needs its output. Views hand the question on to what they show, and
+/// so do operators that work in place.
 std::vector<bool> needed(const graph::OpGraph& graph) {
   std::vector<bool> out(graph.size());
   for (std::size_t v = graph.size(); v-- > 0;)

@@ -145,12 +145,12 @@ Tensor Layers::linear(const std::string& name, const Tensor& x, std::int64_t wid
 
 Tensor Layers::attention(const std::string& name, const Tensor& query, const Tensor& key, const Tensor& value,
                          std::int64_t heads, AttentionForm form) {
-  const std::int64_t width = query.width(), queries = query.rows(), keys = key.rows();
+  const std::int64_t width = form.hidden > 0 ? form.hidden : query.width(), queries = query.rows(),
+                     keys = key.rows();
   const std::int64_t kv_heads = form.kv_heads > 0 ? form.kv_heads : heads;
   core::require((form.head_width > 0 || width % heads == 0) && heads % kv_heads == 0 && keys == value.rows(),
                 "attention heads and keys match");
-  const std::int64_t head = form.head_width > 0 ? form.head_width : width / heads, inner = head * heads,
-                     shared = head * kv_heads;  // width of queries; of keys, and of values
+  const std::int64_t head = form.head_width > 0 ? form.head_width : width / heads;
   const graph::Attention asked{.queries = queries,
                                .keys = keys,
                                .hidden = width,
@@ -161,24 +161,51 @@ Tensor Layers::attention(const std::string& name, const Tensor& query, const Ten
                                .kv_heads = kv_heads == heads ? 0 : kv_heads,
                                .rotary = form.rotary,
                                .core = form.core,
-                               .inner = inner == width ? 0 : inner,
+                               .inner = head * heads == width ? 0 : head * heads,
                                .qkv_bias = form.qkv_bias,
-                               .qk_norm = form.qk_norm};
+                               .qk_norm = form.qk_norm || form.whole_norm,
+                               .query_width = query.width() == width ? 0 : query.width(),
+                               .value_head = form.value_head,
+                               .rotary_width = form.rotary_width};
   Operator op = named(name, OpKind::attention, asked);
-  const Flops of_query = flops(2 * query.elements() * inner), of_key = flops(2 * key.elements() * shared),
-              of_value = flops(2 * value.elements() * shared), to_output = of_query,
+  const std::int64_t inner = asked.inner_width(), shared = asked.shared_width(),
+                     keyed = asked.projected_width(), valued = asked.values_width(),
+                     result = asked.result_width(), key_width = key.width() - form.rotary_width;
+  const Flops of_query = flops(2 * query.elements() * inner), of_key = flops(2 * keys * key_width * keyed),
+              of_value = flops(2 * value.elements() * valued),
+              to_output = flops(2 * queries * result * width),
               projections = of_query + of_key + of_value + to_output;
-  const Flops products = flops(2 * 2 * queries * keys * inner);  // scores, then weighted sum of values
+  const Flops products = flops(2 * queries * keys * (inner + result));  // scores, then weighted sum of values
   const Flops to_inputs = if_needed(query, of_query) + if_needed(key, of_key) + if_needed(value, of_value);
   set_work(op, projections + products, products * 2 + to_output + to_inputs, projections);
-  op.parameters = (query.width() + width) * inner + (key.width() + value.width()) * shared +
-                  (form.bias || form.qkv_bias ? inner + 2 * shared : 0) + (form.bias ? width : 0) +
-                  (form.qk_norm ? 2 * head : 0);
+  op.parameters = query.width() * inner + key_width * keyed + value.width() * valued + result * width +
+                  (form.bias || form.qkv_bias ? inner + keyed + valued : 0) + (form.bias ? width : 0) +
+                  (form.whole_norm ? inner + shared
+                   : form.qk_norm  ? 2 * head
+                                   : 0);
   // Query, key, value, the core's own, context, output; before their norms query and key once more.
-  const std::int64_t saved =
-      queries * inner + 2 * keys * shared + graph::core_bytes(op, element_bytes_).value() / element_bytes_ +
-      queries * inner + queries * width + (form.qk_norm ? queries * inner + keys * shared : 0);
-  return emit(std::move(op), {query, key, value}, query.shape, saved);
+  const std::int64_t saved = queries * inner + keys * (shared + valued) +
+                             graph::core_bytes(op, element_bytes_).value() / element_bytes_ +
+                             queries * result + queries * width +
+                             (asked.qk_norm ? queries * inner + keys * shared : 0);
+  Shape shape = query.shape;
+  shape.back() = width;
+  return emit(std::move(op), {query, key, value}, std::move(shape), saved);
+}
+
+Tensor Layers::experts(const std::string& name, const Tensor& x, const Tensor& probabilities,
+                       ExpertForm form) {
+  constexpr std::int64_t kChoice = 8 + 4;  // bytes: which expert, and its share
+  const std::int64_t rows = x.rows(), count = probabilities.width(), copies = rows * form.chosen;
+  core::require(probabilities.rows() == rows && form.chosen <= count, "every row has a router's choice");
+  const graph::Experts asked{rows, x.width(), form.inner, count, form.chosen, form.gated};
+  Operator op = named(name, OpKind::experts, asked);
+  const Flops work = flops(2 * asked.matrices() * copies * x.width() * form.inner);
+  set_work(op, work, if_needed(x, work), work);
+  op.parameters = count * asked.matrices() * x.width() * form.inner;
+  const std::int64_t saved = copies * x.width() + copies * asked.matrices() * form.inner + x.elements() +
+                             copies * kChoice / element_bytes_;
+  return emit(std::move(op), {x, probabilities}, x.shape, saved);
 }
 
 Tensor Layers::matmul(const std::string& name, const Tensor& a, const Tensor& b, Product p, Shape shape) {

@@ -52,9 +52,18 @@ struct AttentionForm {
   std::int64_t kv_heads =
       0;                ///< that groups of heads share (Ainslie et al., GQA, EMNLP 2023); 0: each has its own
   bool rotary = false;  ///< queries and keys are turned by their positions (Su et al., RoFormer, 2021)
-  bool qkv_bias = false;        ///< biases of query, key and value alone (Qwen2)
-  bool qk_norm = false;         ///< queries and keys are normalised head by head, by their root (Qwen3)
-  std::int64_t head_width = 0;  ///< 0: heads together are as wide as the query
+  bool qkv_bias = false;    ///< biases of query, key and value alone (Qwen2)
+  bool qk_norm = false;     ///< queries and keys are normalised head by head, by their root (Qwen3)
+  bool whole_norm = false;  ///< they are so all heads together, each number with a weight of its own (OLMoE)
+  std::int64_t head_width = 0;                    ///< 0: heads together are as wide as the query
+  std::int64_t hidden = 0;                        ///< width of its output; 0: as the query
+  std::int64_t value_head = 0, rotary_width = 0;  ///< graph::Attention
+};
+
+struct ExpertForm {
+  std::int64_t chosen;  ///< experts that a row takes
+  std::int64_t inner;   ///< width of an expert
+  bool gated = true;    ///< graph::Experts
 };
 
 /// Adds one operator per call. Conventions, so that every model counts alike:
@@ -77,10 +86,16 @@ class Layers {
   Tensor indices(const std::string& name, std::int64_t count);  ///< row numbers of a table, 64 bit each
 
   Tensor linear(const std::string& name, const Tensor& x, std::int64_t width, Dense dense = {});
-  /// Fused multi-head attention with its four projections to the width of `query`. Softmax is not counted;
-  /// its result (heads x queries x keys) is kept, as are the projected query, key and value and the context.
+  /// Fused multi-head attention with its four projections to the width of `query`, or as the form has it.
+  /// Softmax is not counted; its result (heads x queries x keys) is kept, as are the projected query, key and
+  /// value and the context.
   Tensor attention(const std::string& name, const Tensor& query, const Tensor& key, const Tensor& value,
                    std::int64_t heads, AttentionForm form = {});
+  /// A mixture of as many experts as `probabilities`, of a router, are wide (graph::Experts). What is between
+  /// an expert's matrices is not counted as work. Kept: a copy of each row for every expert it takes, sorted
+  /// by expert; what their first matrices make, and what the last one reads; the output; and for each copy
+  /// its expert, 64 bit, and its share, fp32.
+  Tensor experts(const std::string& name, const Tensor& x, const Tensor& probabilities, ExpertForm form);
   Tensor matmul(const std::string& name, const Tensor& a, const Tensor& b, Product product, Shape shape);
   Tensor embedding(const std::string& name, const Tensor& rows, Table table);
   Tensor conv2d(const std::string& name, const Tensor& x, std::int64_t channels, Window window,

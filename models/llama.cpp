@@ -1,54 +1,33 @@
 // Llama's decoder: RMS norms, rotary positions, grouped-query attention, SwiGLU, no bias anywhere; and its
 // relatives', which differ in attention alone.
 
-#include "models/blocks.hpp"
 #include "models/families.hpp"
+#include "models/grouped_attention.hpp"
+#include "models/mixture.hpp"
 
 namespace penstock::models {
 namespace {
 
-struct Sizes {
-  AttentionForm attention;
-  std::int64_t heads, width;
-};
-
-/// Norms stand before attention and feed-forward, inside the residual branch. Gate and up projection are one
-/// product, as Megatron-LM runs them.
-Tensor layer(Layers& net, const std::string& name, const Tensor& x, const Sizes& sizes) {
+/// Norms stand before attention and feed-forward, inside the residual branch.
+Tensor layer(Layers& net, const std::string& name, const Tensor& x, const GroupedAttention& sizes,
+             std::int64_t width) {
   const Tensor normed = net.rms_norm(name + ".norm1", x);
-  const Tensor attended =
-      net.attention(name + ".attention", normed, normed, normed, sizes.heads, sizes.attention);
+  const Tensor attended = net.attention(name + ".attention", normed, normed, normed, sizes.heads, sizes.form);
   const Tensor middle = net.add(name + ".add1", {x, attended});
-  const Tensor wide = net.linear(name + ".gate_up", net.rms_norm(name + ".norm2", middle), 2 * sizes.width);
-  const Tensor fed = net.linear(name + ".down", net.swiglu(name + ".swiglu", wide), x.width());
+  const Tensor fed = gated_feed_forward(net, name, net.rms_norm(name + ".norm2", middle), width);
   return net.add(name + ".add2", {middle, fed});
-}
-
-Sizes read_sizes(const Parameters& p, std::int64_t hidden) {
-  Sizes sizes{};
-  AttentionForm& form = sizes.attention;
-  form.head_width = p.integer("head_width", 0, kWidest);
-  sizes.heads = form.head_width > 0 ? p.integer("heads", 1, kMostHeads) : p.heads("heads", hidden);
-  form.kv_heads = p.integer("kv_heads", 1, sizes.heads);
-  if (sizes.heads % form.kv_heads != 0) p.fail("kv_heads", "a divisor of the heads");
-  form.core =
-      p.word("attention", {"flash", "plain"}) == "flash" ? AttentionCore::flash : AttentionCore::plain;
-  form.rotary = true;
-  form.qkv_bias = p.flag("qkv_bias");
-  form.qk_norm = p.flag("qk_norm");
-  sizes.width = p.integer("feed_forward", 1, kWidest);
-  return sizes;
 }
 
 graph::OpGraph build_llama(const Parameters& p) {
   const std::int64_t vocabulary = p.integer("vocabulary", 1, 10 * kWidest),
                      hidden = p.integer("hidden", 1, kWidest),
                      sequence = p.integer("sequence", 1, 16 * kWidest);
-  Sizes sizes = read_sizes(p, hidden);
+  const GroupedAttention sizes = read_grouped_attention(p, hidden);
+  const std::int64_t width = p.integer("feed_forward", 1, kWidest);
   Layers net(p.model(), p.element_bytes());
   Tensor x = net.embedding("token.embedding", net.indices("token.input", sequence), {vocabulary, hidden});
   const std::int64_t layers = p.integer("layers", 1, kDeepest);
-  for (std::int64_t i = 0; i < layers; ++i) x = layer(net, "layer" + std::to_string(i), x, sizes);
+  for (std::int64_t i = 0; i < layers; ++i) x = layer(net, "layer" + std::to_string(i), x, sizes, width);
   x = net.linear("head", net.rms_norm("norm", x), vocabulary,
                  {.parameters_of = p.flag("tied_head") ? "token.embedding" : ""});
   if (p.flag("loss")) net.loss("loss", x);
@@ -83,7 +62,8 @@ ModelInfo llama() {
        {"kv_heads", "8", "heads of keys and values, shared by groups of heads; divides heads"},
        {"head_width", "0", "width of a head; 0: all heads together are as wide as hidden"},
        {"qkv_bias", "no", "yes: query, key and value have biases (Qwen2)"},
-       {"qk_norm", "no", "yes: queries and keys are normalised head by head (Qwen3)"},
+       {"qk_norm", "no",
+        "yes: queries and keys are normalised head by head (Qwen3); whole: all heads together (OLMoE)"},
        {"feed_forward", "14336", "width of gate and up projection, each"},
        {"attention", "flash", "flash, which never stores its scores; or plain, which runs kernel by kernel"},
        {"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"},

@@ -1,5 +1,5 @@
-// Language models that see and hear: an encoder of image patches, one of sound where asked for, projectors to the
-// language model's width, and Llama's decoder over all tokens in a row.
+// Language models that see and hear: an encoder of image patches, one of sound where asked for, projectors to
+// the language model's width, and Llama's decoder over all tokens in a row.
 
 #include "models/blocks.hpp"
 #include "models/families.hpp"
@@ -23,8 +23,8 @@ Encoder read_encoder(const Parameters& p, const std::string& prefix, std::int64_
 Tensor encode(Layers& net, const std::string& name, Tensor x, const Encoder& sizes) {
   for (std::int64_t i = 0; i < sizes.layers; ++i) {
     const std::string layer = name + ".layer" + std::to_string(i);
-    const Tensor attended = self_attention(net, layer + ".attention", net.layer_norm(layer + ".norm1", x),
-                                           sizes.heads, "flash");
+    const Tensor attended =
+        self_attention(net, layer + ".attention", net.layer_norm(layer + ".norm1", x), sizes.heads, "flash");
     const Tensor middle = net.add(layer + ".add1", {x, attended});
     const Tensor fed = feed_forward(net, layer, net.layer_norm(layer + ".norm2", middle), sizes.feed_forward,
                                     Activation::gelu);
@@ -39,8 +39,8 @@ Tensor with_positions(Layers& net, const std::string& name, const Tensor& x) {
   return net.add(name + ".sum", {x, places});
 }
 
-/// CLIP's tower: patches, a class token behind them so that a view can leave it out, positions, a norm before the
-/// first layer.
+/// CLIP's tower: patches, a class token behind them so that a view can leave it out, positions, a norm before
+/// the first layer.
 Tensor vision_tower(Layers& net, const Parameters& p) {
   const Encoder sizes = read_encoder(p, "vision_", 1);
   const std::int64_t resolution = p.integer("resolution", 1, 4096), patch = p.integer("patch", 1, 4096);
@@ -61,7 +61,8 @@ struct Audio {
   std::int64_t frames, merge;
 };
 
-/// Whisper's encoder: 80 bands of a spectrogram through two convolutions, of which the second halves the frames.
+/// Whisper's encoder: 80 bands of a spectrogram through two convolutions, of which the second halves the
+/// frames.
 Tensor audio_tower(Layers& net, const Audio& audio) {
   constexpr std::int64_t kBands = 80;
   const std::int64_t hidden = audio.sizes.hidden;
@@ -76,7 +77,8 @@ Tensor audio_tower(Layers& net, const Audio& audio) {
 }
 
 /// `merge` neighbouring rows become one, then two dense layers with GELU between (LLaVA-1.5's).
-Tensor project(Layers& net, const std::string& name, const Tensor& x, std::int64_t merge, std::int64_t width) {
+Tensor project(Layers& net, const std::string& name, const Tensor& x, std::int64_t merge,
+               std::int64_t width) {
   const std::int64_t rows = x.rows() / merge;
   const Tensor merged = merge == 1 ? x : net.view(name + ".merged", x, {rows, merge * x.width()});
   const Tensor wide = net.linear(name + ".dense1", merged, width, {.bias = true});
@@ -131,36 +133,38 @@ graph::OpGraph build_vlm(const Parameters& p) {
 
 }  // namespace
 
-// The defaults are LLaVA-1.5 7B's, which has 7,063,427,072 parameters; CLIP's last layer, which it leaves out, runs.
+// The defaults are LLaVA-1.5 7B's, which has 7,063,427,072 parameters; CLIP's last layer, which it leaves
+// out, runs.
 ModelInfo vlm() {
-  return {"vlm",
-          "vision tower, audio tower where asked for, projectors and Llama's decoder; frozen in parts or not",
-          "Liu et al., Improved Baselines with Visual Instruction Tuning, CVPR 2024 (LLaVA-1.5); Radford et al., "
-          "CLIP, 2021 and Whisper, 2023; frozen parts as in Jang et al., Cornstarch, 2025",
-          {{"resolution", "336", "height and width of an image"},
-           {"patch", "14", "height and width of a patch"},
-           {"vision_layers", "24", "layers of the vision tower"},
-           {"vision_hidden", "1024", "width of its tokens"},
-           {"vision_heads", "16", "its attention heads; divides vision_hidden"},
-           {"vision_feed_forward", "0", "width between a layer's dense layers; 0: four times vision_hidden"},
-           {"merge", "1", "patches that one token of the language model stands for"},
-           {"audio_layers", "0", "layers of the audio tower; 0: there is none"},
-           {"audio_hidden", "1280", "width of its tokens"},
-           {"audio_heads", "20", "its attention heads; divides audio_hidden"},
-           {"audio_feed_forward", "0", "width between a layer's dense layers; 0: four times audio_hidden"},
-           {"audio_frames", "3000", "frames of the spectrogram; the tower makes half as many tokens"},
-           {"audio_merge", "2", "tokens of the tower that one token of the language model stands for"},
-           {"text", "1472", "tokens of text, beside those of image and sound"},
-           {"vocabulary", "32064", "tokens known"},
-           {"layers", "32", "decoder layers"},
-           {"hidden", "4096", "width of a token"},
-           {"heads", "32", "attention heads; divides hidden"},
-           {"kv_heads", "32", "heads of keys and values, shared by groups of heads; divides heads"},
-           {"feed_forward", "11008", "width of gate and up projection, each"},
-           {"frozen", "nothing",
-            "what does not train: nothing, towers, or all_but_projectors (LLaVA's first stage)"},
-           {"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"}},
-          build_vlm};
+  return {
+      "vlm",
+      "vision tower, audio tower where asked for, projectors and Llama's decoder; frozen in parts or not",
+      "Liu et al., Improved Baselines with Visual Instruction Tuning, CVPR 2024 (LLaVA-1.5); Radford et al., "
+      "CLIP, 2021 and Whisper, 2023; frozen parts as in Jang et al., Cornstarch, 2025",
+      {{"resolution", "336", "height and width of an image"},
+       {"patch", "14", "height and width of a patch"},
+       {"vision_layers", "24", "layers of the vision tower"},
+       {"vision_hidden", "1024", "width of its tokens"},
+       {"vision_heads", "16", "its attention heads; divides vision_hidden"},
+       {"vision_feed_forward", "0", "width between a layer's dense layers; 0: four times vision_hidden"},
+       {"merge", "1", "patches that one token of the language model stands for"},
+       {"audio_layers", "0", "layers of the audio tower; 0: there is none"},
+       {"audio_hidden", "1280", "width of its tokens"},
+       {"audio_heads", "20", "its attention heads; divides audio_hidden"},
+       {"audio_feed_forward", "0", "width between a layer's dense layers; 0: four times audio_hidden"},
+       {"audio_frames", "3000", "frames of the spectrogram; the tower makes half as many tokens"},
+       {"audio_merge", "2", "tokens of the tower that one token of the language model stands for"},
+       {"text", "1472", "tokens of text, beside those of image and sound"},
+       {"vocabulary", "32064", "tokens known"},
+       {"layers", "32", "decoder layers"},
+       {"hidden", "4096", "width of a token"},
+       {"heads", "32", "attention heads; divides hidden"},
+       {"kv_heads", "32", "heads of keys and values, shared by groups of heads; divides heads"},
+       {"feed_forward", "11008", "width of gate and up projection, each"},
+       {"frozen", "nothing",
+        "what does not train: nothing, towers, or all_but_projectors (LLaVA's first stage)"},
+       {"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"}},
+      build_vlm};
 }
 
 }  // namespace penstock::models

@@ -2,7 +2,6 @@
 // there.
 
 #include <algorithm>
-#include <set>
 
 #include "evidence.hpp"
 #include "penstock/plan/mesh.hpp"
@@ -18,22 +17,12 @@ double received(const graph::OpGraph& graph, const plan::Stage& stage) {
   for (const core::OpId id : stage.operators) {
     const auto* a = std::get_if<graph::Attention>(&graph.op(id).attributes);
     if (a == nullptr) continue;
-    const auto keys_values = 2.0 * static_cast<double>(a->keys * a->shared_width()),
-               queries = static_cast<double>(a->queries * a->inner_width());
+    const auto keys_values = static_cast<double>(a->keys * (a->shared_width() + a->values_width())),
+               traded = static_cast<double>(a->queries * (a->inner_width() + a->result_width()));
     const bool heads = stage.context_exchange == plan::ContextExchange::ulysses;
-    sum += heads ? (2 * queries + keys_values) * others / c : keys_values * others;
+    sum += heads ? (traded + keys_values) * others / c : keys_values * others;
   }
   return sum * graph.element_bytes() / stage.tensor_parallel;
-}
-
-/// Bytes per second over all the cables that end at a device and that its group sends over.
-double ingress(const cluster::Cluster& cluster, const std::vector<DeviceId>& group, DeviceId device) {
-  std::set<std::size_t> cables;
-  for (const DeviceId from : group)
-    if (from != device) cables.insert(cluster.route(from, device).links.back());
-  double sum = 0;
-  for (const std::size_t cable : cables) sum += cluster.links()[cable].bandwidth.value();
-  return sum;
 }
 
 void check_forward(Evidence& evidence, StageId id, const std::vector<DeviceId>& group) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "penstock/cost/sharding.hpp"
 #include "penstock/plan/mesh.hpp"
@@ -219,6 +220,15 @@ const Ran* Evidence::release(DeviceId device, StageId stage, std::int32_t m) con
 bool Evidence::steady_messages() const {
   return perfect() || (!options.perturbation->jitter.contains(TaskKind::transfer) &&
                        !options.perturbation->jitter.contains(TaskKind::all_reduce));
+}
+
+double ingress(const cluster::Cluster& cluster, const std::vector<DeviceId>& group, DeviceId device) {
+  std::set<std::size_t> cables;
+  for (const DeviceId from : group)
+    if (from != device) cables.insert(cluster.route(from, device).links.back());
+  double sum = 0;
+  for (const std::size_t cable : cables) sum += cluster.links()[cable].bandwidth.value();
+  return sum;
 }
 
 }  // namespace penstock::check

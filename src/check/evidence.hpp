@@ -125,5 +125,9 @@ void check_reductions(Evidence& evidence);
 void check_shared(Evidence& evidence);
 void check_memory(Evidence& evidence);
 void check_context(Evidence& evidence);
+void check_experts(Evidence& evidence);
+
+/// Bytes per second over all the cables that end at a device and that its group sends over.
+double ingress(const cluster::Cluster& cluster, const std::vector<DeviceId>& group, DeviceId device);
 
 }  // namespace penstock::check

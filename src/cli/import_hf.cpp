@@ -40,7 +40,8 @@ void add_import_hf(CLI::App& import, Action& action) {
   command->footer(
       "Writes a model reference: a model of the zoo with its parameters, which every command takes in place "
       "of a "
-      "model. They take the config itself as well. Reads llama, mistral, qwen2, qwen3 (dense), gpt2, "
+      "model. They take the config itself as well. Reads llama, mistral, qwen2, qwen3, mixtral, qwen2_moe, "
+      "qwen3_moe, olmoe, deepseek_v2, deepseek_v3, gpt2, "
       "gpt_neox, opt, "
       "bert and vit; other architectures, and keys or values that would make another network, are refused by "
       "name. "

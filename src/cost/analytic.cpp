@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "experts.hpp"
 #include "penstock/cost/utilisation.hpp"
 #include "penstock/graph/ties.hpp"
 
@@ -109,13 +110,14 @@ OpTime AnalyticCosts::core_time(const graph::OpGraph& graph, core::OpId id, cons
                                 std::int64_t samples, const OpShard& part) const {
   const auto& a = as<graph::Attention>(graph.op(id));
   const double n = static_cast<double>(samples) * part.part, queries = static_cast<double>(a.queries),
-               keys = static_cast<double>(a.keys), width = static_cast<double>(a.inner_width());
-  const double flops = 2 * 2 * queries * keys * width * n,
-               bytes = 2 * (queries * width + keys * static_cast<double>(a.shared_width())) *
-                       graph.element_bytes() * n;
+               keys = static_cast<double>(a.keys), result = static_cast<double>(a.result_width()),
+               width = static_cast<double>(a.inner_width()) + result,
+               shared = static_cast<double>(a.shared_width() + a.values_width());
+  const double flops = 2 * queries * keys * width * n,
+               bytes = (queries * width + keys * shared) * graph.element_bytes() * n;
   const auto time = [&](double products) {
     return pass_time(constants_, device, precision_of(graph, device), OpKind::matmul,
-                     {flops * products, bytes * products, queries * width * n});
+                     {flops * products, bytes * products, queries * result * n});
   };
   OpTime out = scores_time(graph, id, device, n);
   out.forward += time(1);
@@ -131,6 +133,39 @@ Seconds AnalyticCosts::core_forward(const graph::OpGraph& graph, core::OpId id,
   return core_time(graph, id, device, samples, part).forward;
 }
 
+OpTime AnalyticCosts::expert_moves(const graph::OpGraph& graph, core::OpId id,
+                                   const cluster::DeviceType& device, double samples,
+                                   const OpShard& part) const {
+  const graph::Operator& op = graph.op(id);
+  const ExpertWork work = expert_work(as<graph::Experts>(op), samples, part);
+  const auto time = [&](graph::Pass pass) {
+    const double bytes = work.moved[static_cast<std::size_t>(pass)] * graph.element_bytes();
+    return launch(constants_, device) * kExpertKernels + streamed(constants_, device, bytes);
+  };
+  const bool back = op.input_gradient_flops.value() > 0;
+  return {time(graph::Pass::forward), back ? time(graph::Pass::input_gradient) : Seconds(0), {}};
+}
+
+OpTime AnalyticCosts::experts_time(const graph::OpGraph& graph, core::OpId id,
+                                   const cluster::DeviceType& device, double samples,
+                                   const OpShard& part) const {
+  const graph::Operator& op = graph.op(id);
+  const ExpertWork work = expert_work(as<graph::Experts>(op), samples, part);
+  const double element = graph.element_bytes();
+  const auto products = [&](double m, double n, double k) {
+    return pass_time(constants_, device, precision_of(graph, device), OpKind::matmul,
+                     {2 * m * n * k, element * (m * k + k * n + m * n), m * n}) *
+           work.experts;
+  };
+  OpTime out = expert_moves(graph, id, device, samples, part);
+  for (const auto& [in, width] : work.layers) {
+    out.forward += products(work.rows, width, in);
+    if (op.input_gradient_flops.value() > 0) out.input_gradient += products(work.rows, in, width);
+    if (graph::weighs(op)) out.weight_gradient += products(in, width, work.rows);
+  }
+  return out;
+}
+
 OpTime AnalyticCosts::op_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
                               std::int64_t samples) const {
   return part_time(graph, id, device, samples, {});
@@ -142,6 +177,8 @@ OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, cons
   if (op.kind == OpKind::input || op.kind == OpKind::reshape) return {};
   if (part.partition == plan::Partition::batch)
     return op_time(graph, id, device, samples_of(samples, part.part));
+  if (op.kind == OpKind::experts && as<graph::Experts>(op).chosen > 0)
+    return experts_time(graph, id, device, static_cast<double>(samples), part);
   if (as<graph::Softmax>(op).loss)
     return loss_time(graph, id, device, static_cast<double>(samples) * part.part);
   const double n = static_cast<double>(samples), element = graph.element_bytes();

@@ -9,6 +9,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "experts.hpp"
 #include "kernel_curves.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/cost/cold_share.hpp"
@@ -174,6 +175,44 @@ PassEstimate enclosed(const PassEstimate& part, const PassEstimate& whole, doubl
 
 }  // namespace
 
+Estimate CalibratedCosts::linear(const graph::Linear& l, cluster::Precision precision) const {
+  const double element = precision == Precision::fp32 || precision == Precision::tf32 ? 4 : 2;
+  const auto bytes = [&](std::int64_t numbers) {
+    return core::Bytes(static_cast<std::int64_t>(element) * numbers);
+  };
+  Work work{{}, bytes(l.rows * (l.in + l.out)), bytes(l.in * l.out)};
+  work.flops.fill(core::Flops(2.0 * static_cast<double>(l.rows * l.in) * static_cast<double>(l.out)));
+  const Index::Ways& ways = index_->ways({OpKind::linear, precision, l, work, true});
+  Estimate out;
+  for (std::size_t i = 0; i < graph::kPasses; ++i)
+    if (ways[i]) out.passes[i] = index_->estimate(*ways[i], OpKind::linear, 1);
+  return out;
+}
+
+std::optional<Estimate> CalibratedCosts::experts(const graph::OpGraph& graph, core::OpId id,
+                                                 std::int64_t samples, const OpShard& part) const {
+  const graph::Operator& op = graph.op(id);
+  const auto& asked = as<graph::Experts>(op);
+  if (op.kind != OpKind::experts || asked.chosen == 0) return {};
+  const Precision precision = graph.element_bytes() >= 4 ? index_->four : index_->two;
+  const ExpertWork work = expert_work(asked, static_cast<double>(samples), part);
+  const auto whole = [](double extent) { return std::max<std::int64_t>(1, std::llround(extent)); };
+  Estimate out;
+  for (std::size_t i = 0; i < graph::kPasses; ++i) {
+    if (!has_pass(op, static_cast<graph::Pass>(i))) continue;
+    const core::Seconds moves =
+        core::Bytes(static_cast<std::int64_t>(work.moved[i]) * graph.element_bytes()) /
+        calibration_.ceilings.copy;
+    PassEstimate& pass = out.passes[i] = {moves, moves, moves, Origin::interpolated};
+    for (const auto& [in, width] : work.layers) {
+      const Estimate one = linear({whole(work.rows), whole(in), whole(width)}, precision);
+      if (one.passes[i].time == core::Seconds(0)) return {};  // no dense layer was measured
+      pass = sum(pass, scaled(one.passes[i], work.experts));
+    }
+  }
+  return out;
+}
+
 Estimate CalibratedCosts::looked_up(const graph::OpGraph& graph, core::OpId id,
                                     const cluster::DeviceType& device, std::int64_t samples,
                                     const graph::Attributes& attributes, const OpShard& part) const {
@@ -189,6 +228,10 @@ Estimate CalibratedCosts::looked_up(const graph::OpGraph& graph, core::OpId id,
     if (!has_pass(op, pass)) continue;
     if (ways[i]) {
       out.passes[i] = index_->estimate(*ways[i], op.kind, samples);
+      continue;
+    }
+    if (const auto dense = experts(graph, id, samples, part)) {
+      out.passes[i] = dense->passes[i];
       continue;
     }
     if (!analytic) analytic = AnalyticCosts().part_time(graph, id, device, samples, part);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "penstock/layout/experts.hpp"
 #include "penstock/plan/mesh.hpp"
 
 namespace penstock::cost {
@@ -12,8 +13,13 @@ using core::Seconds;
 using plan::ContextExchange;
 
 std::shared_ptr<const graph::OpGraph> local_of(const Problem& problem, const plan::Stage& stage) {
-  if (stage.context_parallel == 1) return nullptr;
-  return std::make_shared<const graph::OpGraph>(layout::local_graph(problem.graph, stage.context_parallel));
+  std::shared_ptr<const graph::OpGraph> out;
+  if (stage.context_parallel > 1)
+    out = std::make_shared<const graph::OpGraph>(layout::local_graph(problem.graph, stage.context_parallel));
+  if (stage.expert_parallel > 1)
+    out = std::make_shared<const graph::OpGraph>(
+        layout::expert_graph(out ? *out : problem.graph, stage.expert_parallel, stage.imbalance));
+  return out;
 }
 
 }  // namespace

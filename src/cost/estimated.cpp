@@ -13,8 +13,20 @@ std::string_view name(Origin origin) {
   return kOriginNames[static_cast<std::size_t>(origin)];
 }
 
+PassEstimate sum(const PassEstimate& a, const PassEstimate& b) {
+  if (a.time == core::Seconds(0)) return b;
+  if (b.time == core::Seconds(0)) return a;
+  return {a.time + b.time, a.low + b.low, a.high + b.high, std::max(a.origin, b.origin)};
+}
+
 PassEstimate scaled(const PassEstimate& pass, double factor) {
   return {pass.time * factor, pass.low * factor, pass.high * factor, pass.origin};
+}
+
+Estimate sum(const Estimate& a, const Estimate& b) {
+  Estimate out;
+  for (std::size_t p = 0; p < graph::kPasses; ++p) out.passes[p] = sum(a.passes[p], b.passes[p]);
+  return out;
 }
 
 Estimate scaled(Estimate whole, double factor) {

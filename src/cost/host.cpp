@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experts.hpp"
+
 namespace penstock::cost {
 namespace {
 
@@ -38,6 +40,11 @@ int terms(const graph::Operator& op) {
   return said > 0 ? static_cast<int>(said) : 2;
 }
 
+Launches expert_kernels(const graph::Experts& e) {
+  const int products = kExpertProducts * static_cast<int>(std::max<std::int64_t>(1, e.experts));
+  return {kExpertKernels + products, kExpertKernels + products, products};
+}
+
 /// Of one pass where the operator has it.
 Launches kernels(const graph::Operator& op) {
   switch (op.kind) {
@@ -50,6 +57,8 @@ Launches kernels(const graph::Operator& op) {
       return {};
     case OpKind::attention:
       return flash(op) ? kFlashAttention : kPlainAttention;
+    case OpKind::experts:
+      return expert_kernels(as<graph::Experts>(op));
     case OpKind::linear:
       return {1, 1, as<graph::Linear>(op).bias ? 2 : 1};
     case OpKind::convolution:

@@ -93,7 +93,8 @@ double window_distance(const Shape& a, const Shape& b) {
 /// rows a table has).
 double distance(const KernelKey& key, const UnitWork& work, const KernelCurve& curve) {
   const bool product = key.kind == OpKind::linear || key.kind == OpKind::matmul ||
-                       key.kind == OpKind::convolution || key.kind == OpKind::attention;
+                       key.kind == OpKind::convolution || key.kind == OpKind::attention ||
+                       key.kind == OpKind::experts;
   if (!product) return distance(key.shape, curve.key.shape);
   return std::hypot(distance(work, curve.work), window_distance(key.shape, curve.key.shape));
 }

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "experts.hpp"
 #include "penstock/cluster/catalogue.hpp"
 #include "penstock/core/error.hpp"
 
@@ -25,10 +26,10 @@ bool self_attention(const graph::Operator& op) {
 constexpr int kElement = 2;
 
 /// Extents that differ by less are one.
-constexpr double kSame = 1e-9;
+constexpr double kSameExtent = 1e-9;
 
 Origin origin_of(double at, double low, double high) {
-  if (std::abs(at - low) < kSame || std::abs(at - high) < kSame) return Origin::measured;
+  if (std::abs(at - low) < kSameExtent || std::abs(at - high) < kSameExtent) return Origin::measured;
   return at > low && at < high ? Origin::interpolated : Origin::extrapolated;
 }
 
@@ -38,7 +39,7 @@ struct Between {
   Origin origin;
 };
 Between between(const std::set<double>& knots, double at) {
-  const auto above = knots.lower_bound(at - kSame);
+  const auto above = knots.lower_bound(at - kSameExtent);
   if (above == knots.begin()) return {*above, *above, 0, origin_of(at, *above, *above)};
   if (above == knots.end()) return {*knots.rbegin(), *knots.rbegin(), 0, Origin::extrapolated};
   const double low = *std::prev(above), high = *above;
@@ -46,7 +47,7 @@ Between between(const std::set<double>& knots, double at) {
 }
 
 RateGrid::Rate along_cell(const std::map<double, double>& cell, double at) {
-  const auto above = cell.lower_bound(at - kSame);
+  const auto above = cell.lower_bound(at - kSameExtent);
   if (above == cell.begin()) return {above->second, origin_of(at, above->first, above->first)};
   const auto below = std::prev(above);
   if (above == cell.end()) return {below->second, Origin::extrapolated};
@@ -56,13 +57,6 @@ RateGrid::Rate along_cell(const std::map<double, double>& cell, double at) {
 
 PassEstimate exactly(Seconds time, Origin origin) {
   return {time, time, time, origin};
-}
-
-/// A pass that takes no time says nothing.
-PassEstimate sum(const PassEstimate& a, const PassEstimate& b) {
-  if (a.time == Seconds(0)) return b;
-  if (b.time == Seconds(0)) return a;
-  return {a.time + b.time, a.low + b.low, a.high + b.high, std::max(a.origin, b.origin)};
 }
 
 Estimate all_of(const OpTime& time, Origin origin) {
@@ -90,6 +84,11 @@ constexpr double kBackwardProducts = 5.0 / 2 * 73 / 63;
 /// Half of scores and context, since it is causal.
 double attention_flops(double batch_heads, double sequence, double head_size) {
   return 2 * batch_heads * sequence * sequence * head_size;
+}
+
+/// Of keys and values in the mean.
+double head_size(const graph::Attention& a) {
+  return static_cast<double>(a.inner_width() + a.result_width()) / 2 / static_cast<double>(a.heads);
 }
 
 }  // namespace
@@ -178,21 +177,42 @@ Estimate TableCosts::linear(const graph::Operator& op, double samples, const OpS
            graph::weighs(op) ? product(in, out, tokens) : PassEstimate{}}};
 }
 
+Estimate TableCosts::experts(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
+                             double samples, const OpShard& part) const {
+  const graph::Operator& op = graph.op(id);
+  const ExpertWork work = expert_work(as<graph::Experts>(op), samples, part);
+  const OpTime beside = analytic_.expert_moves(graph, id, device, samples, part);
+  const bool input = op.input_gradient_flops.value() > 0;
+  Estimate out;
+  for (const auto& [in, width] : work.layers) {
+    out.passes[0] = sum(out.passes[0], scaled(product(work.rows, width, in), work.experts));
+    if (input) out.passes[1] = sum(out.passes[1], scaled(product(work.rows, in, width), work.experts));
+    if (graph::weighs(op))
+      out.passes[2] = sum(out.passes[2], scaled(product(in, width, work.rows), work.experts));
+  }
+  out.passes[0] = exactly(out.passes[0].time + beside.forward, out.passes[0].origin);
+  if (input) out.passes[1] = exactly(out.passes[1].time + beside.input_gradient, out.passes[1].origin);
+  return out;
+}
+
 Estimate TableCosts::projections(const graph::Operator& op, double samples, const OpShard& part) const {
   const auto& a = as<graph::Attention>(op);
+  const auto mine = [&](std::int64_t width) { return static_cast<double>(width) * part.part; };
   const double tokens = static_cast<double>(a.queries) * samples, wide = static_cast<double>(a.hidden),
-               mine = static_cast<double>(a.inner_width()) * part.part,
-               together =
-                   mine + 2 * static_cast<double>(a.shared_width()) * part.part;  // query, key and value
-  return {{sum(product(tokens, together, wide), product(tokens, wide, mine)),
-           sum(product(tokens, wide, together), product(tokens, mine, wide)),
-           sum(product(wide, together, tokens), product(mine, wide, tokens))}};
+               queries = mine(a.inner_width()), others = mine(a.projected_width() + a.values_width());
+  const auto dense = [&](double in, double out) {
+    return Estimate{{product(tokens, out, in), product(tokens, in, out), product(in, out, tokens)}};
+  };
+  const Estimate last = dense(mine(a.result_width()), wide);
+  if (a.rotary_width == 0) return sum(dense(wide, queries + others), last);
+  const double latent = static_cast<double>(a.query_width > 0 ? a.query_width : a.hidden);
+  return sum(sum(dense(latent, queries), dense(static_cast<double>(a.value_width), others)), last);
 }
 
 Estimate TableCosts::plain_core(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
                                 double samples) const {
   const auto& a = as<graph::Attention>(graph.op(id));
-  const double heads = static_cast<double>(a.heads), size = static_cast<double>(a.inner_width()) / heads,
+  const double heads = static_cast<double>(a.heads), size = head_size(a),
                sequence = static_cast<double>(a.keys), rows = std::max(1.0, heads * samples) * sequence;
   const PassEstimate wide = product(rows, sequence, size),  // scores, and the gradient of their shares
       narrow = product(rows, size, sequence);               // context, and gradients of query, key and value
@@ -212,7 +232,7 @@ Estimate TableCosts::core(const graph::OpGraph& graph, core::OpId id, const clus
     return plain_core(graph, id, device, static_cast<double>(samples) * part.part);
   if (a.core != AttentionCore::flash || attention_rates_.empty())
     return all_of(analytic_.core_time(graph, id, device, samples, part), Origin::analytic);
-  const double heads = static_cast<double>(a.heads), size = static_cast<double>(a.inner_width()) / heads,
+  const double heads = static_cast<double>(a.heads), size = head_size(a),
                sequence = static_cast<double>(a.queries),
                together = std::max(1.0, heads * part.part * static_cast<double>(samples));
   const double flops = attention_flops(together, sequence, size);
@@ -231,6 +251,8 @@ Estimate TableCosts::estimate(const graph::OpGraph& graph, core::OpId id, const 
   const bool self = self_attention(op);
   if (graph.element_bytes() == kElement && op.kind == OpKind::linear)
     return linear(op, static_cast<double>(samples), part);
+  if (graph.element_bytes() == kElement && op.kind == OpKind::experts)
+    return experts(graph, id, device, static_cast<double>(samples), part);
   if (graph.element_bytes() != kElement || op.kind != OpKind::attention || !self)
     return all_of(analytic_.part_time(graph, id, device, samples, part), Origin::analytic);
   const Estimate outer = projections(op, static_cast<double>(samples), part);
@@ -238,9 +260,7 @@ Estimate TableCosts::estimate(const graph::OpGraph& graph, core::OpId id, const 
   const Seconds turned = analytic_.rotary_time(graph, id, device, static_cast<double>(samples) * part.part);
   for (PassEstimate* pass : {&inner.passes[0], &inner.passes[1]})
     *pass = exactly(pass->time + turned, pass->origin);
-  Estimate out;
-  for (std::size_t p = 0; p < graph::kPasses; ++p) out.passes[p] = sum(outer.passes[p], inner.passes[p]);
-  return out;
+  return sum(outer, inner);
 }
 
 Seconds TableCosts::core_forward(const graph::OpGraph& graph, core::OpId id,

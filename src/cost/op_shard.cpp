@@ -24,6 +24,7 @@ struct Divide {
     for (std::int64_t* extent : {&a.kv_heads, &a.inner})
       if (*extent > 0) (*this)(*extent);
   }
+  void operator()(graph::Experts& a) { (*this)(a.inner); }
   void operator()(graph::Embedding& a) { (*this)(a.rows); }
   void operator()(graph::Activation& a) { (*this)(a.elements); }
   void operator()(graph::Elementwise& a) { (*this)(a.elements); }

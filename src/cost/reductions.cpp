@@ -1,4 +1,5 @@
 #include "penstock/cost/sharding.hpp"
+#include "penstock/layout/experts.hpp"
 #include "penstock/plan/mesh.hpp"
 #include "weight_parts.hpp"
 
@@ -11,10 +12,12 @@ using plan::Partition;
 
 namespace {
 
-/// Gradients of a set of operators, by the devices that sum them: those of one position in all replicas, all
-/// devices of a group before that, or all devices.
+using Devices = std::vector<core::DeviceId>;
+
+/// Gradients of a set of operators, by the devices that sum them: those of one position in all replicas,
+/// those that hold the same experts, all devices of a group before that, or all devices.
 struct SummedWeights {
-  Bytes by_replica, in_group, by_all;
+  Bytes by_replica, by_experts, in_group, by_all;
 };
 SummedWeights summed_weights(const Problem& problem, const plan::Stage& stage,
                              std::span<const OpId> operators, const std::map<OpId, Partition>& how) {
@@ -22,27 +25,43 @@ SummedWeights summed_weights(const Problem& problem, const plan::Stage& stage,
   for (const OpId id : operators) {
     const Partition divided = partition_of(how, id);
     const Bytes weights = weights_of(problem.graph, id, divided, largest_part(stage));
+    if (stage.expert_parallel > 1 && problem.graph.op(id).kind == graph::OpKind::experts) {
+      out.by_experts += rounded_up(weights, 1.0 / stage.expert_parallel);
+      continue;
+    }
     (divided == Partition::batch ? out.by_all : out.by_replica) += weights;
     if (divided == Partition::sequence) out.in_group += weights;
   }
   return out;
 }
 
+/// Groups of devices with equal weights, and of those that share them where they shard them.
+struct Holders {
+  std::vector<Devices> equal, sharing;
+};
+Holders holders(const plan::Stage& stage) {
+  return {plan::replica_groups(stage), plan::shard_groups(stage)};
+}
+Holders expert_holders(const plan::Stage& stage) {
+  const auto same = layout::expert_replicas(stage);
+  return {same, same};
+}
+
 /// Gradients of `own` bytes of weights, summed over the devices that hold the same. Where these shard them,
 /// the parts are summed across groups besides, and new weights are gathered, unless later.
-void add_replica_sums(const Problem& problem, const plan::Stage& stage, Bytes own, bool all_gathers_later,
-                      std::vector<Reduction>& out) {
-  if (own == Bytes(0) || stage.weight_replicas() < 2) return;
+void add_replica_sums(const Problem& problem, const plan::Stage& stage, const Holders& holders, Bytes own,
+                      bool all_gathers_later, std::vector<Reduction>& out) {
+  if (own == Bytes(0) || holders.equal.front().size() < 2) return;
   const plan::ReplicaPlacement placement = plan::replica_placement(stage);
   const Bytes gradients = problem.training.sent_gradients(own);
-  if (!placement.shards_state()) return out.push_back({plan::replica_groups(stage), gradients, false});
-  const auto groups = plan::shard_groups(stage);
+  if (!placement.shards_state()) return out.push_back({holders.equal, gradients, false});
+  const auto& groups = holders.sharing;
   if (!placement.shards_gradients() && all_gathers_later)  // scattered, which takes as long as to gather
     out.push_back({groups, gradients, true});
   else if (!placement.shards_gradients())
     out.push_back({groups, Bytes((gradients.value() + own.value() + 1) / 2), false});
   if (placement.copies > 1)
-    out.push_back({plan::copy_groups(stage), placement.held(gradients, placement.state), false});
+    out.push_back({plan::copy_groups(stage), placement.held(gradients, {}, placement.state), false});
   if (placement.shards_gradients() && !placement.shards_weights() && !all_gathers_later)
     out.push_back({groups, own, true});
 }
@@ -54,7 +73,9 @@ std::vector<Reduction> reductions_of(const Problem& problem, const plan::Stage& 
   std::vector<Reduction> out;
   if (weights.in_group > Bytes(0))  // each device has the gradient of its tokens
     out.push_back({plan::Mesh(stage).groups(plan::MeshDim::tensor), gradients(weights.in_group), false});
-  add_replica_sums(problem, stage, weights.by_replica, all_gathers_later, out);
+  add_replica_sums(problem, stage, holders(stage), weights.by_replica, all_gathers_later, out);
+  if (stage.expert_parallel > 1)
+    add_replica_sums(problem, stage, expert_holders(stage), weights.by_experts, all_gathers_later, out);
   if (weights.by_all > Bytes(0) && stage.devices.size() > 1)
     out.push_back({{stage.devices}, gradients(weights.by_all), false});
   return out;
@@ -79,13 +100,16 @@ std::vector<std::vector<Reduction>> reductions(const Problem& problem, const pla
   const plan::ReplicaPlacement placement = plan::replica_placement(stage);
   const bool apart = sets.size() > 1 && placement.shards_state() && !placement.shards_weights();
   std::vector<std::vector<Reduction>> out;
-  Bytes updated;
+  Bytes updated, experts;
   for (const auto& operators : sets) {
     const SummedWeights weights = summed_weights(problem, stage, operators, how);
     out.push_back(reductions_of(problem, stage, weights, apart));
     updated += weights.by_replica;
+    experts += weights.by_experts;
   }
   if (apart && updated > Bytes(0)) out.back().push_back({plan::shard_groups(stage), updated, true});
+  if (apart && experts > Bytes(0) && stage.expert_replicas() > 1)
+    out.back().push_back({layout::expert_replicas(stage), experts, true});
   return out;
 }
 

@@ -10,9 +10,17 @@ using graph::OpKind;
 Scratch of_attention(const graph::Attention& a, std::int64_t element_bytes) {
   const auto each = [&](std::int64_t elements) { return Line{{}, Bytes(elements * element_bytes)}; };
   const std::int64_t scores = a.core == graph::AttentionCore::flash ? 0 : a.heads * a.queries * a.keys,
-                     inner = a.queries * a.inner_width(),
-                     given = 2 * (a.keys - a.projected_keys()) * a.shared_width();
-  return {each(inner + scores + given), {}, each(inner + 2 * a.keys * a.shared_width())};
+                     keys_values = a.shared_width() + a.values_width(),
+                     projected = a.queries * a.inner_width() + a.keys * keys_values,
+                     given = (a.keys - a.projected_keys()) * keys_values;
+  return {each(a.queries * a.result_width() + scores + given), {}, each(projected)};
+}
+
+/// Gradients of copied rows, those that come and those that are made; of what the first products made.
+Scratch of_experts(const graph::Experts& e, std::int64_t element_bytes) {
+  const std::int64_t copies = e.rows * e.chosen * element_bytes;
+  const Line rows{{}, Bytes(copies * e.hidden)}, first{{}, Bytes(copies * (e.matrices() - 1) * e.inner)};
+  return {{{}, rows.each * 2}, rows, first};
 }
 
 }  // namespace
@@ -20,6 +28,7 @@ Scratch of_attention(const graph::Attention& a, std::int64_t element_bytes) {
 Scratch plain_scratch(const graph::OpGraph& graph, core::OpId id) {
   const Operator& op = graph.op(id);
   if (op.kind == OpKind::attention) return of_attention(as<graph::Attention>(op), graph.element_bytes());
+  if (op.kind == OpKind::experts) return of_experts(as<graph::Experts>(op), graph.element_bytes());
   if (op.kind == OpKind::norm) return {{}, {}, {graph.parameter_bytes(id), {}}};
   if (as<graph::Linear>(op).function == graph::Function::none) return {};
   const Line argument{{}, op.output_bytes};

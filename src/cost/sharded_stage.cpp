@@ -19,6 +19,7 @@ using core::Bytes;
 using core::DeviceId;
 using core::OpId;
 using core::Seconds;
+using graph::OpKind;
 using plan::Partition;
 using plan::Recomputation;
 using Devices = std::vector<DeviceId>;
@@ -46,12 +47,16 @@ Sent zero_traffic(const Problem& problem, const plan::Stage& stage, std::span<co
   Sent out;
   const plan::ReplicaPlacement placement = plan::replica_placement(stage);
   if (!placement.shards_gradients()) return out;
-  const AllReduce gathering = all_gather(problem.cluster, plan::shard_groups(stage));
+  const AllReduce among_all = all_gather(problem.cluster, plan::shard_groups(stage)),
+                  among_experts = stage.expert_parallel > 1
+                                      ? all_gather(problem.cluster, layout::expert_replicas(stage))
+                                      : among_all;
   const auto layers = plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers);
   const std::vector<OpId> in_layers = all_of(layers);
   out.count = layers.size();
   for (const OpId id : operators) {
     OpTime& sent = contains(in_layers, id) ? out.layers : out.rest;
+    const AllReduce& gathering = problem.graph.op(id).kind == OpKind::experts ? among_experts : among_all;
     const Bytes weights = weights_of(problem.graph, id, partition_of(how, id), largest_part(stage));
     sent.weight_gradient += gathering.time(problem.training.sent_gradients(weights));
     if (!placement.shards_weights()) continue;
@@ -172,6 +177,7 @@ ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, Ope
   for (auto& operators : sets) parts_.push_back({std::move(operators), {}, {}, {}});
   if (stage.tensor_parallel > 1) divide();
   if (stage.context_parallel > 1) context_.emplace(problem.cluster, stage);
+  if (stage.expert_parallel > 1) exchange_.emplace(problem.cluster, stage);
   for (Part& part : parts_) part.zero = zero_traffic(problem, stage, part.operators, how_, again_);
 }
 
@@ -297,6 +303,21 @@ OpTime ReplicaTimes::context_time(const Part& part, std::span<const DeviceId> re
   return out;
 }
 
+/// What mixtures wait for of other devices of their expert group. Whole recomputation sends rows anew.
+OpTime ReplicaTimes::exchange_time(const Part& part, std::int64_t samples, Seconds launch) const {
+  OpTime out;
+  for (const OpId id : part.operators) {
+    const graph::Operator& op = whole_.graph.op(id);
+    if (op.kind != OpKind::experts) continue;
+    const Bytes rows = layout::copied_rows(op, whole_.graph.element_bytes()) * samples;
+    const Seconds once = exchange_->time(Bytes(rows.value() / stage_.context_parallel), launch);
+    OpTime time{once, op.input_gradient_flops.value() > 0 ? once : Seconds(0), {}};
+    if (contains(again_.whole, id)) time.recompute = time.forward;
+    add(out, time);
+  }
+  return out;
+}
+
 std::vector<StageTime> ReplicaTimes::times(std::size_t replica, std::int64_t samples) {
   const auto group = plan::Mesh(stage_).replica(replica);
   Alike alike{{}, samples};
@@ -306,132 +327,135 @@ std::vector<StageTime> ReplicaTimes::times(std::size_t replica, std::int64_t sam
     for (const Part& part : parts_) known->second.push_back(compute(part, replica, samples));
   std::vector<StageTime> out = known->second;
   add_group_collectives(group, samples, out);
-  for (std::size_t p = 0; p < out.size(); ++p)
+  for (std::size_t p = 0; p < out.size(); ++p) {
+    if (exchange_) add(out[p].collectives, exchange_time(parts_[p], samples, launch_of(group)));
     add(out[p].collectives, waited(parts_[p].zero, out[p].compute));
-  return out;
-}
-
-StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
-                     std::size_t replica, std::int64_t samples) {
-  return ReplicaTimes(problem, stage, operators).time(replica, samples);
-}
-
-StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::int64_t samples) {
-  ReplicaTimes times(problem, stage, stage.operators);
-  StageTime slowest;
-  for (std::size_t r = 0; r < static_cast<std::size_t>(stage.replicas()); ++r) {
-    const StageTime here = times.time(r, samples);
-    if (here.total().total() > slowest.total().total()) slowest = here;
+    return out;
   }
-  return slowest;
-}
 
-Bytes held_weights(const graph::OpGraph& graph, const plan::Stage& stage, std::size_t member) {
-  const auto how = partitions(stage, layout::infer(graph, stage));
-  const double share = part_of(stage, member);
-  Bytes sum;
-  for (const OpId id : stage.operators) sum += weights_of(graph, id, how.at(id), share);
-  return sum;
-}
-
-/// Of layers that are computed again, those of one at a time.
-template <class StatisticsOf>
-Bytes divided_statistics(const graph::OpGraph& graph, const plan::Stage& stage,
-                         const StatisticsOf& statistics_of) {
-  Bytes most, all, again;
-  for (const OpId id : stage.operators) all += statistics_of(id);
-  for (const auto& segment : plan::segments(graph, stage.operators, stage.recompute)) {
-    Bytes sum;
-    for (const OpId id : segment) sum += statistics_of(id);
-    most = std::max(most, sum);
-    again += sum;
+  StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
+                       std::size_t replica, std::int64_t samples) {
+    return ReplicaTimes(problem, stage, operators).time(replica, samples);
   }
-  return all - again + most;
-}
 
-StageLoad stage_load(const Problem& given, const plan::Stage& stage, std::size_t member) {
-  const LocalProblem local(given, stage);
-  const Problem& problem = local.get();
-  StageLoad load = stage_load(problem, stage.operators);
-  const bool in_parts = stage.recompute && stage.recompute.of != plan::Recomputation::Of::stage;
-  const auto travelling = [&](const auto& weights_of_one) {
-    if (!plan::replica_placement(stage).shards_gradients()) return;
-    for (const auto& layer : plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers)) {
-      Bytes sum;
-      for (const OpId id : layer) sum += weights_of_one(id);
-      load.largest = std::max(load.largest, sum);
+  StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::int64_t samples) {
+    ReplicaTimes times(problem, stage, stage.operators);
+    StageTime slowest;
+    for (std::size_t r = 0; r < static_cast<std::size_t>(stage.replicas()); ++r) {
+      const StageTime here = times.time(r, samples);
+      if (here.total().total() > slowest.total().total()) slowest = here;
     }
-  };
-  if (stage.tensor_parallel == 1) {
-    travelling([&](OpId id) { return problem.graph.parameter_bytes(id); });
+    return slowest;
+  }
+
+  Bytes held_weights(const graph::OpGraph& graph, const plan::Stage& stage, std::size_t member) {
+    const auto how = partitions(stage, layout::infer(graph, stage));
+    const double share = part_of(stage, member);
+    Bytes sum;
+    for (const OpId id : stage.operators) sum += weights_of(graph, id, how.at(id), share);
+    return sum;
+  }
+
+  /// Of layers that are computed again, those of one at a time.
+  template <class StatisticsOf>
+  Bytes divided_statistics(const graph::OpGraph& graph, const plan::Stage& stage,
+                           const StatisticsOf& statistics_of) {
+    Bytes most, all, again;
+    for (const OpId id : stage.operators) all += statistics_of(id);
+    for (const auto& segment : plan::segments(graph, stage.operators, stage.recompute)) {
+      Bytes sum;
+      for (const OpId id : segment) sum += statistics_of(id);
+      most = std::max(most, sum);
+      again += sum;
+    }
+    return all - again + most;
+  }
+
+  StageLoad stage_load(const Problem& given, const plan::Stage& stage, std::size_t member) {
+    const LocalProblem local(given, stage);
+    const Problem& problem = local.get();
+    StageLoad load = stage_load(problem, stage.operators);
+    const bool in_parts = stage.recompute && stage.recompute.of != plan::Recomputation::Of::stage;
+    const auto travelling = [&](const auto& weights_of_one) {
+      if (!plan::replica_placement(stage).shards_gradients()) return;
+      for (const auto& layer : plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers)) {
+        Bytes sum;
+        for (const OpId id : layer) sum += weights_of_one(id);
+        load.largest = std::max(load.largest, sum);
+      }
+    };
+    if (stage.tensor_parallel == 1) {
+      travelling([&](OpId id) { return problem.graph.parameter_bytes(id); });
+      if (!in_parts) return load;
+      divide_activations(load, problem.graph, stage, [&](OpId id) {
+        const graph::Operator& op = problem.graph.op(id);
+        return Activations{op.saved_bytes, op.output_bytes,
+                           graph::core_bytes(op, problem.graph.element_bytes())};
+      });
+      load.statistics = divided_statistics(problem.graph, stage,
+                                           [&](OpId id) { return batch_statistics(problem.graph.op(id)); });
+      return load;
+    }
+    const graph::OpGraph& graph = problem.graph;
+    const auto how = partitions(stage, layout::infer(graph, stage));
+    const double share = part_of(stage, member);
+    const auto cut = [&](Bytes bytes, bool whole) { return whole ? bytes : rounded_up(bytes, share); };
+    const auto holds_whole = [&](OpId id) {
+      return layout::saved_placement(graph.op(id), how.at(id), stage) == layout::Placement::replicate;
+    };
+    const auto activations_of = [&](OpId id) {
+      const graph::Operator& op = graph.op(id);
+      const OpShard mine = op_shard(op, how.at(id), share);
+      const Bytes output = std::min(op.output_bytes, op.saved_bytes);
+      const bool whole = holds_whole(id);
+      return Activations{
+          cut(output, whole) + cut(op.saved_bytes - output, mine.partition == Partition::whole),
+          cut(op.output_bytes, whole),
+          cut(graph::core_bytes(op, graph.element_bytes()), mine.partition == Partition::whole)};
+    };
+    const auto statistics_of = [&](OpId id) {
+      return cut(batch_statistics(graph.op(id)), how.at(id) != Partition::column);
+    };
+    load.parameters = load.frozen = load.experts = load.activations = load.largest = load.fresh = Bytes(0);
+    std::vector<BackwardStep> steps;
+    for (const OpId id : stage.operators) {
+      const graph::Operator& op = graph.op(id);
+      const OpShard mine = op_shard(op, how.at(id), share);
+      add_weights(load, weights_of(graph, id, how.at(id), share), is_table(op));
+      load.frozen += frozen_of(graph, id, how.at(id), share);
+      if (op.kind == OpKind::experts) load.experts += weights_of(graph, id, how.at(id), share);
+      load.activations += activations_of(id).all;
+      steps.push_back(
+          divided_step(backward_step(graph, problem.costs, id), how.at(id), mine, holds_whole(id), cut));
+    }
+    for (const auto& [owner, users] : graph::borrowed(graph, stage.operators))  // divided as for the first
+      add_weights(load, weights_of(graph, owner, how.at(users.front()), share),
+                  is_table(graph.op(users.front())));
+    std::ranges::sort(steps, {}, &BackwardStep::op);
+    load.workspace = backward_workspace(graph, steps);
+    load.deferred = deferred_gradients(graph, steps);
+    if (stage.sequence_parallel) divide_boundaries(load, graph, stage, how, holds_whole, cut);
+    travelling([&](OpId id) { return weights_of(graph, id, how.at(id), share); });
+    load.statistics = Bytes(0);
+    for (const OpId id : stage.operators) load.statistics += statistics_of(id);
     if (!in_parts) return load;
-    divide_activations(load, problem.graph, stage, [&](OpId id) {
-      const graph::Operator& op = problem.graph.op(id);
-      return Activations{op.saved_bytes, op.output_bytes,
-                         graph::core_bytes(op, problem.graph.element_bytes())};
-    });
-    load.statistics = divided_statistics(problem.graph, stage,
-                                         [&](OpId id) { return batch_statistics(problem.graph.op(id)); });
+    divide_activations(load, graph, stage, activations_of);
+    load.statistics = divided_statistics(graph, stage, statistics_of);
     return load;
   }
-  const graph::OpGraph& graph = problem.graph;
-  const auto how = partitions(stage, layout::infer(graph, stage));
-  const double share = part_of(stage, member);
-  const auto cut = [&](Bytes bytes, bool whole) { return whole ? bytes : rounded_up(bytes, share); };
-  const auto holds_whole = [&](OpId id) {
-    return layout::saved_placement(graph.op(id), how.at(id), stage) == layout::Placement::replicate;
-  };
-  const auto activations_of = [&](OpId id) {
-    const graph::Operator& op = graph.op(id);
-    const OpShard mine = op_shard(op, how.at(id), share);
-    const Bytes output = std::min(op.output_bytes, op.saved_bytes);
-    const bool whole = holds_whole(id);
-    return Activations{cut(output, whole) + cut(op.saved_bytes - output, mine.partition == Partition::whole),
-                       cut(op.output_bytes, whole),
-                       cut(graph::core_bytes(op, graph.element_bytes()), mine.partition == Partition::whole)};
-  };
-  const auto statistics_of = [&](OpId id) {
-    return cut(batch_statistics(graph.op(id)), how.at(id) != Partition::column);
-  };
-  load.parameters = load.frozen = load.activations = load.largest = load.fresh = Bytes(0);
-  std::vector<BackwardStep> steps;
-  for (const OpId id : stage.operators) {
-    const graph::Operator& op = graph.op(id);
-    const OpShard mine = op_shard(op, how.at(id), share);
-    add_weights(load, weights_of(graph, id, how.at(id), share), is_table(op));
-    load.frozen += frozen_of(graph, id, how.at(id), share);
-    load.activations += activations_of(id).all;
-    steps.push_back(
-        divided_step(backward_step(graph, problem.costs, id), how.at(id), mine, holds_whole(id), cut));
+
+  StageLoad stage_load(const Problem& problem, const plan::Stage& stage) {
+    std::size_t most = 0;
+    for (std::size_t m = 1; m < static_cast<std::size_t>(stage.tensor_parallel); ++m)
+      if (part_of(stage, m) > part_of(stage, most)) most = m;
+    return stage_load(problem, stage, most);
   }
-  for (const auto& [owner, users] : graph::borrowed(graph, stage.operators))  // divided as for the first
-    add_weights(load, weights_of(graph, owner, how.at(users.front()), share),
-                is_table(graph.op(users.front())));
-  std::ranges::sort(steps, {}, &BackwardStep::op);
-  load.workspace = backward_workspace(graph, steps);
-  load.deferred = deferred_gradients(graph, steps);
-  if (stage.sequence_parallel) divide_boundaries(load, graph, stage, how, holds_whole, cut);
-  travelling([&](OpId id) { return weights_of(graph, id, how.at(id), share); });
-  load.statistics = Bytes(0);
-  for (const OpId id : stage.operators) load.statistics += statistics_of(id);
-  if (!in_parts) return load;
-  divide_activations(load, graph, stage, activations_of);
-  load.statistics = divided_statistics(graph, stage, statistics_of);
-  return load;
-}
 
-StageLoad stage_load(const Problem& problem, const plan::Stage& stage) {
-  std::size_t most = 0;
-  for (std::size_t m = 1; m < static_cast<std::size_t>(stage.tensor_parallel); ++m)
-    if (part_of(stage, m) > part_of(stage, most)) most = m;
-  return stage_load(problem, stage, most);
-}
-
-Seconds step_time(const Problem& problem, const plan::Stage& stage, std::size_t member,
-                  const cluster::DeviceType& device) {
-  const plan::ReplicaPlacement placement = plan::replica_placement(stage);
-  const Bytes weights = stage_load(problem, stage, member).parameters;
-  return update_time(problem, placement.held(weights, placement.state), device);
-}
+  Seconds step_time(const Problem& problem, const plan::Stage& stage, std::size_t member,
+                    const cluster::DeviceType& device) {
+    const plan::ReplicaPlacement placement = plan::replica_placement(stage);
+    const StageLoad load = stage_load(problem, stage, member);
+    return update_time(problem, placement.held(load.parameters, load.experts, placement.state), device);
+  }
 
 }  // namespace penstock::cost

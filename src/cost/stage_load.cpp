@@ -48,6 +48,7 @@ StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs, std::s
     load.statistics += batch_statistics(op);
     add_weights(load, graph.parameter_bytes(id), is_table(op));
     load.frozen += graph.frozen_bytes(id);
+    if (op.kind == graph::OpKind::experts) load.experts += graph.parameter_bytes(id);
     steps.push_back(backward_step(graph, costs, id));
   }
   for (const auto& [owner, users] : graph::borrowed(graph, operators))
@@ -61,14 +62,16 @@ StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs, std::s
 plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, const plan::Training& training,
                                 std::int64_t samples, std::int64_t in_flight,
                                 std::optional<std::int64_t> whole, const plan::ReplicaPlacement& placement) {
+  const auto held = [&](plan::OverReplicas how) {
+    return placement.held(load.parameters, load.experts, how);
+  };
   plan::MemoryByKind memory{};
-  at(memory, MemoryKind::weights) = placement.held(load.parameters, placement.weights) * rule.weight_copies +
-                                    placement.held(load.frozen, placement.weights);
+  at(memory, MemoryKind::weights) =
+      held(placement.weights) * rule.weight_copies + placement.held(load.frozen, {}, placement.weights);
   at(memory, MemoryKind::gradients) =
-      training.held_gradients(placement.held(load.parameters, placement.gradients)) * rule.gradient_copies;
+      training.held_gradients(held(placement.gradients)) * rule.gradient_copies;
   if (rule.optimizer_state)
-    at(memory, MemoryKind::optimizer) =
-        training.optimizer_state(placement.held(load.parameters, placement.state));
+    at(memory, MemoryKind::optimizer) = training.optimizer_state(held(placement.state));
   at(memory, MemoryKind::activations) =
       (load.activations * whole.value_or(in_flight) + (load.saved + load.inputs) * in_flight) *
           (rule.activation_copies * samples) +

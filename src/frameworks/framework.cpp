@@ -63,6 +63,8 @@ class Check {
     if (layers_.tensor_parallel > 1 && !can_.tensor_parallel)
       refuse(fmt::format("does not divide operators in its pipelines: the plan has TP{}",
                          layers_.tensor_parallel));
+    if (layers_.expert_parallel > 1 && !can_.expert_parallel)
+      refuse(fmt::format("is told nothing of experts here: the plan has EP{}", layers_.expert_parallel));
     if (layers_.sequence_parallel && !can_.sequence_parallel)
       refuse("does not divide tokens in its pipelines: the plan has sequence parallelism");
     if (layers_.context_parallel > 1 && std::ranges::count(can_.context, layers_.context_exchange) == 0)
@@ -148,7 +150,8 @@ const std::vector<Framework>& catalogue() {
        "arguments of pretrain_gpt.py, as lines of a bash array",
        "NVIDIA/Megatron-LM, megatron/training/arguments.py and "
        "megatron/core/transformer/pipeline_parallel_layer_layout.py",
-       {.zero = {0, 1},
+       {.expert_parallel = true,
+        .zero = {0, 1},
         .context = {Exchange::ring, Exchange::all_gather, Exchange::ulysses},
         .context_with_copies = true,
         .hybrid = true,

@@ -20,10 +20,9 @@ struct Foreign {
   const char* what;
 };
 constexpr Foreign kForeign[] = {
-    {"num_experts", "", "experts"},
-    {"num_moe_experts", "", "experts"},
-    {"expert_model_parallel_size", "1", "experts"},
     {"hierarchical_context_parallel_sizes", "", "context parallelism in two ways at once"},
+    {"moe_layer_freq", "1", "layers with experts between others"},
+    {"moe_expert_capacity_factor", "", "experts that turn tokens away"},
     {"multi_latent_attention", "false", "latent attention"},
     {"mtp_num_layers", "0", "multi-token prediction"},
     {"fp8_format", "", "8-bit numbers"},
@@ -95,18 +94,24 @@ void deal(const graph::OpGraph& graph, const std::vector<StageLayers>& stages, P
 }
 
 struct Degrees {
-  std::int64_t tensor, context, ranks, data;
+  std::int64_t tensor, context, ranks, data, expert;
 };
 
 Degrees read_degrees(MegatronArguments& args, std::int64_t devices) {
   Degrees out{args.count("tensor_model_parallel_size", 1), args.count("context_parallel_size", 1),
-              args.count("pipeline_model_parallel_size", 1), 1};
+              args.count("pipeline_model_parallel_size", 1), 1, args.count("expert_model_parallel_size", 1)};
   const bool few = out.tensor > devices || out.context > devices || out.ranks > devices;
   if (few || devices % (out.tensor * out.context * out.ranks) != 0)
     args.fail(out.context > 1 ? "context_parallel_size" : "pipeline_model_parallel_size",
               fmt::format("{} devices are not replicas of TP{}{} x PP{}", devices, out.tensor,
                           out.context > 1 ? fmt::format(" x CP{}", out.context) : "", out.ranks));
   out.data = devices / (out.tensor * out.context * out.ranks);
+  if (out.data * out.context % out.expert != 0)
+    args.fail("expert_model_parallel_size",
+              fmt::format("{} replicas are not groups of {}", out.data * out.context, out.expert));
+  if (args.count("expert_tensor_parallel_size", out.tensor) != out.tensor)
+    args.fail("expert_tensor_parallel_size",
+              fmt::format("expected {}, as operators beside experts: no plan states another", out.tensor));
   return out;
 }
 
@@ -155,6 +160,7 @@ MegatronRun from_megatron(const std::string& text, const std::string& file, cons
       stage.devices.emplace_back(static_cast<std::size_t>(rank * size + d));
     stage.micro_batch = micro_batch * degrees.data;
     stage.tensor_parallel = static_cast<int>(degrees.tensor);
+    stage.expert_parallel = static_cast<int>(degrees.expert);
     stage.recompute = stages[s].layers > 0 || recompute.of == plan::Recomputation::Of::nothing
                           ? recompute
                           : plan::Recomputation{};

@@ -42,22 +42,32 @@ void demand_whole_attention(ConfigKeys& keys, std::int64_t tokens) {
                     size, tokens, size, size, size));
 }
 
-/// What Llama, Mistral and Qwen have in common.
-void read_rotary_decoder(ConfigKeys& keys, Tokens tokens, Parameters& out, std::int64_t usual_positions,
-                         std::int64_t usual_head) {
+/// What all decoders with rotary positions have in common.
+void read_decoder(ConfigKeys& keys, Tokens tokens, Parameters& out, std::int64_t usual_positions) {
   keys.demand("hidden_act", {"silu", "swish"}, "silu");
   set(keys, out, "vocabulary", "vocab_size");
   set(keys, out, "hidden", "hidden_size");
   set(keys, out, "layers", "num_hidden_layers");
   set(keys, out, "heads", "num_attention_heads");
-  set(keys, out, "feed_forward", "intermediate_size");
+  const std::int64_t positions = keys.count("max_position_embeddings", usual_positions);
+  out["sequence"] = shown(tokens.value_or(positions));
+  out["tied_head"] = yes(keys.flag("tie_word_embeddings", false));
+}
+
+/// And what Llama, Mistral and Qwen have, with experts or without.
+void read_grouped_decoder(ConfigKeys& keys, Tokens tokens, Parameters& out, std::int64_t usual_positions,
+                          std::int64_t usual_head) {
+  read_decoder(keys, tokens, out, usual_positions);
   const std::int64_t hidden = keys.count("hidden_size"), heads = keys.count("num_attention_heads");
   out["kv_heads"] = shown(keys.count("num_key_value_heads", heads));
   const std::int64_t head = keys.count("head_dim", usual_head > 0 ? usual_head : hidden / heads);
   if (head * heads != hidden) out["head_width"] = shown(head);
-  const std::int64_t positions = keys.count("max_position_embeddings", usual_positions);
-  out["sequence"] = shown(tokens.value_or(positions));
-  out["tied_head"] = yes(keys.flag("tie_word_embeddings", false));
+}
+
+void read_rotary_decoder(ConfigKeys& keys, Tokens tokens, Parameters& out, std::int64_t usual_positions,
+                         std::int64_t usual_head) {
+  read_grouped_decoder(keys, tokens, out, usual_positions, usual_head);
+  set(keys, out, "feed_forward", "intermediate_size");
 }
 
 void read_llama(ConfigKeys& keys, Tokens tokens, Parameters& out) {
@@ -98,6 +108,109 @@ void read_qwen3(ConfigKeys& keys, Tokens tokens, Parameters& out) {
   read_qwen_windows(keys, std::stoll(out["sequence"]));
   keys.demand("attention_bias", false, false, "the zoo's attention has no bias at its output");
   out["qk_norm"] = "yes";
+}
+
+/// How scores become weights changes no operator's size; what balances experts is a term of the loss.
+void pass_routing(ConfigKeys& keys) {
+  keys.pass({"norm_topk_prob", "output_router_logits", "router_aux_loss_coef", "router_jitter_noise"});
+}
+
+/// Every layer has experts.
+void demand_experts_everywhere(ConfigKeys& keys) {
+  if (keys.count("decoder_sparse_step", 1) != 1)
+    keys.fail("decoder_sparse_step", "expected 1: the zoo's layers all have experts");
+  if (const auto dense = keys.find("mlp_only_layers"); dense && !dense->items().empty())
+    dense->fail("expected none: the zoo's layers all have experts");
+  keys.pass({"intermediate_size"});  // of layers without
+}
+
+void read_mixtral(ConfigKeys& keys, Tokens tokens, Parameters& out) {
+  constexpr std::int64_t kPositions = 131'072;
+  read_grouped_decoder(keys, tokens, out, kPositions, 0);
+  demand_whole_attention(keys, std::stoll(out["sequence"]));
+  pass_routing(keys);
+  out["experts"] = shown(keys.count("num_local_experts", 8));
+  out["chosen"] = shown(keys.count("num_experts_per_tok", 2));
+  set(keys, out, "expert_width", "intermediate_size");
+}
+
+void read_qwen_experts(ConfigKeys& keys, Parameters& out) {
+  read_qwen_windows(keys, std::stoll(out["sequence"]));
+  demand_experts_everywhere(keys);
+  pass_routing(keys);
+  set(keys, out, "experts", "num_experts");
+  set(keys, out, "chosen", "num_experts_per_tok");
+  set(keys, out, "expert_width", "moe_intermediate_size");
+}
+
+void read_qwen2_moe(ConfigKeys& keys, Tokens tokens, Parameters& out) {
+  read_grouped_decoder(keys, tokens, out, 32'768, 0);
+  read_qwen_experts(keys, out);
+  set(keys, out, "shared_width", "shared_expert_intermediate_size");
+  out["shared_gate"] = "yes";
+  out["qkv_bias"] = yes(keys.flag("qkv_bias", true));
+}
+
+void read_qwen3_moe(ConfigKeys& keys, Tokens tokens, Parameters& out) {
+  read_grouped_decoder(keys, tokens, out, 32'768, 0);
+  read_qwen_experts(keys, out);
+  keys.demand("attention_bias", false, false, "the zoo's attention has no bias at its output");
+  out["qk_norm"] = "yes";
+}
+
+void read_olmoe(ConfigKeys& keys, Tokens tokens, Parameters& out) {
+  read_grouped_decoder(keys, tokens, out, 4096, 0);
+  keys.demand("attention_bias", false, false, "the zoo's attention has no bias at its output");
+  if (keys.find("clip_qkv")) keys.fail("clip_qkv", "expected null: the zoo's attention clips nothing");
+  pass_routing(keys);
+  out["experts"] = shown(keys.count("num_experts", 64));
+  out["chosen"] = shown(keys.count("num_experts_per_tok", 8));
+  set(keys, out, "expert_width", "intermediate_size");
+  out["qk_norm"] = "whole";
+}
+
+void read_latent_attention(ConfigKeys& keys, Parameters& out) {
+  keys.demand("attention_bias", false, false, "the zoo's attention has no bias at its output");
+  const std::int64_t heads = keys.count("num_attention_heads");
+  if (keys.count("num_key_value_heads", heads) != heads)
+    keys.fail("num_key_value_heads", fmt::format("expected {}: latent attention shares no heads", heads));
+  out["query_rank"] = shown(keys.find("q_lora_rank") ? keys.count("q_lora_rank") : 0);
+  set(keys, out, "key_rank", "kv_lora_rank");
+  set(keys, out, "head_width", "qk_nope_head_dim");
+  set(keys, out, "rotary_width", "qk_rope_head_dim");
+  set(keys, out, "value_width", "v_head_dim");
+  keys.pass({"head_dim", "qk_head_dim", "rope_interleave"});
+}
+
+/// DeepSeek's checkpoints are stored in fp8, and hold a module that transformers leaves out; groups of
+/// experts and their biases change what is chosen, not how much.
+void read_deepseek(ConfigKeys& keys, Tokens tokens, Parameters& out) {
+  read_decoder(keys, tokens, out, 4096);
+  read_latent_attention(keys, out);
+  pass_routing(keys);
+  keys.pass({"quantization_config", "num_nextn_predict_layers", "auto_map", "ep_size", "n_group",
+             "topk_group", "topk_method", "routed_scaling_factor", "aux_loss_alpha", "seq_aux"});
+  if (keys.count("moe_layer_freq", 1) != 1)
+    keys.fail("moe_layer_freq", "expected 1: the zoo's layers behind the dense ones all have experts");
+  const auto dense = keys.find("first_k_dense_replace");
+  out["dense_layers"] = shown(dense ? dense->integer(0, keys.count("num_hidden_layers")) : 0);
+  set(keys, out, "feed_forward", "intermediate_size");
+  set(keys, out, "experts", "n_routed_experts");
+  set(keys, out, "chosen", "num_experts_per_tok");
+  set(keys, out, "expert_width", "moe_intermediate_size");
+  const std::int64_t shared = keys.find("n_shared_experts") ? keys.count("n_shared_experts") : 0;
+  out["shared_width"] = shown(shared * keys.count("moe_intermediate_size"));
+}
+
+void read_deepseek_v2(ConfigKeys& keys, Tokens tokens, Parameters& out) {
+  read_deepseek(keys, tokens, out);
+  keys.demand("scoring_func", {"softmax"}, "softmax");
+  out["scores"] = "softmax";
+}
+
+void read_deepseek_v3(ConfigKeys& keys, Tokens tokens, Parameters& out) {
+  read_deepseek(keys, tokens, out);
+  keys.demand("scoring_func", {"sigmoid"}, "sigmoid");
 }
 
 void read_gpt2(ConfigKeys& keys, Tokens tokens, Parameters& out) {
@@ -196,6 +309,13 @@ const std::vector<HfArchitecture>& hf_architectures() {
       {"mistral", "llama", {"MistralForCausalLM"}, "", read_mistral},
       {"qwen2", "llama", {"Qwen2ForCausalLM"}, "", read_qwen2},
       {"qwen3", "llama", {"Qwen3ForCausalLM"}, "", read_qwen3},
+      {"mixtral", "mixtral", {"MixtralForCausalLM"}, "", read_mixtral},
+      {"qwen2_moe", "mixtral", {"Qwen2MoeForCausalLM"}, "", read_qwen2_moe},
+      {"qwen3_moe", "mixtral", {"Qwen3MoeForCausalLM"}, "", read_qwen3_moe},
+      {"olmoe", "mixtral", {"OlmoeForCausalLM"}, "", read_olmoe},
+      {"deepseek_v2", "deepseek_v3", {"DeepseekV2ForCausalLM"}, "", read_deepseek_v2},
+      {"deepseek_v3", "deepseek_v3", {"DeepseekV3ForCausalLM"}, "", read_deepseek_v3},
+      {"kimi_k2", "deepseek_v3", {"DeepseekV3ForCausalLM"}, "", read_deepseek_v3},
       {"gpt2", "gpt", {"GPT2LMHeadModel"}, "", read_gpt2},
       {"gpt_neox", "gpt_neox", {"GPTNeoXForCausalLM"}, "", read_gpt_neox},
       {"opt", "opt", {"OPTForCausalLM"}, "", read_opt},

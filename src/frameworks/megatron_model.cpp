@@ -38,12 +38,15 @@ bool is_llama(MegatronArguments& args) {
   return rms;
 }
 
-void read_llama(MegatronArguments& args, Parameters& out) {
+bool has_experts(MegatronArguments& args) {
+  return args.has("num_experts") || args.has("num_moe_experts");
+}
+
+/// Of Llama's decoder all that is no feed-forward.
+void read_rotary(MegatronArguments& args, Parameters& out) {
   const std::int64_t hidden = args.count("hidden_size"), heads = args.count("num_attention_heads");
   if (!args.flag("disable_bias_linear") && (!args.has("add_bias_linear") || args.flag("add_bias_linear")))
     args.fail("disable_bias_linear", "is not given: the zoo's llama has no biases");
-  constexpr std::int64_t kGateStep = 64;  // two thirds of four times the width, in steps
-  out["feed_forward"] = in_text(args.count("ffn_hidden_size", 4 * hidden * 2 / 3 / kGateStep * kGateStep));
   const bool grouped = args.flag("group_query_attention") || args.has("num_query_groups");
   out["kv_heads"] = in_text(grouped ? args.count("num_query_groups", 1) : heads);
   args.has("max_position_embeddings");  // rotary positions know no end
@@ -51,6 +54,28 @@ void read_llama(MegatronArguments& args, Parameters& out) {
   if (head * heads != hidden) out["head_width"] = in_text(head);
   if (args.flag("add_qkv_bias")) out["qkv_bias"] = "yes";
   if (args.flag("qk_layernorm")) out["qk_norm"] = "yes";
+}
+
+std::int64_t feed_forward(MegatronArguments& args) {
+  constexpr std::int64_t kGateStep = 64;  // two thirds of four times the width, in steps
+  return args.count("ffn_hidden_size", 4 * args.count("hidden_size") * 2 / 3 / kGateStep * kGateStep);
+}
+
+void read_llama(MegatronArguments& args, Parameters& out) {
+  out["feed_forward"] = in_text(feed_forward(args));
+  read_rotary(args, out);
+}
+
+/// How rows come to their experts, and how these are run, changes no model.
+void read_mixtral(MegatronArguments& args, Parameters& out) {
+  read_rotary(args, out);
+  out["experts"] = in_text(args.count(args.has("num_experts") ? "num_experts" : "num_moe_experts"));
+  out["chosen"] = in_text(args.count("moe_router_topk", 2));
+  out["expert_width"] = in_text(args.count("moe_ffn_hidden_size", feed_forward(args)));
+  if (args.has("moe_shared_expert_intermediate_size"))
+    out["shared_width"] = in_text(args.count("moe_shared_expert_intermediate_size"));
+  if (args.flag("moe_shared_expert_gate")) out["shared_gate"] = "yes";
+  for (const char* how : {"moe_grouped_gemm", "moe_token_dispatcher_type"}) args.has(how);
 }
 
 void read_gpt(MegatronArguments& args, Parameters& out) {
@@ -64,7 +89,9 @@ void read_gpt(MegatronArguments& args, Parameters& out) {
 }  // namespace
 
 plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor, const Parameters& given) {
-  plan::ModelRef out{is_llama(args) ? "llama" : "gpt", {}};
+  plan::ModelRef out{is_llama(args) ? has_experts(args) ? "mixtral" : "llama" : "gpt", {}};
+  if (out.name == "gpt" && has_experts(args))
+    args.fail("num_experts", "the zoo's experts are between Llama's attention: RMSNorm, rope and swiglu");
   Parameters& p = out.parameters;
   p["layers"] = in_text(args.count("num_layers"));
   p["hidden"] = in_text(args.count("hidden_size"));
@@ -74,7 +101,9 @@ plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor,
   p["tied_head"] = args.flag("untie_embeddings_and_output_weights") ? "no" : "yes";
   p["loss"] = "yes";
   p["attention"] = args.text("attention_backend", "flash") == "unfused" ? "plain" : "flash";
-  out.name == "llama" ? read_llama(args, p) : read_gpt(args, p);
+  if (out.name == "llama") read_llama(args, p);
+  if (out.name == "mixtral") read_mixtral(args, p);
+  if (out.name == "gpt") read_gpt(args, p);
   for (const auto& [key, value] : given) p[key] = value;
   return out;
 }

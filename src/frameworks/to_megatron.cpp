@@ -25,17 +25,56 @@ class Arguments {
   std::string text_;
 };
 
-void add_rotary_decoder(Arguments& out, std::map<std::string, std::string>& p) {
-  out.add("--ffn-hidden-size {}", p["feed_forward"]);
-  if (p["kv_heads"] != p["heads"]) out.add("--group-query-attention\n--num-query-groups {}", p["kv_heads"]);
-  if (p["head_width"] != "0") out.add("--kv-channels {}", p["head_width"]);
+using Named = std::map<std::string, std::string>;
+
+/// Norms, positions and feed-forwards of all decoders but GPT's.
+void add_rotary(Arguments& out, Named& p) {
   out.add("--max-position-embeddings {}", p["sequence"]);
   out.add("--position-embedding-type rope\n--normalization RMSNorm\n--swiglu\n--disable-bias-linear");
-  if (p["qkv_bias"] == "yes") out.add("--add-qkv-bias");
-  if (p["qk_norm"] == "yes") out.add("--qk-layernorm");
 }
 
-void add_learned_decoder(Arguments& out, std::map<std::string, std::string>& p) {
+void add_grouped_attention(Arguments& out, Named& p) {
+  if (p["kv_heads"] != p["heads"]) out.add("--group-query-attention\n--num-query-groups {}", p["kv_heads"]);
+  if (p["head_width"] != "0") out.add("--kv-channels {}", p["head_width"]);
+  if (p["qkv_bias"] == "yes") out.add("--add-qkv-bias");
+  if (p["qk_norm"] != "no") out.add("--qk-layernorm");
+}
+
+void add_rotary_decoder(Arguments& out, Named& p) {
+  out.add("--ffn-hidden-size {}", p["feed_forward"]);
+  add_grouped_attention(out, p);
+  add_rotary(out, p);
+}
+
+/// All experts of a device run as one grouped product.
+void add_experts(Arguments& out, Named& p) {
+  out.add("--num-experts {}\n--moe-router-topk {}\n--moe-ffn-hidden-size {}", p["experts"], p["chosen"],
+          p["expert_width"]);
+  out.add("--moe-grouped-gemm\n--moe-token-dispatcher-type alltoall");
+  if (p["shared_width"] != "0") out.add("--moe-shared-expert-intermediate-size {}", p["shared_width"]);
+}
+
+void add_mixtral(Arguments& out, Named& p) {
+  out.add("--ffn-hidden-size {}", p["expert_width"]);
+  add_grouped_attention(out, p);
+  add_rotary(out, p);
+  add_experts(out, p);
+  if (p["shared_gate"] == "yes") out.add("--moe-shared-expert-gate");
+}
+
+void add_deepseek(Arguments& out, Named& p) {
+  const std::int64_t dense = std::stoll(p["dense_layers"]), layers = std::stoll(p["layers"]);
+  out.add("--ffn-hidden-size {}\n--multi-latent-attention\n--qk-layernorm", p["feed_forward"]);
+  if (p["query_rank"] != "0") out.add("--q-lora-rank {}", p["query_rank"]);
+  out.add("--kv-lora-rank {}\n--qk-head-dim {}\n--qk-pos-emb-head-dim {}\n--v-head-dim {}", p["key_rank"],
+          p["head_width"], p["rotary_width"], p["value_width"]);
+  add_rotary(out, p);
+  add_experts(out, p);
+  out.add("--moe-router-score-function {}", p["scores"]);
+  if (dense > 0) out.add("--moe-layer-freq \"([0]*{}+[1]*{})\"", dense, layers - dense);
+}
+
+void add_learned_decoder(Arguments& out, Named& p) {
   if (p["feed_forward"] != "0") out.add("--ffn-hidden-size {}", p["feed_forward"]);
   out.add("--max-position-embeddings {}", p["positions"] == "0" ? p["sequence"] : p["positions"]);
   out.add("--position-embedding-type learned_absolute");
@@ -44,8 +83,12 @@ void add_learned_decoder(Arguments& out, std::map<std::string, std::string>& p) 
 /// Of the families that pretrain_gpt.py builds; of the others its user knows better.
 void add_model(Arguments& out, const Handover& handover) {
   auto p = all_parameters(handover.plan.model);
-  const bool llama = handover.plan.model.name == "llama";
-  if (!llama && handover.plan.model.name != "gpt") {
+  const std::map<std::string, void (*)(Arguments&, Named&)> families = {{"llama", add_rotary_decoder},
+                                                                        {"mixtral", add_mixtral},
+                                                                        {"deepseek_v3", add_deepseek},
+                                                                        {"gpt", add_learned_decoder}};
+  const auto family = families.find(handover.plan.model.name);
+  if (family == families.end()) {
     out.add("# The model's own arguments are left to you: {} is none that is known here",
             handover.graph.name());
     out.add("--num-layers {}", handover.layers.row.layers);
@@ -53,11 +96,12 @@ void add_model(Arguments& out, const Handover& handover) {
   }
   out.add("--num-layers {}\n--hidden-size {}\n--num-attention-heads {}", p["layers"], p["hidden"],
           p["heads"]);
-  llama ? add_rotary_decoder(out, p) : add_learned_decoder(out, p);
+  family->second(out, p);
   out.add("--seq-length {}\n--vocab-size {}\n--make-vocab-size-divisible-by 1", p["sequence"],
           p["vocabulary"]);
   if (p["tied_head"] == "no") out.add("--untie-embeddings-and-output-weights");
-  out.add("--attention-backend {}", p["attention"] == "flash" ? "flash" : "unfused");
+  out.add("--attention-backend {}",
+          p["attention"] == "flash" || p["attention"].empty() ? "flash" : "unfused");
 }
 
 std::vector<std::int64_t> layer_counts(const LayerPlan& layers) {
@@ -109,6 +153,7 @@ void add_parallelism(Arguments& out, const Handover& handover) {
   out.add("--tensor-model-parallel-size {}\n--pipeline-model-parallel-size {}", layers.tensor_parallel,
           layers.ranks);
   if (layers.ranks > 1 || layers.chunks > 1) add_split(out, layers);
+  if (layers.expert_parallel > 1) out.add("--expert-model-parallel-size {}", layers.expert_parallel);
   if (layers.sequence_parallel) out.add("--sequence-parallel");
   if (layers.context_parallel > 1)
     out.add("--context-parallel-size {}\n--cp-comm-type {}", layers.context_parallel,

@@ -45,8 +45,8 @@ Bytes core_bytes(const Operator& op, int element_bytes) {
 double core_share(const Operator& op) {
   if (!has_core(op) || op.forward_flops.value() <= 0) return 0;
   const auto& a = as<Attention>(op);
-  const double products = 2.0 * 2 * static_cast<double>(a.queries) * static_cast<double>(a.keys) *
-                          static_cast<double>(a.inner_width());
+  const double products = 2.0 * static_cast<double>(a.queries) * static_cast<double>(a.keys) *
+                          static_cast<double>(a.inner_width() + a.result_width());
   return std::min(1.0, products / op.forward_flops.value());
 }
 

@@ -12,9 +12,9 @@
 namespace penstock::graph {
 namespace {
 
-constexpr std::array<std::string_view, 14> kKindNames = {
-    "input",      "linear",      "attention", "embedding", "convolution", "matmul",  "norm",
-    "activation", "elementwise", "pool",      "softmax",   "concat",      "reshape", "profiled"};
+constexpr std::array<std::string_view, 15> kKindNames = {
+    "input",       "linear", "attention", "embedding", "convolution", "matmul",   "norm",   "activation",
+    "elementwise", "pool",   "softmax",   "concat",    "reshape",     "profiled", "experts"};
 constexpr std::int64_t kMostParts = 4096;
 
 /// Names of what an enumeration says above zero.
@@ -59,6 +59,9 @@ void visit_extents(Visitor& visit, A& a) {
   visit("qkv_bias", a.qkv_bias);
   visit("qk_norm", a.qk_norm);
   visit("own_keys", a.own_keys);
+  visit("query_width", a.query_width);
+  visit("value_head", a.value_head);
+  visit("rotary_width", a.rotary_width);
 }
 
 template <class Visitor, Is<Embedding> A>
@@ -149,6 +152,16 @@ void visit_extents(Visitor& visit, A& a) {
   for (std::size_t i = 0; i < a.widths.size(); ++i) visit("part" + std::to_string(i), a.widths[i]);
 }
 
+template <class Visitor, Is<Experts> A>
+void visit_extents(Visitor& visit, A& a) {
+  visit("rows", a.rows);
+  visit("hidden", a.hidden);
+  visit("inner", a.inner);
+  visit("experts", a.experts);
+  visit("chosen", a.chosen);
+  visit("gated", a.gated);
+}
+
 template <class Visitor>
 void visit_extents(Visitor&, const std::monostate&) {}
 
@@ -180,6 +193,8 @@ Attributes empty_of(OpKind kind) {
       return Softmax{};
     case OpKind::concat:
       return Concat{};
+    case OpKind::experts:
+      return Experts{};
     case OpKind::profiled:
       break;
   }
@@ -286,6 +301,22 @@ void check_heads(const Shape& shape, const Attributes& attributes) {
     throw ExtentFault("kv_heads", fmt::format("expected a divisor of the {} heads", a->heads));
 }
 
+/// What heads share of a key is less than the key.
+void check_rotary(const Attributes& attributes) {
+  const auto* a = std::get_if<Attention>(&attributes);
+  if (a == nullptr || a->rotary_width == 0 || a->heads == 0) return;
+  const std::int64_t head = a->inner_width() / a->heads;
+  if (a->rotary_width >= head)
+    throw ExtentFault("rotary_width", fmt::format("{} leaves nothing of a head's {}", a->rotary_width, head));
+}
+
+/// A token takes no expert twice.
+void check_experts(const Attributes& attributes) {
+  const auto* e = std::get_if<Experts>(&attributes);
+  if (e != nullptr && e->experts > 0 && e->chosen > e->experts)
+    throw ExtentFault("chosen", fmt::format("{} is more than the {} experts", e->chosen, e->experts));
+}
+
 }  // namespace
 
 std::string_view name(OpKind kind) {
@@ -326,6 +357,8 @@ Attributes attributes_of(OpKind kind, const Shape& shape) {
   std::visit([&](auto& a) { visit_extents(reader, a); }, out);
   reader.finish(kind);
   check_heads(shape, out);
+  check_rotary(out);
+  check_experts(out);
   return out == empty_of(kind) ? Attributes() : out;
 }
 

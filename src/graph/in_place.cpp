@@ -4,7 +4,8 @@ namespace penstock::graph {
 
 bool hands_over(const Operator& op) {
   const bool layer = op.kind == OpKind::linear || op.kind == OpKind::convolution ||
-                     op.kind == OpKind::attention || op.kind == OpKind::embedding || op.kind == OpKind::norm;
+                     op.kind == OpKind::attention || op.kind == OpKind::embedding ||
+                     op.kind == OpKind::norm || op.kind == OpKind::experts;
   return layer && as<Linear>(op).function == Function::none;
 }
 

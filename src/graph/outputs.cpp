@@ -1,7 +1,6 @@
 #include "outputs.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace penstock::graph {
 namespace {
@@ -21,7 +20,8 @@ Axes image(const Window& w, std::int64_t channels) {
 struct AxesOf {
   Axes operator()(const std::monostate&) { return {}; }
   Axes operator()(const Elements& a) { return {{Role::elements, a.elements}}; }
-  Axes operator()(const Linear& a) { return {{Role::rows, a.rows}, {Role::features, a.out}}; }
+  /// Row by row.
+  Axes operator()(const auto& a) { return {{Role::rows, a.rows}, {Role::features, a.features()}}; }
   Axes operator()(const Attention& a) { return {{Role::rows, a.queries}, {Role::features, a.hidden}}; }
   Axes operator()(const Embedding& a) {
     return {{Role::rows, a.sum ? std::min<std::int64_t>(a.lookups, 1) : a.lookups},
@@ -37,10 +37,6 @@ struct AxesOf {
   Axes operator()(const Activation& a) { return {{Role::elements, a.elements}}; }
   Axes operator()(const Elementwise& a) { return {{Role::elements, a.elements}}; }
   Axes operator()(const Pool& a) { return image(a.window, a.window.channels); }
-  Axes operator()(const Softmax& a) { return {{Role::rows, a.rows}, {Role::features, a.width}}; }
-  Axes operator()(const Concat& a) {
-    return {{Role::rows, a.rows}, {Role::features, std::reduce(a.widths.begin(), a.widths.end())}};
-  }
 };
 
 /// All extents are said, and their product can be counted.

@@ -119,6 +119,9 @@ Attention attention(const Operator& op) {
   refuse(op, "qkv_bias", a.qkv_bias);
   refuse(op, "qk_norm", a.qk_norm);
   refuse(op, "own_keys", a.own_keys != 0);
+  refuse(op, "query_width", a.query_width > 0);
+  refuse(op, "value_head", a.value_head > 0);
+  refuse(op, "rotary_width", a.rotary_width > 0);
   refuse(op, "kv_heads", a.shared_width() != a.inner_width());
   check(op, {{"queries", a.queries},
              {"keys", a.keys},
@@ -137,6 +140,13 @@ Embedding embedding(const Operator& op) {
   check(op, {{"lookups", e.lookups}, {"rows", e.rows}, {"width", e.width}});
   const std::int64_t table = e.table == 0 ? e.rows : in_range(op, "table", e.table);
   return {e.lookups, e.rows, e.width, in_range(op, "first", e.first, 0, table - e.rows), table, e.sum};
+}
+
+Experts experts(const Operator& op) {
+  const auto& e = as<Experts>(op);
+  check(op, {{"rows", e.rows}, {"hidden", e.hidden}, {"inner", e.inner}, {"experts", e.experts}});
+  in_range(op, "chosen", e.chosen, 1, e.experts);
+  return e;
 }
 
 Concat concat(const Operator& op) {

@@ -8,8 +8,8 @@
 
 namespace penstock::kernels {
 
-using graph::Activation, graph::Concat, graph::Convolution, graph::Elementwise, graph::Function,
-    graph::Linear, graph::Pool, graph::Softmax, graph::Window;
+using graph::Activation, graph::Concat, graph::Convolution, graph::Elementwise, graph::Experts,
+    graph::Function, graph::Linear, graph::Pool, graph::Softmax, graph::Window;
 using Product = graph::Matmul;
 
 /// Over each row, or for `batch` over all rows of all samples, per channel.
@@ -47,5 +47,6 @@ Elementwise elementwise(const graph::Operator& op);
 Attention attention(const graph::Operator& op);
 Embedding embedding(const graph::Operator& op);
 Concat concat(const graph::Operator& op);
+Experts experts(const graph::Operator& op);
 
 }  // namespace penstock::kernels

@@ -101,6 +101,19 @@ Slots join(const Maker& make, const Concat& c) {
   return s;
 }
 
+/// An expert's matrices lie one below the other, all experts' gates first.
+Slots mix(const Maker& make, const Experts& e) {
+  Slots s{{make.batch("x", {e.rows, e.hidden}), make.batch("probabilities", {e.rows, e.experts})},
+          {},
+          make.batch("y", {e.rows, e.hidden}),
+          {},
+          {}};
+  if (e.gated) s.parameters.push_back(make.of("gate", {e.experts * e.inner, e.hidden}));
+  s.parameters.push_back(make.of("up", {e.experts * e.inner, e.hidden}));
+  s.parameters.push_back(make.of("down", {e.experts * e.hidden, e.inner}));
+  return s;
+}
+
 /// `terms` tensors of one shape to one of that shape.
 Slots alike(const Maker& make, const Extents& shape, std::int64_t terms = 1) {
   return {{static_cast<std::size_t>(terms), make.batch("x", shape)}, {}, make.batch("y", shape), {}, {}};
@@ -130,9 +143,9 @@ Slots by_kind(const Maker& make, const Operator& op) {
       return look_up(make, embedding(op));
     case OpKind::concat:
       return join(make, concat(op));
-    case OpKind::input:
-    case OpKind::reshape:
-    case OpKind::profiled:
+    case OpKind::experts:
+      return mix(make, experts(op));
+    default:
       break;
   }
   throw core::BadInput(fmt::format("operator '{}': kind {} has no kernel", op.name, graph::name(op.kind)));

@@ -35,6 +35,7 @@ class ByTokens {
   void operator()(graph::Activation& a) { cut(a.elements, "elements"); }
   void operator()(graph::Elementwise& a) { cut(a.elements, "elements"); }
   void operator()(graph::Softmax& a) { cut(a.rows, "rows"); }
+  void operator()(graph::Experts& a) { cut(a.rows, "rows"); }
   void operator()(graph::Concat& a) { cut(a.elements, "elements"), cut(a.rows, "rows"); }
   void operator()(auto&) { refuse("has no axis of tokens"); }
 
@@ -109,8 +110,9 @@ graph::OpGraph local_graph(const graph::OpGraph& graph, int context) {
 ContextTensors context_tensors(const graph::Operator& op, int element_bytes) {
   if (op.kind != graph::OpKind::attention) return {};
   const auto& a = as<graph::Attention>(op);
-  const Bytes queries(a.queries * a.inner_width() * element_bytes);
-  return {queries, Bytes(2 * a.keys * a.shared_width() * element_bytes), queries};
+  const auto bytes = [&](std::int64_t numbers) { return Bytes(numbers * element_bytes); };
+  return {bytes(a.queries * a.inner_width()), bytes(a.keys * (a.shared_width() + a.values_width())),
+          bytes(a.queries * a.result_width())};
 }
 
 std::vector<std::string> context_violations(const graph::OpGraph& graph, const plan::Plan& plan) {

@@ -57,7 +57,7 @@ class Inference {
     const graph::Operator& op = graph_.op(id);
     if (op.kind == OpKind::input) return Partition::whole;
     if (op.kind == OpKind::embedding) return Partition::row;
-    if (op.kind == OpKind::attention) return Partition::column;
+    if (op.kind == OpKind::attention || op.kind == OpKind::experts) return Partition::column;
     std::size_t all = 0, batch = 0, features = 0;
     for (const OpId producer : producers(id)) {
       ++all;

@@ -29,6 +29,7 @@ Rule by_features(const graph::Operator& op, bool columns) {
     case OpKind::embedding:
       return columns ? with(kColumns, WeightAxis::last) : with(kRows, WeightAxis::first);
     case OpKind::attention:
+    case OpKind::experts:  // each as a feed-forward: its first matrices by columns, its last one by rows
       return with(kHeads, WeightAxis::first);
     case OpKind::norm:
     case OpKind::input:

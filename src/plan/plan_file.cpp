@@ -77,6 +77,13 @@ std::string context_text(const Stage& stage) {
                      name(stage.context_exchange));
 }
 
+std::string expert_text(const Stage& stage) {
+  if (stage.expert_parallel == 1) return "";
+  if (stage.imbalance == 1) return fmt::format("    expert_parallel: {}\n", stage.expert_parallel);
+  return fmt::format("    expert_parallel: {{size: {}, imbalance: {}}}\n", stage.expert_parallel,
+                     stage.imbalance);
+}
+
 std::string stage_text(const graph::OpGraph& graph, const Plan& plan, const Stage& stage) {
   std::vector<std::string> names;
   for (OpId op : stage.operators) names.push_back(quoted(graph.op(op).name));
@@ -89,6 +96,7 @@ std::string stage_text(const graph::OpGraph& graph, const Plan& plan, const Stag
   if (!stage.partition.empty()) out += partition_text(graph, stage);
   if (stage.sequence_parallel) out += "    sequence_parallel: true\n";
   out += context_text(stage);
+  out += expert_text(stage);
   if (stage.zero_over != 0)
     out += fmt::format("    zero: {{stage: {}, over: {}}}\n", stage.zero, stage.zero_over);
   else if (stage.zero != 0)
@@ -180,9 +188,19 @@ void read_zero(const Yaml& node, Stage& stage) {
   if (const auto over = node.find("over")) stage.zero_over = over->integer(1, kMostDevices);
 }
 
+void read_experts(const Yaml& node, Stage& stage) {
+  const bool short_form = node.is_scalar();
+  if (!short_form) node.only({"size", "imbalance"});
+  const Yaml size = short_form ? node : node.at("size");
+  stage.expert_parallel = static_cast<int>(size.integer(1, kMostDevices));
+  if (short_form) return;
+  if (const auto imbalance = node.find("imbalance")) stage.imbalance = imbalance->number();
+}
+
 Stage read_stage(const Yaml& node, const std::unordered_map<std::string, OpId>& by_name) {
   node.only({"devices", "micro_batch", "k", "in_flight", "recompute", "tensor_parallel", "shares",
-             "sequence_parallel", "context_parallel", "partition", "zero", "after", "operators"});
+             "sequence_parallel", "context_parallel", "expert_parallel", "partition", "zero", "after",
+             "operators"});
   Stage stage;
   stage.devices = read_ids<DeviceId>(node.at("devices"));
   stage.micro_batch = node.at("micro_batch").integer(1, kMostSamples);
@@ -198,6 +216,7 @@ Stage read_stage(const Yaml& node, const std::unordered_map<std::string, OpId>& 
       stage.partition[named(how, op, by_name)] = word(how, partition);
   if (const auto by_tokens = node.find("sequence_parallel")) stage.sequence_parallel = by_tokens->flag();
   if (const auto context = node.find("context_parallel")) read_context(*context, stage);
+  if (const auto experts = node.find("expert_parallel")) read_experts(*experts, stage);
   if (const auto zero = node.find("zero")) read_zero(*zero, stage);
   if (const auto after = node.find("after")) stage.after = read_ids<StageId>(*after);
   for (const Yaml& item : node.at("operators").items())

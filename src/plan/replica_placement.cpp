@@ -11,7 +11,8 @@ ReplicaPlacement replica_placement(const Stage& stage) {
     return stage.zero >= zero ? OverReplicas::shard : OverReplicas::replicate;
   };
   const std::int64_t shards = stage.zero_over == 0 ? all : stage.zero_over;
-  return {from(3), from(2), from(1), shards, all / shards};
+  const std::int64_t expert_shards = stage.expert_parallel > 1 ? stage.expert_replicas() : shards;
+  return {from(3), from(2), from(1), shards, all / shards, expert_shards};
 }
 
 std::vector<Mesh::Devices> replica_groups(const Stage& stage) {

@@ -36,6 +36,7 @@ std::string degree_words(const Strategy& s) {
   add("TP", s.tensor_parallel);
   if (s.sequence_parallel) out += "+SP";
   add("CP", s.context_parallel);
+  add("EP", s.expert_parallel);
   return out.empty() ? "PP1" : out;
 }
 
@@ -87,6 +88,7 @@ Strategy strategy(const Plan& plan, int depth) {
           extent(plan, [](const Stage& stage) { return stage.tensor_parallel; }),
           std::ranges::any_of(plan.stages, &Stage::sequence_parallel),
           extent(plan, [](const Stage& stage) { return stage.context_parallel; }),
+          extent(plan, [](const Stage& stage) { return stage.expert_parallel; }),
           extent(plan, [](const Stage& stage) { return stage.zero; }),
           extent(plan, [](const Stage& stage) { return stage.zero_over; }),
           extent(plan, [&](const Stage& stage) { return samples_per_device(plan, stage); }),

@@ -134,6 +134,31 @@ bool takes_one_by_one(const graph::Operator& op) {
          op.kind == graph::OpKind::elementwise;
 }
 
+/// Experts are divided over replicas that take their micro-batches at a time.
+void check_experts(const Plan& plan, Violations& violations) {
+  const auto rank = rank_of_stage(plan);
+  std::map<std::int32_t, std::size_t> first;  // stage of each rank
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    const int e = stage.expert_parallel;
+    if (e < 1 || (stage.tensor_parallel >= 1 && stage.weight_replicas() % e != 0))
+      violations.push_back(
+          fmt::format("stage {}: {} replicas and context groups are no whole number of expert groups of {}",
+                      s, stage.tensor_parallel < 1 ? 0 : stage.weight_replicas(), e));
+    if (!(stage.imbalance >= 1 && stage.imbalance <= std::max(1, e)))
+      violations.push_back(
+          fmt::format("stage {}: the fullest of {} devices has 1 to {} times the mean, not {}", s, e, e,
+                      stage.imbalance));
+    if (e > 1 && asynchronous(plan))
+      violations.push_back(fmt::format(
+          "stage {}: `expert_parallel` without a flush, where replicas take turns: they never meet", s));
+    const std::size_t f = first.emplace(rank[s], s).first->second;
+    if (plan.stages[f].expert_parallel != e)
+      violations.push_back(
+          fmt::format("stages {} and {} share devices, but not the size of expert groups", f, s));
+  }
+}
+
 /// Groups of tensor parallelism, and what replicas share.
 void check_sharding(const graph::OpGraph& graph, const Plan& plan, Violations& violations) {
   const auto rank = rank_of_stage(plan);
@@ -192,6 +217,9 @@ void check_sharding(const graph::OpGraph& graph, const Plan& plan, Violations& v
       violations.push_back(
           fmt::format("stage {}: {} devices with equal weights are no groups of {} that share", s,
                       t >= 1 ? stage.weight_replicas() : 0, stage.zero_over));
+    if (stage.zero_over > 0 && stage.expert_parallel > 1)
+      violations.push_back(
+          fmt::format("stage {}: with expert groups, devices with equal weights share among all of them", s));
     if (stage.zero > 0 && std::any_of(stage.partition.begin(), stage.partition.end(),
                                       [](const auto& chosen) { return chosen.second == Partition::batch; }))
       violations.push_back(fmt::format(
@@ -246,6 +274,7 @@ std::vector<std::string> structural_violations(const graph::OpGraph& graph, cons
   check_compression(plan.training.compression, violations);
   if (const auto violation = precision_violation(graph, plan.training)) violations.push_back(*violation);
   check_sharding(graph, plan, violations);
+  check_experts(plan, violations);
   check_size(plan, violations);
   return violations;
 }

@@ -62,6 +62,8 @@ void check(const graph::OpGraph& graph, const plan::Plan& plan) {
     const plan::Stage& stage = plan.stages[s];
     if (stage.context_parallel > 1)
       throw BadInput(fmt::format("stage {}: context parallelism is not replayed", s));
+    if (stage.expert_parallel > 1)
+      throw BadInput(fmt::format("stage {}: expert parallelism is not replayed", s));
     if (stage.zero > 0) throw BadInput(fmt::format("stage {}: ZeRO is not replayed", s));
     if (const auto cores = plan::inner_cores(graph, stage.operators, stage.recompute); !cores.empty())
       throw BadInput(fmt::format(

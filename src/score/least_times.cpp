@@ -14,6 +14,7 @@
 #include "penstock/core/parallel.hpp"
 #include "penstock/cost/backward_sweep.hpp"
 #include "penstock/cost/sharding.hpp"
+#include "penstock/layout/experts.hpp"
 
 namespace penstock::score {
 namespace {
@@ -123,13 +124,40 @@ void LeastTimesTable::lower_to_part(LeastTimes& cell, core::OpId op, const clust
                                          cost::op_shard(problem_.graph.op(op), how, part)));
 }
 
+void LeastTimesTable::lower_to_experts(std::size_t op, std::size_t type, const Share& share,
+                                       const std::vector<graph::OpGraph>& divided_experts) {
+  const std::size_t c = class_of(share.least);
+  for (const graph::OpGraph& graph : divided_experts) {
+    const cost::Problem local{graph, problem_.cluster, problem_.costs, problem_.training, problem_.memory};
+    for (std::int64_t n = share.least; n <= share.most; ++n) {
+      const cost::OpTime time =
+          cost::operator_time(local, core::OpId(op), problem_.cluster.types()[types_[type]], n);
+      lower(cells_[op * classes_ + c], time, n);
+      lower(rate_on(type, op, c), time.total().value() / static_cast<double>(n));
+    }
+  }
+}
+
+std::vector<graph::OpGraph> LeastTimesTable::divided_experts(core::OpId id) const {
+  std::vector<graph::OpGraph> out;
+  const graph::Operator& op = problem_.graph.op(id);
+  if (family_ != PlanFamily::tensor_parallel || op.kind != graph::OpKind::experts) return out;
+  const std::int64_t experts = as<graph::Experts>(op).experts,
+                     most = std::min(experts, static_cast<std::int64_t>(problem_.cluster.size()));
+  for (std::int64_t e = 2; e <= most; ++e)
+    if (experts % e == 0) out.push_back(layout::expert_graph(problem_.graph, static_cast<int>(e), 1));
+  return out;
+}
+
 void LeastTimesTable::fill(std::size_t op, const std::vector<Share>& shares) {
   const core::OpId id(op);
   const cost::StageLoad load = least_load(id);
+  const std::vector<graph::OpGraph> experts = divided_experts(id);
   for (std::size_t t = 0; t < types_.size(); ++t) {
     const cluster::DeviceType& type = problem_.cluster.types()[types_[t]];
     for (const Share& share : shares) {
       if (!fits(load, share.most, type.memory)) continue;
+      lower_to_experts(op, t, share, experts);
       const std::size_t c = class_of(share.least);
       for (std::int64_t n = share.least; n <= share.most; ++n) {
         const cost::OpTime time = cost::operator_time(problem_, id, type, n);

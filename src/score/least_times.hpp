@@ -45,6 +45,12 @@ class LeastTimesTable {
   /// Times of the smallest part, divided in whichever way is the fastest.
   void lower_to_part(LeastTimes& cell, core::OpId op, const cluster::DeviceType& type,
                      std::int64_t samples) const;
+  /// The model with a mixture's experts divided over as many devices as divide them; empty where an operator
+  /// is none, and in families that do not divide.
+  std::vector<graph::OpGraph> divided_experts(core::OpId op) const;
+  /// Times of a device that has a part of the experts, and as many rows as if it had all.
+  void lower_to_experts(std::size_t op, std::size_t type, const Share& share,
+                        const std::vector<graph::OpGraph>& divided_experts);
   void fill(std::size_t op, const std::vector<Share>& shares);
   bool fits(const cost::StageLoad& load, std::int64_t samples, core::Bytes memory) const;
   void weigh();

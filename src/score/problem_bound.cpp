@@ -241,7 +241,7 @@ std::string_view name(PlanFamily family) {
 PlanFamily family_of(const plan::Plan& plan) {
   PlanFamily family = PlanFamily::replicated;
   for (const plan::Stage& stage : plan.stages) {
-    if (stage.replica_size() > 1) return PlanFamily::tensor_parallel;
+    if (stage.replica_size() > 1 || stage.expert_parallel > 1) return PlanFamily::tensor_parallel;
     if (stage.zero > 0) family = PlanFamily::zero;
   }
   return family;

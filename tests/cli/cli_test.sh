@@ -37,7 +37,8 @@ expect 0 "reference.yaml: LlamaForCausalLM as the zoo's llama, 260 operators, 80
   "$penstock" import hf "$configs/llama3_8b.json" --tokens 4096 -o reference.yaml
 expect 0 "8030.3 M parameters" "$penstock" model reference.yaml
 expect 0 "llama: 260 operators" "$penstock" model "$configs/llama3_8b.json" -p sequence=64
-expect 11 "mixtral_8x7b.json:4: model_type: 'mixtral' routes tokens to experts" "$penstock" model "$configs/mixtral_8x7b.json"
+expect 0 "46702.8 M parameters" "$penstock" model "$configs/mixtral_8x7b.json"
+expect 11 "model_type: 'dbrx' routes tokens to experts" "$penstock" import hf <(sed 's/"mixtral"/"dbrx"/' "$configs/mixtral_8x7b.json")
 expect 11 "is not known of gpt2" "$penstock" import hf <(sed 's/n_ctx/n_contexts/' "$configs/gpt2.json") -o none.yaml
 expect 11 "unknown parameter 'layer'" "$penstock" model reference.yaml -p layer=2
 [[ -e none.yaml ]] && fail "a refused config left a file"

@@ -99,6 +99,43 @@ TEST_CASE("a plan of even stages needs no layout") {
         "--optimizer adam\n--use-distributed-optimizer\n--overlap-grad-reduce\n--ddp-bucket-size 6553600\n");
 }
 
+TEST_CASE("experts and their groups in Megatron-LM's words; others are told nothing of them") {
+  const Case mixture("mixtral", {{"layers", "2"},
+                                 {"hidden", "64"},
+                                 {"heads", "4"},
+                                 {"kv_heads", "2"},
+                                 {"experts", "8"},
+                                 {"chosen", "2"},
+                                 {"expert_width", "32"}});
+  auto plan = mixture.plan({1, 3}, 2, 1, 4);
+  for (auto& stage : plan.stages) stage.expert_parallel = 4;
+  const std::string told = to("megatron", mixture, plan);
+  CHECK(says(told, "--num-experts 8\n--moe-router-topk 2\n--moe-ffn-hidden-size 32\n"));
+  CHECK(says(told, "--expert-model-parallel-size 4\n"));
+  CHECK(to("deepspeed", mixture, plan) == "DeepSpeed is told nothing of experts here: the plan has EP4");
+  const Case latent("deepseek_v3", {{"layers", "3"},
+                                    {"dense_layers", "1"},
+                                    {"hidden", "64"},
+                                    {"heads", "4"},
+                                    {"query_rank", "24"},
+                                    {"key_rank", "16"},
+                                    {"head_width", "8"},
+                                    {"rotary_width", "4"},
+                                    {"value_width", "8"},
+                                    {"feed_forward", "96"},
+                                    {"experts", "8"},
+                                    {"chosen", "2"},
+                                    {"expert_width", "32"},
+                                    {"shared_width", "32"}});
+  const std::string other = to("megatron", latent, latent.plan({2, 4}, 2));
+  CHECK(says(other,
+             "--multi-latent-attention\n--qk-layernorm\n--q-lora-rank 24\n--kv-lora-rank 16\n"
+             "--qk-head-dim 8\n--qk-pos-emb-head-dim 4\n--v-head-dim 8\n"));
+  CHECK(says(other,
+             "--moe-shared-expert-intermediate-size 32\n--moe-router-score-function sigmoid\n"
+             "--moe-layer-freq \"([0]*1+[1]*2)\"\n"));
+}
+
 TEST_CASE("the shortest words for a split: first and last stage, virtual stages, else a layout") {
   // Layers 1, 3, 3, 1.
   const std::string ends = to("megatron", llama8(), llama8().plan({1, 4, 7, 9}, 4));

@@ -174,11 +174,36 @@ TEST_CASE("a plan that was handed over comes back") {
   }
 }
 
+TEST_CASE("a plan with experts comes back, in expert groups") {
+  const std::string text =
+      kLlama +
+      "--num-experts 8 --moe-router-topk 2 --moe-ffn-hidden-size 48 --moe-shared-expert-intermediate-size 16 "
+      "--expert-model-parallel-size 4 --pipeline-model-parallel-size 2 --bf16";
+  const plan::Plan first = read(text, 8).plan;
+  CHECK(first.model.name == "mixtral");
+  CHECK(first.model.parameters.at("expert_width") == "48");
+  const auto graph = models::build(first.model.name, first.model.parameters);
+  const auto& megatron = frameworks::framework_named("megatron");
+  REQUIRE(frameworks::refusals(megatron, graph, first, false) == std::vector<std::string>{});
+  const plan::Plan again = read(frameworks::exported(megatron, graph, first, ""), 8).plan;
+  CHECK(again.model.parameters == first.model.parameters);
+  for (std::size_t s = 0; s < 2; ++s) {
+    CHECK(first.stages[s].expert_parallel == 4);
+    CHECK(again.stages[s].expert_parallel == 4);
+    CHECK(again.stages[s].operators == first.stages[s].operators);
+  }
+}
+
 TEST_CASE(
     "what would be another computation, and what does not divide, is refused by file, line and argument") {
-  CHECK(refusal(kModel + "--num-experts 8") == "train.sh:2: num_experts: experts: no plan states this");
   CHECK(refusal(kModel + "--context-parallel-size 3").find("are not replicas of TP1 x CP3 x PP1") !=
         std::string::npos);
+  CHECK(refusal(kModel + "--num-experts 8") ==
+        "train.sh:2: num_experts: the zoo's experts are between Llama's attention: RMSNorm, rope and swiglu");
+  CHECK(refusal(kLlama + "--num-experts 8 --moe-layer-freq 2").find("layers with experts between others") !=
+        std::string::npos);
+  CHECK(refusal(kLlama + "--num-experts 8 --expert-model-parallel-size 3") ==
+        "train.sh:2: expert_model_parallel_size: 4 replicas are not groups of 3");
   CHECK(refusal(kModel + "--context-parallel-size 1") == "taken");
   CHECK(refusal(kModel + "--swiglu").find("no family of the zoo mixes these") != std::string::npos);
   CHECK(refusal(kModel + "--pipeline-model-parallel-size 3") ==

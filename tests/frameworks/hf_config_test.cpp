@@ -41,10 +41,14 @@ std::string refusal(const std::string& text, std::optional<std::int64_t> tokens 
 
 TEST_CASE("a config has as many parameters as its checkpoint") {
   const std::pair<const char*, std::int64_t> published[] = {
-      {"llama3_8b", 8'030'261'248},     {"llama2_7b", 6'738'415'616}, {"qwen25_7b", 7'615'616'512},
-      {"qwen3_0.6b", 596'049'920},      {"qwen3_8b", 8'190'735'360},  {"gpt2", 124'439'808},
-      {"gpt_neox_20b", 20'554'567'680}, {"opt_125m", 125'239'296},    {"bert_base", 109'482'240},
-      {"vit_base", 86'567'656}};
+      {"llama3_8b", 8'030'261'248},         {"llama2_7b", 6'738'415'616},
+      {"qwen25_7b", 7'615'616'512},         {"qwen3_0.6b", 596'049'920},
+      {"qwen3_8b", 8'190'735'360},          {"gpt2", 124'439'808},
+      {"gpt_neox_20b", 20'554'567'680},     {"opt_125m", 125'239'296},
+      {"bert_base", 109'482'240},           {"vit_base", 86'567'656},
+      {"mixtral_8x7b", 46'702'792'704},     {"qwen3_30b_a3b", 30'532'122'624},
+      {"qwen15_moe_a27b", 14'315'784'192},  {"olmoe_1b_7b", 6'919'161'856},
+      {"deepseek_v2_lite", 15'706'484'224}, {"deepseek_v3", 671'026'404'352}};
   for (const auto& [name, parameters] : published) {
     CAPTURE(name);
     CHECK(built(name).parameters() == parameters);
@@ -57,12 +61,19 @@ TEST_CASE("sizes of the zoo are those of the configs") {
                                                       {"llama2_7b", "llama2-7b"},
                                                       {"qwen25_7b", "qwen2.5-7b"},
                                                       {"qwen3_8b", "qwen3-8b"}};
-  for (const auto& [name, size] : same) {
+  const auto compare = [](const char* name, const char* family, const char* size) {
     CAPTURE(name);
-    const auto mine = built(name, 4096), zoo = models::build("llama", {{"size", size}, {"sequence", "4096"}});
+    const auto mine = built(name, 4096), zoo = models::build(family, {{"size", size}, {"sequence", "4096"}});
     CHECK(mine.parameters() == zoo.parameters());
     CHECK(mine.forward_flops() == zoo.forward_flops());
-  }
+  };
+  for (const auto& [name, size] : same) compare(name, "llama", size);
+  compare("mixtral_8x7b", "mixtral", "mixtral-8x7b");
+  compare("qwen3_30b_a3b", "mixtral", "qwen3-30b-a3b");
+  compare("qwen15_moe_a27b", "mixtral", "qwen1.5-moe-a2.7b");
+  compare("olmoe_1b_7b", "mixtral", "olmoe-1b-7b");
+  compare("deepseek_v3", "deepseek_v3", "deepseek-v3");
+  compare("deepseek_v2_lite", "deepseek_v3", "deepseek-v2-lite");
 }
 
 TEST_CASE("a head's width of its own: FLOPs by hand") {
@@ -85,10 +96,16 @@ TEST_CASE("tokens of a sample leave the table of positions alone") {
 }
 
 TEST_CASE("what would be another network is refused by file, line and key") {
-  CHECK(refusal(config("mixtral_8x7b")) ==
-        "config.json:4: model_type: 'mixtral' routes tokens to experts, which no family of the zoo states "
-        "yet; known: "
-        "llama, mistral, qwen2, qwen3, gpt2, gpt_neox, opt, bert, vit");
+  CHECK(refusal(changed("mixtral_8x7b", "\"mixtral\"", "\"dbrx\"")) ==
+        "config.json:13: model_type: 'dbrx' routes tokens to experts otherwise than the zoo's families do; "
+        "known: "
+        "llama, mistral, qwen2, qwen3, mixtral, qwen2_moe, qwen3_moe, olmoe, deepseek_v2, deepseek_v3, "
+        "kimi_k2, "
+        "gpt2, gpt_neox, opt, bert, vit");
+  CHECK(refusal(changed("qwen3_30b_a3b", "\"mlp_only_layers\": []", "\"mlp_only_layers\": [0]"))
+            .find("mlp_only_layers: expected none: the zoo's layers all have experts") != std::string::npos);
+  CHECK(refusal(changed("deepseek_v3", "\"sigmoid\"", "\"softmax\""))
+            .find("scoring_func: 'softmax' is not computed by the zoo; known: sigmoid") != std::string::npos);
   CHECK(refusal(changed("llama3_8b", "\"llama\"", "\"lama\""))
             .find("'lama' is no architecture that the zoo computes") != std::string::npos);
   CHECK(refusal(changed("llama3_8b", "LlamaForCausalLM", "LlamaForSequenceClassification"))

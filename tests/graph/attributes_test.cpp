@@ -28,7 +28,7 @@ TEST_CASE("attributes say what the extents said, in the order of files, and noth
   // The old form, where every extent is found by its name, is the twin.
   core::Random random(19);
   for (int run = 0; run < 3000; ++run) {
-    const auto kind = static_cast<OpKind>(random.between(0, 13));
+    const auto kind = static_cast<OpKind>(random.between(0, 14));
     const Shape said = test::random_shape(random, kind);
     const Shape written = shape_of(attributes_of(kind, said));
     for (const auto& [name, value] : said) CHECK(value_of(written, name) == value);
@@ -48,7 +48,7 @@ TEST_CASE("what is read, written and read again is the same, with the same diges
   core::Random random(20);
   std::vector<std::uint64_t> digests;
   for (int run = 0; run < 3000; ++run) {
-    const auto kind = static_cast<OpKind>(random.between(0, 13));
+    const auto kind = static_cast<OpKind>(random.between(0, 14));
     const Attributes first = test::random_attributes(random, kind),
                      again = attributes_of(kind, shape_of(first));
     CHECK(shape_of(again) == shape_of(first));

@@ -30,7 +30,7 @@ OpGraph random_model(std::uint64_t seed) {
   for (std::size_t v = 0; v < dag.size(); ++v) {
     Operator op;
     op.name = std::string(kNames[v % kNames.size()]) + (v < kNames.size() ? "" : std::to_string(v));
-    op.kind = static_cast<graph::OpKind>(random.between(0, static_cast<int>(graph::OpKind::profiled)));
+    op.kind = static_cast<graph::OpKind>(random.between(0, static_cast<int>(graph::OpKind::experts)));
     if (random.chance(0.7)) op.attributes = test::random_attributes(random, op.kind);
     op.forward_flops = core::Flops(random.unit() * 1e20);
     op.input_gradient_flops = core::Flops(random.unit() * 1e-3);

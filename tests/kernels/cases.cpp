@@ -121,6 +121,16 @@ void add_attention(Cases& cases) {
   }));
 }
 
+void add_experts(Cases& cases) {
+  const auto mixture = [&](const char* name, Shape x, std::int64_t experts, models::ExpertForm form) {
+    cases.push_back(made({x, {x[0], experts}},
+                         [&](Layers& net, const Inputs& in) { net.experts(name, in[0], in[1], form); }));
+  };
+  mixture("two experts of five", {7, 6}, 5, {.chosen = 2, .inner = 9});
+  mixture("all experts", {3, 4}, 3, {.chosen = 3, .inner = 2});
+  mixture("experts that nobody takes", {2, 5}, 16, {.chosen = 1, .inner = 3, .gated = false});
+}
+
 }  // namespace
 
 std::vector<Operator> kernel_cases() {
@@ -130,6 +140,12 @@ std::vector<Operator> kernel_cases() {
   add_rows(cases);
   add_tables(cases);
   add_attention(cases);
+  return cases;
+}
+
+std::vector<Operator> host_kernel_cases() {
+  Cases cases = kernel_cases();
+  add_experts(cases);
   return cases;
 }
 

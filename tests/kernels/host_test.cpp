@@ -28,7 +28,7 @@ std::vector<reference::Values> results(const graph::Operator& op, int threads) {
 /// Threads that wait for each other are slow on a busy machine.
 std::vector<graph::Operator> one_of_each_kind() {
   std::vector<graph::Operator> some;
-  for (const graph::Operator& op : test::kernel_cases())
+  for (const graph::Operator& op : test::host_kernel_cases())
     if (some.empty() || some.back().kind != op.kind) some.push_back(op);
   return some;
 }
@@ -63,7 +63,7 @@ std::ptrdiff_t helpers(int threads) {
 
 TEST_CASE("host kernels agree with float64") {
   const auto host = kernels::open_device("host", 1);
-  for (const graph::Operator& op : test::kernel_cases())
+  for (const graph::Operator& op : test::host_kernel_cases())
     for (const std::int64_t samples : {1, 3}) check_kernel(*host, op, samples, Precision::fp32);
 }
 
@@ -73,7 +73,7 @@ TEST_CASE("host kernels in bf16 agree to its precision where the processor has i
     support::skip("no AVX-512");
     return;
   }
-  for (const graph::Operator& op : test::kernel_cases()) check_kernel(*host, op, 3, Precision::bf16);
+  for (const graph::Operator& op : test::host_kernel_cases()) check_kernel(*host, op, 3, Precision::bf16);
 }
 
 TEST_CASE("two threads agree with float64, and a second run gives the same bits") {
@@ -85,7 +85,7 @@ TEST_CASE("two threads agree with float64, and a second run gives the same bits"
 }
 
 TEST_CASE("tables give the same bits on any number of threads, and their gradient is added to") {
-  for (const graph::Operator& op : test::kernel_cases())
+  for (const graph::Operator& op : test::host_kernel_cases())
     if (op.kind == graph::OpKind::embedding) CHECK(results(op, 1) == results(op, 3));
   test::check_tables_are_added_to(*kernels::open_device("host", 1));
 }

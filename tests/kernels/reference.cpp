@@ -243,6 +243,52 @@ Many<T> concat(const Of& of, int64_t samples, const Lists<T>& x) {
   return y;
 }
 
+/// One row through one expert.
+template <class T>
+Many<T> one_expert(const Of& of, const Many<T>& x, const Lists<T>& p, int64_t expert) {
+  using std::erf, std::exp;
+  const int64_t hidden = of("hidden"), inner = of("inner");
+  const auto matrix = [&](std::size_t i) {
+    return Many<T>(p[i].begin() + expert * hidden * inner, p[i].begin() + (expert + 1) * hidden * inner);
+  };
+  const bool gated = of("gated") == 1;
+  Many<T> middle = dense<T>(x, matrix(0), nullptr, hidden, inner);
+  if (gated) {
+    const Many<T> up = dense<T>(x, matrix(1), nullptr, hidden, inner);
+    for (int64_t i = 0; i < inner; ++i) middle[i] = middle[i] / (T(1) + exp(T(0) - middle[i])) * up[i];
+  } else {
+    for (T& v : middle) v = T(0.5) * v * (T(1) + erf(v / T(std::sqrt(2.0))));
+  }
+  return dense<T>(middle, matrix(gated ? 2 : 1), nullptr, inner, hidden);
+}
+
+/// Row by row: its most probable experts one after the other, each found by a search of its own.
+template <class T>
+Many<T> experts(const Of& of, const Lists<T>& x, const Lists<T>& p) {
+  const int64_t hidden = of("hidden"), all = of("experts");
+  Many<T> y = zeros<T>(std::ssize(x[0]));
+  for (int64_t row = 0; row < std::ssize(x[0]) / hidden; ++row) {
+    const Many<T> mine(x[0].begin() + row * hidden, x[0].begin() + (row + 1) * hidden);
+    const T* probability = &x[1][row * all];
+    std::vector<int64_t> chosen;
+    T sum(0);
+    while (std::ssize(chosen) < of("chosen")) {
+      int64_t best = -1;
+      for (int64_t e = 0; e < all; ++e)
+        if (std::ranges::count(chosen, e) == 0 &&
+            (best < 0 || value(probability[e]) > value(probability[best])))
+          best = e;
+      chosen.push_back(best);
+      sum += probability[best];
+    }
+    for (const int64_t e : chosen) {
+      const Many<T> made = one_expert(of, mine, p, e);
+      for (int64_t i = 0; i < hidden; ++i) y[row * hidden + i] += probability[e] / sum * made[i];
+    }
+  }
+  return y;
+}
+
 template <class T>
 Many<T> run(const Operator& op, int64_t samples, const Lists<T>& x, const Lists<T>& p) {
   const Of of{op, shape_of(op.attributes)};
@@ -267,6 +313,8 @@ Many<T> run(const Operator& op, int64_t samples, const Lists<T>& x, const Lists<
       return embedding(of, x, p);
     case OpKind::concat:
       return concat(of, samples, x);
+    case OpKind::experts:
+      return experts(of, x, p);
     case OpKind::activation: {
       Many<T> y = x[0];
       for (T& v : y) v = apply(of, v);

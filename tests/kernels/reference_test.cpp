@@ -49,7 +49,7 @@ void compare(const graph::Operator& op, std::int64_t samples, Operands& at, std:
 
 TEST_CASE("gradients of the reference are slopes of its forward pass") {
   const auto host = kernels::open_device("host", 1);
-  for (const graph::Operator& op : test::kernel_cases()) {
+  for (const graph::Operator& op : test::host_kernel_cases()) {
     CAPTURE(op.name);
     const test::Trial trial(*host, op, 2, kernels::Precision::fp32, 7);
     Operands at = trial.operands();

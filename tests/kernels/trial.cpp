@@ -30,6 +30,8 @@ Trial::Trial(kernels::Backend& backend, const graph::Operator& op, std::int64_t 
       kernels::write_random(backend, *buffer, ++seed);
     else
       kernels::write_random(backend, *buffer, ++seed, 0, static_cast<double>(slots.parameters[0].shape[0]));
+  if (op.kind == graph::OpKind::experts)  // a router's probabilities are above zero
+    kernels::write_random(backend, *buffers_.inputs[1], ++seed, 0.1, 1);
   for (Buffer* buffer : buffers_.parameters) kernels::write_random(backend, *buffer, ++seed);
   kernels::write_random(backend, *buffers_.output_gradient, ++seed);
 }

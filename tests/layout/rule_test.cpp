@@ -47,16 +47,17 @@ TEST_CASE("a table is stored rows first: a shard of its vocabulary is one of a h
   CHECK(!rule(OpKind::embedding, Partition::column).partial_output);
 }
 
-TEST_CASE("attention by heads: replicated in, a sum of heads' terms out, either way") {
-  for (const Partition how : {Partition::column, Partition::row}) {
-    const auto heads = rule(OpKind::attention, how);
-    CHECK((heads.reads == Placement::replicate && heads.makes == Placement::replicate));
-    CHECK((heads.partial_output && heads.partial_input_gradient));
-  }
+TEST_CASE("attention by heads, experts by columns: replicated in, a sum of terms out, either way") {
+  for (const OpKind kind : {OpKind::attention, OpKind::experts})
+    for (const Partition how : {Partition::column, Partition::row}) {
+      const auto parts = rule(kind, how);
+      CHECK((parts.reads == Placement::replicate && parts.makes == Placement::replicate));
+      CHECK((parts.partial_output && parts.partial_input_gradient && parts.weights));
+    }
 }
 
 TEST_CASE("by samples and by tokens every operator does its own, with all of the weights") {
-  for (int kind = 0; kind <= static_cast<int>(OpKind::profiled); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(OpKind::experts); ++kind) {
     const auto batch = rule(static_cast<OpKind>(kind), Partition::batch),
                tokens = rule(static_cast<OpKind>(kind), Partition::sequence),
                whole = rule(static_cast<OpKind>(kind), Partition::whole);

@@ -127,11 +127,16 @@ TEST_CASE("a plan file keeps context parallelism, a ring by its size alone; one 
   written.cluster.devices = 6;
   written.stages[1].devices = {DeviceId(1), DeviceId(2)};
   written.stages[1].context_parallel = 2;
+  written.stages[1].expert_parallel = 4;
+  written.stages[2].expert_parallel = 2;
+  written.stages[2].imbalance = 1.25;
   written.stages[2].devices = {DeviceId(3), DeviceId(4), DeviceId(5)};
   written.stages[2].context_parallel = 3;
   written.stages[2].context_exchange = plan::ContextExchange::ulysses;
   const std::string text = plan::to_yaml(g, written);
   CHECK(text.find("context_parallel: 2\n") != std::string::npos);
+  CHECK(text.find("expert_parallel: 4\n") != std::string::npos);
+  CHECK(text.find("expert_parallel: {size: 2, imbalance: 1.25}\n") != std::string::npos);
   CHECK(text.find("context_parallel: {size: 3, by: ulysses}\n") != std::string::npos);
   const Plan back = plan::parse_plan(text, "p.yaml", g);
   CHECK(plan::to_yaml(g, back) == text);

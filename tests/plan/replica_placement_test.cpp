@@ -45,8 +45,8 @@ TEST_CASE("ZeRO shards optimizer state, then gradients, then weights, over repli
     CHECK(placement.shards == (zero > 0 ? 4 : 1));  // two replicas of two context groups
   }
   const auto placement = replica_placement(stage(4, 1, 1, 1));
-  CHECK(placement.held(Bytes(10), placement.state) == Bytes(3));  // a quarter, rounded up
-  CHECK(placement.held(Bytes(10), placement.weights) == Bytes(10));
+  CHECK(placement.held(Bytes(10), {}, placement.state) == Bytes(3));  // a quarter, rounded up
+  CHECK(placement.held(Bytes(10), {}, placement.weights) == Bytes(10));
 }
 
 TEST_CASE("one device with its weights shares nothing, and has nothing to reduce") {

@@ -56,6 +56,21 @@ void check_random_models(std::uint64_t first, std::uint64_t end) {
   }
 }
 
+/// Two layers of norm, router and four experts of which a row takes two, with a residual around each.
+graph::OpGraph mixtures() {
+  models::Layers net("mixtures");
+  auto x = net.embedding("table", net.indices("rows", 5), {11, 6});
+  for (const std::string layer : {"layer0", "layer1"}) {
+    const auto normed = net.layer_norm(layer + ".norm", x);
+    const auto scores = net.softmax(layer + ".scores", net.linear(layer + ".router", normed, 4));
+    const auto mixed = net.experts(layer + ".experts", normed, scores,
+                                   {.chosen = 2, .inner = 7, .gated = layer == "layer0"});
+    x = net.add(layer + ".add", {x, mixed});
+  }
+  net.linear("last", x, 4);
+  return net.build();
+}
+
 std::string refusal(const graph::OpGraph& graph, const Cut& cut, OpKind kind, Partition how) {
   CutModel model = cut_model(graph, cut);
   divide(model, kind, how);
@@ -93,6 +108,21 @@ TEST_CASE("transformers over groups of two and four, in stages, replicated, reco
       CAPTURE(cut.tensor_parallel);
       check_training(cut_model(models::build(name, given), cut), {cut.mini_batch, kRounding});
     }
+}
+
+TEST_CASE("mixtures of experts: in stages, replicated, every expert's columns over two and three devices") {
+  const std::vector<Cut> cuts = {{.rank = {0, 1}},
+                                 {.rank = {0, 1}, .replicas = 2, .recompute = plan::kRecomputeLayers},
+                                 {.rank = {0}, .tensor_parallel = 2},
+                                 {.schedule = "zb_h1",
+                                  .rank = {0, 1},
+                                  .micro_batch = 1,
+                                  .tensor_parallel = 3,
+                                  .optimizer = plan::Optimizer::sgd}};
+  for (const Cut& cut : cuts) {
+    CAPTURE(cut.tensor_parallel);
+    check_training(cut_model(mixtures(), cut), {cut.mini_batch, kRounding});
+  }
 }
 
 // Without biases, of whose gradient Adam would take the rounding for its direction.

@@ -1,6 +1,7 @@
 #pragma once
 // Random attributes of every kind, as a model file would say them.
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -17,7 +18,7 @@ struct KindExtents {
 
 /// In the order of docs/formats/model.md.
 inline const KindExtents& extents(graph::OpKind kind) {
-  static const std::array<KindExtents, 14> kExtents = {
+  static const std::array<KindExtents, 15> kExtents = {
       {{{"elements"}, {}},
        {{"rows", "in", "out"}, {"bias"}, {"relu", "sigmoid", "tanh", "gelu"}},
        {{"queries", "keys", "hidden", "heads", "key_width", "value_width", "inner"},
@@ -37,7 +38,8 @@ inline const KindExtents& extents(graph::OpKind kind) {
        {{"rows", "width"}, {"loss"}},
        {{"elements", "rows"}, {}},
        {{"elements"}, {}},
-       {{}, {}}}};
+       {{}, {}},
+       {{"rows", "hidden", "inner", "experts", "chosen"}, {"gated"}}}};
   return kExtents[static_cast<std::size_t>(kind)];
 }
 
@@ -54,6 +56,12 @@ inline graph::Shape random_shape(core::Random& random, graph::OpKind kind) {
   for (const auto& name : all.switches) say(name, random.between(0, 1));
   if (!all.choice.empty())
     say(all.choice[static_cast<std::size_t>(random.between(0, static_cast<int>(all.choice.size()) - 1))], 1);
+  // A row takes no more experts than there are.
+  const auto said = [&](const char* name) {
+    return std::ranges::find(out, name, &graph::Shape::value_type::first);
+  };
+  if (const auto chosen = said("chosen"), most = said("experts"); chosen != out.end() && most != out.end())
+    chosen->second = std::min(chosen->second, most->second);
   if (kind != graph::OpKind::concat) return out;
   const int parts = random.between(0, 4);
   out.emplace_back("parts", parts);

@@ -58,9 +58,18 @@ class AnalyticCosts final : public CostModel {
   /// Time of turning queries and keys by their positions, in either direction; zero where attention does not.
   core::Seconds rotary_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                             double samples) const;
+  /// Time of what a mixture of experts does beside its products: rows copied to experts and back, and the
+  /// activation between their products.
+  OpTime expert_moves(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                      double samples, const OpShard& part) const;
   std::string source() const override { return "analytic"; }
 
  private:
+  /// Time of a mixture of experts: its experts' products one after the other, each with its own rate and
+  /// weights, as if all got equally many rows (a kernel that runs several side by side is faster where they
+  /// are small); and expert_moves.
+  OpTime experts_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                      double samples, const OpShard& part) const;
   /// Time of a cross entropy over the vocabulary.
   OpTime loss_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    double samples) const;

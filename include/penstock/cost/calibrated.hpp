@@ -2,6 +2,7 @@
 // Operator times from a calibration: every estimate says where it comes from and how far to trust it.
 
 #include <memory>
+#include <optional>
 
 #include "penstock/cost/estimated.hpp"
 
@@ -12,10 +13,11 @@ namespace penstock::cost {
 /// time; other shapes by the utilisation of the nearest of their kind; beyond the data utilisation of the
 /// measured roofline is held; analytic where nothing of the kind was measured (facts and errors of each step:
 /// AIConfigurator's published leave-one-out tables). Operators whose samples are only more rows of one
-/// product share their points. Intervals: the bootstrap's where measured; else the leave-one-out table's 90th
-/// percentile for that step, up and down, or a factor of 2 where the table has no such row (and for analytic
-/// times). Numbers of four bytes are fp32, or tf32 where nothing was measured in fp32; of two bf16, or fp16
-/// likewise.
+/// product share their points. A mixture of experts of which none was measured is as many dense layers as it
+/// has experts, of the rows that each gets, and its copies at the measured rate. Intervals: the bootstrap's
+/// where measured; else the leave-one-out table's 90th percentile for that step, up and down, or a factor of
+/// 2 where the table has no such row (and for analytic times). Numbers of four bytes are fp32, or tf32 where
+/// nothing was measured in fp32; of two bf16, or fp16 likewise.
 class CalibratedCosts final : public EstimatedCosts {
  public:
   explicit CalibratedCosts(Calibration calibration);
@@ -58,6 +60,12 @@ class CalibratedCosts final : public EstimatedCosts {
   struct Index;
   Estimate looked_up(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                      std::int64_t samples, const graph::Attributes& attributes, const OpShard& part) const;
+  /// Of a dense layer of that size, all of its rows at once; zero where none was measured.
+  Estimate linear(const graph::Linear& layer, cluster::Precision precision) const;
+  /// Of a mixture of experts, by what was measured of dense layers; nothing of another kind of operator, or
+  /// where no dense layer was measured.
+  std::optional<Estimate> experts(const graph::OpGraph& graph, core::OpId op, std::int64_t samples,
+                                  const OpShard& part) const;
   core::Bandwidth rate_of(core::Bandwidth measured) const;
   core::Seconds adding_time(const graph::OpGraph& graph, core::OpId op, const OpShard& part) const;
   Calibration calibration_;

@@ -9,8 +9,9 @@
 
 namespace penstock::cost {
 
-/// The problem with the operators that one context group of the stage computes (layout::local_graph); of a
-/// stage without context parallelism the problem itself, which must outlive it.
+/// The problem with the operators that one context group of the stage computes (layout::local_graph), and the
+/// fullest device of its expert groups (layout::expert_graph); of a stage without either the problem itself,
+/// which must outlive it.
 class LocalProblem {
  public:
   LocalProblem(const Problem& problem, const plan::Stage& stage);

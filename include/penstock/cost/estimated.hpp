@@ -21,6 +21,8 @@ struct PassEstimate {
   Origin origin = Origin::measured;
 };
 PassEstimate scaled(const PassEstimate& pass, double factor);
+/// One after the other; a pass that takes no time says nothing.
+PassEstimate sum(const PassEstimate& a, const PassEstimate& b);
 
 /// All zero for passes the operator does not have.
 struct Estimate {
@@ -33,6 +35,7 @@ struct Estimate {
   Origin origin() const;  ///< the worst among passes that take time
 };
 Estimate scaled(Estimate whole, double factor);
+Estimate sum(const Estimate& a, const Estimate& b);
 
 /// A cost model made of measurements.
 class EstimatedCosts : public CostModel {

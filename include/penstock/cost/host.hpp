@@ -13,10 +13,11 @@ struct Launches {
 /// Kernels as PyTorch and Megatron-LM launch them: one kernel per pass, and one more for a bias' gradient;
 /// attention's projections, transpositions, scale with mask and softmax one by one, or as one fused core
 /// (extent "flash"), and one each for queries and keys that are turned by their positions; a product's two
-/// gradients; a concatenation's parts; a batch's way from the data loader; a cross entropy over the
-/// vocabulary. Megatron-LM fuses scale, mask and softmax of plain attention only for a multiple of four
-/// matrices of scores: `matrices`, heads times samples on the device. Views launch none, nor do operators
-/// known through a profile, whose times have the host in them.
+/// gradients; a concatenation's parts; a mixture's experts, two products each, and its choice, dispatch,
+/// activation and combination; a batch's way from the data loader; a cross entropy over the vocabulary.
+/// Megatron-LM fuses scale, mask and softmax of plain attention only for a multiple of four matrices of
+/// scores: `matrices`, heads times samples on the device. Views launch none, nor do operators known through a
+/// profile, whose times have the host in them.
 Launches launches(const graph::OpGraph& graph, core::OpId op, std::int64_t matrices);
 
 /// Kernels of attention's core in a forward pass: scores, scale with mask, softmax, context and its

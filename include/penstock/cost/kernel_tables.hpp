@@ -48,13 +48,14 @@ class RateGrid {
 
 /// Dense layers are products of tokens with weights: forward (tokens, out, in), gradients (tokens, in, out)
 /// and (in, out, tokens). Attention is a product for query, key and value together, its core, and the product
-/// behind it. A flash core's backward pass has 5 products where its forward has 2, and reaches 63 % of the
-/// peak where that reaches 73 % (Dao, FlashAttention-2, 2023, sections 3.1 and 4.1). A plain core's products,
-/// one for each head, are taken for one product with as many rows as all heads have queries, which reads less
-/// than they do and does and writes the same; its softmax, and whatever else there is, is analytic, as are
-/// numbers of another size than the tables'. One device's part of an operator is a smaller product.
-/// An estimate's origin is the worst of its products' and its core's; where rotary positions are turned
-/// meanwhile, which is analytic, they do not count. Intervals are of no width: tables tell none.
+/// behind it. Every expert of a mixture is two products, of the rows that it gets. A flash core's backward
+/// pass has 5 products where its forward has 2, and reaches 63 % of the peak where that reaches 73 % (Dao,
+/// FlashAttention-2, 2023, sections 3.1 and 4.1). A plain core's products, one for each head, are taken for
+/// one product with as many rows as all heads have queries, which reads less than they do and does and writes
+/// the same; its softmax, and whatever else there is, is analytic, as are numbers of another size than the
+/// tables'. One device's part of an operator is a smaller product. An estimate's origin is the worst of its
+/// products' and its core's; where rotary positions are turned meanwhile, which is analytic, they do not
+/// count. Intervals are of no width: tables tell none.
 class TableCosts final : public EstimatedCosts {
  public:
   /// `device` as its vendor calls it: "NVIDIA A100-SXM4-80GB". Times must be above zero, and products there.
@@ -87,6 +88,10 @@ class TableCosts final : public EstimatedCosts {
  private:
   PassEstimate product(double m, double n, double k) const;
   Estimate linear(const graph::Operator& op, double samples, const OpShard& part) const;
+  /// Products of as many rows as an expert gets, one for each expert; what moves rows is analytic, and does
+  /// not count for the origin.
+  Estimate experts(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                   double samples, const OpShard& part) const;
   Estimate projections(const graph::Operator& op, double samples, const OpShard& part) const;
   /// The products of a plain core, and its softmax.
   Estimate plain_core(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,

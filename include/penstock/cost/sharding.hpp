@@ -11,6 +11,7 @@
 #include "penstock/cost/communication.hpp"
 #include "penstock/cost/context.hpp"
 #include "penstock/cost/estimated.hpp"
+#include "penstock/cost/expert_exchange.hpp"
 #include "penstock/cost/problem.hpp"
 #include "penstock/layout/infer.hpp"
 
@@ -50,7 +51,8 @@ double part_of(const plan::Stage& stage, std::size_t member);
 /// equal, what stands outside of them (plan::layer_of) hides nothing, and hiding slows nothing down.
 struct StageTime {
   OpTime compute;      ///< on the slowest device of the group
-  OpTime collectives;  ///< of the group, what attention waits for of its context group (cost/context.hpp)
+  OpTime collectives;  ///< of the group, what attention waits for of its context group (cost/context.hpp),
+                       ///< what mixtures wait for of their expert group (cost/expert_exchange.hpp),
                        ///< and, with ZeRO 2 and 3, what passes wait for among replicas
   OpTime total() const;
 };
@@ -105,6 +107,7 @@ class ReplicaTimes {
   core::Seconds slowest_core(core::OpId id, plan::Partition how, std::span<const core::DeviceId> replica,
                              std::int64_t samples) const;
   OpTime context_time(const Part& part, std::span<const core::DeviceId> replica, std::int64_t samples) const;
+  OpTime exchange_time(const Part& part, std::int64_t samples, core::Seconds launch) const;
   const Problem& problem() const { return local_.get(); }
 
   const Problem& whole_;
@@ -112,6 +115,7 @@ class ReplicaTimes {
   const plan::Stage& stage_;
   std::vector<Part> parts_;
   std::optional<ContextTimes> context_;
+  std::optional<ExpertExchange> exchange_;
   Again again_;                                ///< of all of the stage's
   std::map<core::OpId, plan::Partition> how_;  ///< of a divided stage
   bool all_to_alls_ = false;                   ///< whether one of the collectives is an all-to-all

@@ -28,6 +28,7 @@ struct StageLoad {
                              ///< however many samples it has, for as long as `activations`
   Line deferred{};           ///< by samples: what a split backward pass leaves to its weight gradients
   core::Bytes frozen{};      ///< weights that do not train: no gradient, no state, one version
+  core::Bytes experts{};     ///< of `parameters`, those of mixtures
   core::Bytes saved{};       ///< where some are computed again, those that are held from the forward pass on
 };
 

@@ -21,6 +21,7 @@ struct LayerPlan {
   std::int64_t chunks = 1;  ///< stages of a rank
   std::int64_t tensor_parallel = 1, context_parallel = 1, data_parallel = 1;
   plan::ContextExchange context_exchange = plan::ContextExchange::ring;
+  std::int64_t expert_parallel = 1;  ///< replicas that divide the experts
   bool sequence_parallel = false;
   int zero = 0;
   std::int64_t zero_over = 0;    ///< devices that share so; 0: all with equal weights
@@ -53,6 +54,7 @@ LayerReading read_layers(const graph::OpGraph& graph, const plan::Plan& plan);
 /// What a framework's pipelines can be told beside stages.
 struct Abilities {
   bool tensor_parallel = true, sequence_parallel = true;
+  bool expert_parallel = false;
   std::vector<int> zero;                         ///< ZeRO stages, ascending
   std::vector<plan::ContextExchange> context{};  ///< context parallelism by these; empty: none
   bool context_with_copies = false;         ///< also where replicas and groups hold a copy of everything each

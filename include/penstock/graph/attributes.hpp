@@ -1,10 +1,12 @@
 #pragma once
 // What an operator is asked to compute: one struct of attributes per kind. All extents are counts per sample;
-// one of zero is not said, as planning by analytic or profiled costs does without most of them.
+// one of zero is not said, as planning by analytic or profiled costs does without most of them. What works
+// row by row has `rows`, and features() of each row that it makes.
 
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <variant>
@@ -30,6 +32,7 @@ struct Linear {
   std::int64_t rows = 0, in = 0, out = 0;
   bool bias = false;
   Function function = Function::none;  ///< applied at its end; not swiglu
+  std::int64_t features() const { return out; }
   friend auto operator<=>(const Linear&, const Linear&) = default;
 };
 
@@ -58,12 +61,23 @@ struct Attention {
   /// (layout/context.hpp); 0: all of them.
   std::int64_t own_keys = 0;
   std::int64_t projected_keys() const { return own_keys == 0 ? keys : own_keys; }
+  // Latent attention (DeepSeek-V2, 2024, section 2.1): what queries, keys and values are projected from is
+  // narrower than its output.
+  std::int64_t query_width = 0;   ///< of what its queries are projected from; 0: hidden
+  std::int64_t value_head = 0;    ///< width of a head's values and of its result; 0: as of its keys
+  std::int64_t rotary_width = 0;  ///< last numbers of each key, which all heads take as they come
   /// Width of its projected queries, all heads side by side.
   std::int64_t inner_width() const { return inner == 0 ? hidden : inner; }
-  /// Width of its projected keys, and of its values.
+  /// Width of its keys, as the core reads them; of its values too, unless these have a width of their own.
   std::int64_t shared_width() const {
     return kv_heads == 0 || kv_heads == heads ? inner_width() : inner_width() / heads * kv_heads;
   }
+  /// Of these what is projected, without the part that heads share.
+  std::int64_t projected_width() const { return shared_width() - key_heads() * rotary_width; }
+  std::int64_t values_width() const { return value_head == 0 ? shared_width() : key_heads() * value_head; }
+  /// Width of what the core makes, all heads side by side.
+  std::int64_t result_width() const { return value_head == 0 ? inner_width() : heads * value_head; }
+  std::int64_t key_heads() const { return kv_heads == 0 ? heads : kv_heads; }
   friend auto operator<=>(const Attention&, const Attention&) = default;
 };
 
@@ -134,6 +148,7 @@ struct Pool {
 struct Softmax {
   std::int64_t rows = 0, width = 0;
   bool loss = false;
+  std::int64_t features() const { return width; }
   friend auto operator<=>(const Softmax&, const Softmax&) = default;
 };
 
@@ -141,12 +156,27 @@ struct Softmax {
 struct Concat {
   std::int64_t elements = 0, rows = 0;
   std::vector<std::int64_t> widths;
+  std::int64_t features() const { return std::reduce(widths.begin(), widths.end()); }
   friend auto operator<=>(const Concat&, const Concat&) = default;
+};
+
+/// `experts` feed-forwards from `hidden` to `inner` and back, without biases. Every row takes the `chosen`
+/// ones that its router's probabilities, rows x experts, are largest for (of equal ones the first), and adds
+/// up what they make, weighed by these probabilities, which are divided by their sum (Jiang et al., Mixtral
+/// of Experts, 2024, section 2.1). Dropless: no row is turned away, however full an expert is (Gale et al.,
+/// MegaBlocks, MLSys 2023). A share weighs what is between an expert's matrices, as in Megatron-LM: what the
+/// last one makes need not be kept.
+struct Experts {
+  std::int64_t rows = 0, hidden = 0, inner = 0, experts = 0, chosen = 0;
+  bool gated = false;  ///< swiglu of two matrices side by side, gate and up; else gelu of one
+  std::int64_t features() const { return hidden; }
+  std::int64_t matrices() const { return gated ? 3 : 2; }  ///< hidden x inner each, of an expert
+  friend auto operator<=>(const Experts&, const Experts&) = default;
 };
 
 /// std::monostate of an operator that says nothing, as those do that only a profile knows.
 using Attributes = std::variant<std::monostate, Elements, Linear, Attention, Embedding, Convolution, Matmul,
-                                Norm, Activation, Elementwise, Pool, Softmax, Concat>;
+                                Norm, Activation, Elementwise, Pool, Softmax, Concat, Experts>;
 
 /// Whether an operator of that kind may have them.
 bool suits(OpKind kind, const Attributes& attributes);

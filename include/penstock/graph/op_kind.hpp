@@ -21,6 +21,7 @@ enum class OpKind : std::uint8_t {
   concat,
   reshape,   ///< change of view; no work
   profiled,  ///< known only through an imported profile
+  experts,   ///< feed-forwards of which every token takes some: a mixture of experts behind its router
 };
 
 std::string_view name(OpKind kind);

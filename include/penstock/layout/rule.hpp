@@ -22,10 +22,11 @@ struct Rule {
 
 /// Rule of an operator that is divided in that way. A column-parallel matrix reads all and makes a shard, a
 /// row-parallel one the other way round; attention is divided by heads: its projections by columns, its
-/// output by rows. Element-wise and channel-wise operators read and make shards alike. An operator that a
-/// profile knows by name alone is taken for a matrix where it has weights. Differs: a table divided by rows
-/// reads all ids, whose few bytes are taken for sharded; a norm of a tensor sharded by features exchanges its
-/// statistics for nothing; batches with fewer samples than there are devices round up.
+/// output by rows, and so is every expert of a mixture. Element-wise and channel-wise operators read and make
+/// shards alike. An operator that a profile knows by name alone is taken for a matrix where it has weights.
+/// Differs: a table divided by rows reads all ids, whose few bytes are taken for sharded; a norm of a tensor
+/// sharded by features exchanges its statistics for nothing; batches with fewer samples than there are
+/// devices round up.
 Rule rule(const graph::Operator& op, plan::Partition how);
 
 }  // namespace penstock::layout

@@ -65,12 +65,21 @@ struct Stage {
   /// any others, so that a causal mask leaves all as much to do.
   int context_parallel = 1;
   ContextExchange context_exchange = ContextExchange::ring;
+  /// Replicas, context groups among them, that divide the experts of every mixture (Lepikhin et al., GShard,
+  /// ICLR 2021; Megatron-LM's expert parallelism): each sends its rows to the devices of their experts, and
+  /// gets back what these made. All other weights are on every one of them.
+  int expert_parallel = 1;
+  /// Rows of the fullest device of such a group over the mean, at least 1: a router without capacity sends
+  /// rows wherever it likes. Where a capacity factor turns rows away, no more than that.
+  double imbalance = 1;
 
   std::int64_t replicas() const { return static_cast<std::int64_t>(devices.size()) / replica_size(); }
   /// Devices of one replica.
   std::int64_t replica_size() const { return std::int64_t{tensor_parallel} * context_parallel; }
   /// Devices that hold the same weights: replicas, and the members of their context groups.
   std::int64_t weight_replicas() const { return static_cast<std::int64_t>(devices.size()) / tensor_parallel; }
+  /// Devices that hold the same experts.
+  std::int64_t expert_replicas() const { return weight_replicas() / expert_parallel; }
 };
 
 /// Whether a stage has gradients to reduce after a mini-batch; with ZeRO 3 every backward pass has done so

@@ -20,13 +20,19 @@ struct ReplicaPlacement {
   OverReplicas state = OverReplicas::replicate;  ///< of the optimizer; whoever shares anything shares this
   std::int64_t shards = 1;                       ///< devices that hold one part each of what is sharded
   std::int64_t copies = 1;                       ///< of each part
+  std::int64_t expert_shards = 1;                ///< devices that hold one part each of a mixture's experts
 
   bool shards_weights() const { return weights == OverReplicas::shard; }
   bool shards_gradients() const { return gradients == OverReplicas::shard; }
   bool shards_state() const { return state == OverReplicas::shard; }
-  /// Bytes of `all` on one device, rounded up.
-  core::Bytes held(core::Bytes all, OverReplicas how) const {
-    return how == OverReplicas::replicate ? all : core::Bytes((all.value() + shards - 1) / shards);
+  /// Bytes of `all` on one device, of which `experts` are a mixture's; parts are rounded up.
+  core::Bytes held(core::Bytes all, core::Bytes experts, OverReplicas how) const {
+    const auto part = [](core::Bytes bytes, std::int64_t ways) {
+      return core::Bytes((bytes.value() + ways - 1) / ways);
+    };
+    if (how == OverReplicas::replicate) return all;
+    if (expert_shards == shards) return part(all, shards);
+    return part(all - experts, shards) + part(experts, expert_shards);
   }
 };
 

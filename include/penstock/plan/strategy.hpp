@@ -27,6 +27,7 @@ struct Strategy {
   Extent tensor_parallel;              ///< devices of a replica
   bool sequence_parallel = false;      ///< of any stage
   Extent context_parallel;             ///< groups that divide a replica's tokens
+  Extent expert_parallel;              ///< replicas that divide a mixture's experts
   Extent zero;                         ///< ZeRO stage
   Extent zero_over;                    ///< devices that share so; 0: all with equal weights
   Extent micro_batch;            ///< samples that a replica (of unequal ones the fullest) takes at a time

@@ -1,5 +1,7 @@
 #include "cuda/kernel.hpp"
 
+#include "penstock/core/error.hpp"
+
 namespace penstock::kernels::cuda {
 
 void build(Draft& draft) {
@@ -27,9 +29,9 @@ void build(Draft& draft) {
       return build_embedding(draft);
     case OpKind::concat:
       return build_concat(draft);
-    case OpKind::input:
-    case OpKind::reshape:
-    case OpKind::profiled:
+    case OpKind::experts:
+      throw core::BadInput("operator '" + draft.op.name + "': cuda has no kernel for experts; host has one");
+    default:
       break;  // slots_of has refused them
   }
 }

@@ -34,9 +34,9 @@ void build(Draft& draft) {
       return build_embedding(draft);
     case OpKind::concat:
       return build_concat(draft);
-    case OpKind::input:
-    case OpKind::reshape:
-    case OpKind::profiled:
+    case OpKind::experts:
+      return build_experts(draft);
+    default:
       break;  // slots_of has refused them
   }
 }

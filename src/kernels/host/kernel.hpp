@@ -38,6 +38,7 @@ void build_elementwise(Draft& draft);
 void build_attention(Draft& draft);
 void build_embedding(Draft& draft);
 void build_concat(Draft& draft);
+void build_experts(Draft& draft);
 
 class HostKernel : public Kernel {
  public:

@@ -50,6 +50,8 @@ class Divider {
         return out_.how == Partition::column ? table_columns() : table_rows();
       case OpKind::attention:
         return heads();
+      case OpKind::experts:
+        return each_expert();
       case OpKind::norm:
       case OpKind::pool:
         return channels(sources);
@@ -209,6 +211,20 @@ class Divider {
     cut_last(3, inner);
     if (out_.shardings.size() > 7) leave_last_to_first_device();
     attention.partial = member_ > 0;
+  }
+
+  /// Columns of every expert's first matrices, the rows of its last one that read these.
+  void each_expert() {
+    auto& experts = asked<graph::Experts>();
+    const std::int64_t all = experts.inner, hidden = experts.hidden;
+    const auto bounds = split(all, "columns in each expert");
+    experts.inner = mine(bounds);
+    for (std::size_t i = 0; i + 1 < out_.shardings.size(); ++i) {
+      kernels::Slot& slot = out_.parameters[i].slot;
+      out_.shardings[i] = features(slot.count(), all * hidden, scaled(bounds, hidden));
+      slot.shape[0] = experts.experts * experts.inner;
+    }
+    cut_last(out_.shardings.size() - 1, bounds);
   }
 
   /// Batch norms and pools look at one channel at a time.

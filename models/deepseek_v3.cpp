@@ -1,0 +1,150 @@
+// DeepSeek's decoder: latent attention, dense layers before those with experts, and a module that predicts
+// one token more.
+
+#include "models/families.hpp"
+#include "models/mixture.hpp"
+
+namespace penstock::models {
+namespace {
+
+struct Latent {
+  std::int64_t heads, query_rank, key_rank;  ///< query_rank 0: queries are projected from the token
+  std::int64_t head, rotary, value;          ///< widths: of a head's own keys, of the shared part, of values
+};
+
+struct Sizes {
+  Latent latent;
+  Mixture experts;
+  std::int64_t dense;  ///< width of a dense layer's feed-forward
+};
+
+/// What keys are projected from, and beside it the part of them that all heads share; of V2, section 2.1. The
+/// two down projections, one product in DeepSeek's code, are one each: what is between them is narrow.
+Tensor attention(Layers& net, const std::string& name, const Tensor& x, const Latent& a) {
+  Tensor query = x;
+  if (a.query_rank > 0)
+    query = net.rms_norm(name + ".query_norm", net.linear(name + ".query_down", x, a.query_rank));
+  const Tensor latent = net.rms_norm(name + ".key_norm", net.linear(name + ".key_down", x, a.key_rank));
+  const Tensor key = net.concat(name + ".key", {latent, net.linear(name + ".key_rotary", x, a.rotary)}, 1);
+  return net.attention(name, query, key, latent, a.heads,
+                       {.core = AttentionCore::flash,
+                        .rotary = true,
+                        .head_width = a.head + a.rotary,
+                        .hidden = x.width(),
+                        .value_head = a.value,
+                        .rotary_width = a.rotary});
+}
+
+Tensor layer(Layers& net, const std::string& name, const Tensor& x, const Sizes& sizes, bool dense) {
+  const Tensor attended = attention(net, name + ".attention", net.rms_norm(name + ".norm1", x), sizes.latent);
+  const Tensor middle = net.add(name + ".add1", {x, attended});
+  const Tensor normed = net.rms_norm(name + ".norm2", middle);
+  std::vector<Tensor> terms = {middle};
+  const std::vector<Tensor> made = dense ? std::vector{gated_feed_forward(net, name, normed, sizes.dense)}
+                                         : mixture(net, name, normed, sizes.experts);
+  terms.insert(terms.end(), made.begin(), made.end());
+  return net.add(name + ".add2", terms);
+}
+
+Sizes read_sizes(const Parameters& p) {
+  Sizes out{{p.integer("heads", 1, kMostHeads), p.integer("query_rank", 0, kWidest),
+             p.integer("key_rank", 1, kWidest), p.integer("head_width", 1, kWidest),
+             p.integer("rotary_width", 1, kWidest), p.integer("value_width", 1, kWidest)},
+            read_mixture(p),
+            p.integer("feed_forward", 1, kWidest)};
+  out.experts.sigmoid = p.word("scores", {"sigmoid", "softmax"}) == "sigmoid";
+  return out;
+}
+
+/// The token after the next: a layer with experts over the last layer's output and the next token, whose
+/// embedding and head are the decoder's (DeepSeek-V3, section 2.2).
+void predict_one_more(Layers& net, const Tensor& x, const Sizes& sizes, const Parameters& p,
+                      const std::string& head) {
+  const std::int64_t vocabulary = p.integer("vocabulary", 1, 10 * kWidest);
+  const Tensor next = net.embedding("mtp0.token.embedding", net.indices("mtp0.token.input", x.rows()),
+                                    {vocabulary, x.width(), false, "token.embedding"});
+  const Tensor both = net.concat(
+      "mtp0.concat", {net.rms_norm("mtp0.token_norm", next), net.rms_norm("mtp0.hidden_norm", x)}, 1);
+  const Tensor y = layer(net, "mtp0.layer", net.linear("mtp0.projection", both, x.width()), sizes, false);
+  const Tensor logits =
+      net.linear("mtp0.head", net.rms_norm("mtp0.norm", y), vocabulary, {.parameters_of = head});
+  if (p.flag("loss")) net.loss("mtp0.loss", logits);
+}
+
+graph::OpGraph build_deepseek(const Parameters& p) {
+  const std::int64_t vocabulary = p.integer("vocabulary", 1, 10 * kWidest),
+                     hidden = p.integer("hidden", 1, kWidest),
+                     sequence = p.integer("sequence", 1, 16 * kWidest),
+                     layers = p.integer("layers", 1, kDeepest), dense = p.integer("dense_layers", 0, layers);
+  const Sizes sizes = read_sizes(p);
+  const bool tied = p.flag("tied_head");
+  Layers net(p.model(), p.element_bytes());
+  Tensor x = net.embedding("token.embedding", net.indices("token.input", sequence), {vocabulary, hidden});
+  for (std::int64_t i = 0; i < layers; ++i) x = layer(net, "layer" + std::to_string(i), x, sizes, i < dense);
+  const Tensor logits = net.linear("head", net.rms_norm("norm", x), vocabulary,
+                                   {.parameters_of = tied ? "token.embedding" : ""});
+  if (p.flag("loss")) net.loss("loss", logits);
+  if (p.flag("mtp")) predict_one_more(net, x, sizes, p, tied ? "token.embedding" : "head");
+  return net.build();
+}
+
+SizeInfo deepseek_size(const std::string& name, const std::vector<std::string>& values,
+                       const std::map<std::string, std::string>& beside = {}) {
+  constexpr const char* kKeys[] = {"layers",       "hidden",       "heads",     "query_rank",
+                                   "dense_layers", "feed_forward", "experts",   "chosen",
+                                   "expert_width", "shared_width", "vocabulary"};
+  SizeInfo out{name, beside};
+  for (std::size_t i = 0; i < values.size(); ++i) out.parameters[kKeys[i]] = values[i];
+  return out;
+}
+
+std::vector<ParameterInfo> deepseek_parameters() {
+  std::vector<ParameterInfo> all = {
+      {"vocabulary", "129280", "tokens known"},
+      {"sequence", "4096", "tokens of a sample"},
+      {"layers", "61", "decoder layers"},
+      {"dense_layers", "3", "first layers without experts"},
+      {"hidden", "7168", "width of a token"},
+      {"heads", "128", "attention heads"},
+      {"query_rank", "1536", "width that queries are projected from; 0: from the token itself"},
+      {"key_rank", "512", "width that keys and values are projected from"},
+      {"head_width", "128", "width of a head's keys, without the part that all heads share"},
+      {"rotary_width", "64", "width of that part, which is turned by positions"},
+      {"value_width", "128", "width of a head's values"},
+      {"feed_forward", "18432", "width of gate and up projection of a dense layer, each"}};
+  for (ParameterInfo& one : mixture_parameters({256, 8, 2048, 2048})) all.push_back(std::move(one));
+  all.push_back({"scores", "sigmoid", "of the router: sigmoid; or softmax (DeepSeek-V2)"});
+  all.push_back({"mtp", "no", "yes: a module predicts one token more"});
+  all.push_back({"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"});
+  all.push_back({"tied_head", "no", "yes: the head uses the token embedding's weights; no: it has its own"});
+  return all;
+}
+
+}  // namespace
+
+// Numbers from the models' reports and configurations: 671 billion parameters of V3, of which a token uses
+// 37; 236 of V2, and 21. Experts' biases, which no gradient moves, are not counted.
+ModelInfo deepseek_v3() {
+  const std::map<std::string, std::string> softmax = {{"scores", "softmax"}};
+  return {
+      "deepseek_v3",
+      "decoder with latent attention and fine-grained experts; DeepSeek-V2's, Moonlight's and Kimi's too",
+      "DeepSeek-V3 (2024, section 4.2) and DeepSeek-V2 (2024, section 3.1.2) technical reports; Moonlight "
+      "and "
+      "Kimi K2 configurations, 2025",
+      deepseek_parameters(),
+      build_deepseek,
+      {deepseek_size("deepseek-v3",
+                     {"61", "7168", "128", "1536", "3", "18432", "256", "8", "2048", "2048", "129280"}),
+       deepseek_size("deepseek-v2",
+                     {"60", "5120", "128", "1536", "1", "12288", "160", "6", "1536", "3072", "102400"},
+                     softmax),
+       deepseek_size("deepseek-v2-lite",
+                     {"27", "2048", "16", "0", "1", "10944", "64", "6", "1408", "2816", "102400"}, softmax),
+       deepseek_size("moonlight-16b-a3b",
+                     {"27", "2048", "16", "0", "1", "11264", "64", "6", "1408", "2816", "163840"}),
+       deepseek_size("kimi-k2",
+                     {"61", "7168", "64", "1536", "1", "18432", "384", "8", "2048", "2048", "163840"})}};
+}
+
+}  // namespace penstock::models

@@ -1,0 +1,33 @@
+#include "models/grouped_attention.hpp"
+
+namespace penstock::models {
+
+GroupedAttention read_grouped_attention(const Parameters& p, std::int64_t hidden) {
+  GroupedAttention out{};
+  AttentionForm& form = out.form;
+  form.head_width = p.integer("head_width", 0, kWidest);
+  out.heads = form.head_width > 0 ? p.integer("heads", 1, kMostHeads) : p.heads("heads", hidden);
+  form.kv_heads = p.integer("kv_heads", 1, out.heads);
+  if (out.heads % form.kv_heads != 0) p.fail("kv_heads", "a divisor of the heads");
+  form.core =
+      p.word("attention", {"flash", "plain"}) == "flash" ? AttentionCore::flash : AttentionCore::plain;
+  form.rotary = true;
+  form.qkv_bias = p.flag("qkv_bias");
+  const std::string norm = p.word("qk_norm", {"yes", "no", "whole"});
+  form.qk_norm = norm == "yes";
+  form.whole_norm = norm == "whole";
+  return out;
+}
+
+std::vector<ParameterInfo> grouped_attention_parameters() {
+  return {
+      {"heads", "32", "attention heads; divides hidden"},
+      {"kv_heads", "8", "heads of keys and values, shared by groups of heads; divides heads"},
+      {"head_width", "0", "width of a head; 0: all heads together are as wide as hidden"},
+      {"qkv_bias", "no", "yes: query, key and value have biases (Qwen2)"},
+      {"qk_norm", "no",
+       "yes: queries and keys are normalised head by head (Qwen3); whole: all heads together (OLMoE)"},
+      {"attention", "flash", "flash, which never stores its scores; or plain, which runs kernel by kernel"}};
+}
+
+}  // namespace penstock::models

@@ -1,0 +1,22 @@
+#pragma once
+// Attention of Llama and its relatives, as models are asked for it: rotary positions, heads of keys and
+// values that groups of heads share.
+
+#include <vector>
+
+#include "models/layers.hpp"
+#include "models/parameters.hpp"
+
+namespace penstock::models {
+
+struct GroupedAttention {
+  AttentionForm form;
+  std::int64_t heads;
+};
+
+/// Reads parameters heads, kv_heads, head_width, qkv_bias, qk_norm and attention.
+GroupedAttention read_grouped_attention(const Parameters& p, std::int64_t hidden);
+/// Their declarations, with Llama 3's and Mixtral's numbers.
+std::vector<ParameterInfo> grouped_attention_parameters();
+
+}  // namespace penstock::models

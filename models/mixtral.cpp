@@ -1,0 +1,82 @@
+// Decoders whose feed-forwards are mixtures of experts, with Llama's attention: Mixtral, and its relatives of
+// Qwen and OLMoE.
+
+#include "models/families.hpp"
+#include "models/grouped_attention.hpp"
+#include "models/mixture.hpp"
+
+namespace penstock::models {
+namespace {
+
+Tensor layer(Layers& net, const std::string& name, const Tensor& x, const GroupedAttention& sizes,
+             const Mixture& experts) {
+  const Tensor normed = net.rms_norm(name + ".norm1", x);
+  const Tensor attended = net.attention(name + ".attention", normed, normed, normed, sizes.heads, sizes.form);
+  const Tensor middle = net.add(name + ".add1", {x, attended});
+  std::vector<Tensor> terms = mixture(net, name, net.rms_norm(name + ".norm2", middle), experts);
+  terms.insert(terms.begin(), middle);
+  return net.add(name + ".add2", terms);
+}
+
+graph::OpGraph build_mixtral(const Parameters& p) {
+  const std::int64_t vocabulary = p.integer("vocabulary", 1, 10 * kWidest),
+                     hidden = p.integer("hidden", 1, kWidest),
+                     sequence = p.integer("sequence", 1, 16 * kWidest);
+  const GroupedAttention sizes = read_grouped_attention(p, hidden);
+  Mixture experts = read_mixture(p);
+  experts.shared_gate = p.flag("shared_gate");
+  Layers net(p.model(), p.element_bytes());
+  Tensor x = net.embedding("token.embedding", net.indices("token.input", sequence), {vocabulary, hidden});
+  const std::int64_t layers = p.integer("layers", 1, kDeepest);
+  for (std::int64_t i = 0; i < layers; ++i) x = layer(net, "layer" + std::to_string(i), x, sizes, experts);
+  x = net.linear("head", net.rms_norm("norm", x), vocabulary,
+                 {.parameters_of = p.flag("tied_head") ? "token.embedding" : ""});
+  if (p.flag("loss")) net.loss("loss", x);
+  return net.build();
+}
+
+SizeInfo mixtral_size(const std::string& name, const std::vector<std::string>& values,
+                      const std::map<std::string, std::string>& beside = {}) {
+  constexpr const char* kKeys[] = {"layers",  "hidden", "heads",        "kv_heads",
+                                   "experts", "chosen", "expert_width", "vocabulary"};
+  SizeInfo out{name, beside};
+  for (std::size_t i = 0; i < values.size(); ++i) out.parameters[kKeys[i]] = values[i];
+  return out;
+}
+
+std::vector<ParameterInfo> mixtral_parameters() {
+  std::vector<ParameterInfo> all = {{"vocabulary", "32000", "tokens known"},
+                                    {"sequence", "4096", "tokens of a sample"},
+                                    {"layers", "32", "decoder layers"},
+                                    {"hidden", "4096", "width of a token"}};
+  for (ParameterInfo& one : grouped_attention_parameters()) all.push_back(std::move(one));
+  for (ParameterInfo& one : mixture_parameters({8, 2, 14336})) all.push_back(std::move(one));
+  all.push_back({"shared_gate", "no", "yes: a sigmoid of the token weighs that (Qwen2)"});
+  all.push_back({"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"});
+  all.push_back({"tied_head", "no", "yes: the head uses the token embedding's weights; no: it has its own"});
+  return all;
+}
+
+}  // namespace
+
+// Numbers from the models' configurations; of 46.7 billion parameters of Mixtral 8x7B a token uses 12.9.
+ModelInfo mixtral() {
+  const std::map<std::string, std::string> qwen3 = {{"qk_norm", "yes"}, {"head_width", "128"}};
+  return {
+      "mixtral",
+      "decoder whose feed-forwards are mixtures of experts, with Llama's attention; Qwen's and OLMoE's too",
+      "Jiang et al., Mixtral of Experts, 2024, table 1; Qwen3 technical report, 2025, table 2; Qwen1.5-MoE, "
+      "2024; Muennighoff et al., OLMoE, 2024",
+      mixtral_parameters(),
+      build_mixtral,
+      {mixtral_size("mixtral-8x7b", {"32", "4096", "32", "8", "8", "2", "14336", "32000"}),
+       mixtral_size("mixtral-8x22b", {"56", "6144", "48", "8", "8", "2", "16384", "32000"}),
+       mixtral_size("qwen3-30b-a3b", {"48", "2048", "32", "4", "128", "8", "768", "151936"}, qwen3),
+       mixtral_size("qwen3-235b-a22b", {"94", "4096", "64", "4", "128", "8", "1536", "151936"}, qwen3),
+       mixtral_size("qwen1.5-moe-a2.7b", {"24", "2048", "16", "16", "60", "4", "1408", "151936"},
+                    {{"qkv_bias", "yes"}, {"shared_width", "5632"}, {"shared_gate", "yes"}}),
+       mixtral_size("olmoe-1b-7b", {"16", "2048", "16", "16", "64", "8", "1024", "50304"},
+                    {{"qk_norm", "whole"}})}};
+}
+
+}  // namespace penstock::models

@@ -1,0 +1,32 @@
+#pragma once
+// The feed-forward of a mixture-of-experts decoder: a router, its experts, and one that every token takes.
+
+#include <string>
+
+#include "models/layers.hpp"
+#include "models/parameters.hpp"
+
+namespace penstock::models {
+
+struct Mixture {
+  std::int64_t experts, chosen, width;  ///< `width` of an expert, gate and up projection each
+  std::int64_t shared = 0;              ///< width of the feed-forward that every token takes; 0: none
+  bool shared_gate = false;             ///< a sigmoid of the token weighs what that makes (Qwen2)
+  bool sigmoid = false;                 ///< scores of the router by sigmoid (DeepSeek-V3), not by softmax
+};
+
+/// Reads parameters experts, chosen, expert_width and shared_width.
+Mixture read_mixture(const Parameters& p);
+/// Their declarations, with these defaults.
+std::vector<ParameterInfo> mixture_parameters(const Mixture& defaults);
+
+/// Gate and up projection as one product, as Megatron-LM runs them, SwiGLU, down projection: <name>.gate_up,
+/// .swiglu, .down.
+Tensor gated_feed_forward(Layers& net, const std::string& name, const Tensor& x, std::int64_t width);
+
+/// What the experts make of the tokens, and the shared one where there is one: the terms of a sum.
+/// <name>.router, .scores, .experts; .shared.*. What balances experts in training, a bias of their scores or
+/// a term of the loss, is no operator here.
+std::vector<Tensor> mixture(Layers& net, const std::string& name, const Tensor& x, const Mixture& m);
+
+}  // namespace penstock::models

@@ -1,0 +1,80 @@
+// Expert parallelism by rules of the verifier's own: rows take their time to come in and to come back, and
+// every expert's weights are somewhere.
+
+#include <algorithm>
+
+#include "evidence.hpp"
+
+namespace penstock::check {
+namespace {
+
+/// Devices `size` apart in the order of replicas and context groups, of one tensor-parallel number: those
+/// that have all experts between them.
+std::vector<std::vector<DeviceId>> groups_of(const plan::Stage& stage) {
+  const auto t = static_cast<std::size_t>(stage.tensor_parallel),
+             e = static_cast<std::size_t>(stage.expert_parallel);
+  std::vector<std::vector<DeviceId>> out(stage.devices.size() / e);
+  for (std::size_t i = 0; i < stage.devices.size(); ++i)
+    out[i / (t * e) * t + i % t].push_back(stage.devices[i]);
+  return out;
+}
+
+/// What a device is sent at least in a forward pass, per sample: rows of others for its experts and, of its
+/// own, what other devices' experts made of them. Rows go evenly at best.
+double received_rows(const graph::OpGraph& graph, const plan::Stage& stage) {
+  const double e = stage.expert_parallel;
+  double rows = 0;
+  for (const core::OpId id : stage.operators)
+    if (const auto* m = std::get_if<graph::Experts>(&graph.op(id).attributes))
+      rows += static_cast<double>(m->rows * m->chosen * m->hidden);
+  return 2 * rows * graph.element_bytes() * (e - 1) / e / stage.context_parallel;
+}
+
+void check_rows(Evidence& evidence, StageId id, const std::vector<DeviceId>& group, double bytes) {
+  const plan::Stage& stage = evidence.plan.stages[id.index()];
+  for (std::size_t i = 0; i < stage.devices.size(); ++i) {
+    const DeviceId device = stage.devices[i];
+    if (std::ranges::find(group, device) == group.end() || bytes <= 0) continue;
+    const double least = bytes * static_cast<double>(evidence.samples(id, i)) /
+                         ingress(evidence.problem.cluster, group, device);
+    for (const Ran& ran : evidence.ran[device.index()])
+      if (ran.span->stage == id && ran.span->kind == TaskKind::forward &&
+          to_seconds(ran.span->end - ran.span->start).value() < least * (1 - 1e-9) - 1e-12)
+        return evidence.violation(
+            "device {}: the forward pass of stage {} ends before its experts' rows could come in",
+            device.index(), id.index());
+  }
+}
+
+/// A group's devices together hold the weights of all experts.
+void check_weights(Evidence& evidence, StageId id) {
+  const plan::Stage& stage = evidence.plan.stages[id.index()];
+  if (stage.zero == 3 || stage.tensor_parallel > 1) return;
+  std::int64_t experts = 0;
+  for (const core::OpId op : stage.operators)
+    if (evidence.problem.graph.op(op).kind == graph::OpKind::experts)
+      experts += evidence.problem.graph.parameter_bytes(op).value();
+  for (const DeviceId device : stage.devices) {
+    const core::Bytes held =
+        plan::at(evidence.trace.devices[device.index()].fixed, plan::MemoryKind::weights);
+    if (held.value() * stage.expert_parallel < experts)
+      return evidence.violation("device {} holds less than its experts of stage {}", device.index(),
+                                id.index());
+  }
+}
+
+}  // namespace
+
+void check_experts(Evidence& evidence) {
+  const bool known = evidence.perfect() && evidence.problem.cluster.collectives() == nullptr;
+  for (std::size_t s = 0; s < evidence.plan.stages.size(); ++s) {
+    const plan::Stage& stage = evidence.plan.stages[s];
+    if (stage.expert_parallel == 1) continue;
+    check_weights(evidence, StageId(s));
+    if (!known) continue;
+    const double bytes = received_rows(evidence.problem.graph, stage);
+    for (const auto& group : groups_of(stage)) check_rows(evidence, StageId(s), group, bytes);
+  }
+}
+
+}  // namespace penstock::check

@@ -1,0 +1,310 @@
+// A mixture of experts: rows are copied to the experts that they take, sorted by expert, so that every expert
+// multiplies one block of them; results go back by the same places. Which rows an expert gets is known only
+// while it runs, so that products are those of a BLAS.
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "geometry.hpp"
+#include "host/formats.hpp"
+#include "host/kernel.hpp"
+#include "host/threads.hpp"
+
+namespace penstock::kernels::host {
+namespace {
+
+using Find = Program::Find;
+
+struct Mixture {
+  Experts e;
+  std::int64_t tokens;  ///< rows of all samples
+  std::int64_t copies() const { return tokens * e.chosen; }
+  std::size_t firsts() const { return e.gated ? 2 : 1; }  ///< matrices before the activation
+};
+
+// Saved: the choices, their shares, the copies, what each first matrix makes, and what the last one reads.
+constexpr std::size_t kChoice = 0, kShare = 1, kCopy = 2, kFirst = 3;
+
+Where weighed(const Mixture& m) {
+  return saved(kFirst + m.firsts());
+}
+
+/// Where each copy is among all, sorted by expert; those of one expert in the order of their rows.
+struct Places {
+  std::vector<std::int64_t> starts;  ///< of each expert's block, one entry more than experts
+  std::vector<std::int64_t> of;      ///< by copy
+};
+
+Places places(const Find& at, const Mixture& m) {
+  const auto* choices = static_cast<const std::int64_t*>(at(saved(kChoice)));
+  Places out{std::vector<std::int64_t>(static_cast<std::size_t>(m.e.experts) + 1), {}};
+  for (std::int64_t i = 0; i < m.copies(); ++i) ++out.starts[choices[i] + 1];
+  std::partial_sum(out.starts.begin(), out.starts.end(), out.starts.begin());
+  std::vector<std::int64_t> next = out.starts;
+  for (std::int64_t i = 0; i < m.copies(); ++i) out.of.push_back(next[choices[i]]++);
+  return out;
+}
+
+/// Of equal probabilities the first expert's; shares are divided by their sum.
+template <class Format>
+void choose(const Find& at, const Mixture& m) {
+  const auto* all = read<Format>(at(input(1)));
+  auto* choices = static_cast<std::int64_t*>(at(saved(kChoice)));
+  auto* shares = static_cast<float*>(at(saved(kShare)));
+  parallel_each(m.tokens, m.e.experts, [&](std::int64_t token) {
+    const auto* p = all + token * m.e.experts;
+    std::vector<std::int64_t> order(static_cast<std::size_t>(m.e.experts));
+    std::iota(order.begin(), order.end(), 0);
+    std::partial_sort(order.begin(), order.begin() + m.e.chosen, order.end(), [&](auto a, auto b) {
+      const float x = Format::load(p[a]), y = Format::load(p[b]);
+      return x > y || (x == y && a < b);
+    });
+    float sum = 0;
+    for (std::int64_t j = 0; j < m.e.chosen; ++j) sum += Format::load(p[order[j]]);
+    for (std::int64_t j = 0; j < m.e.chosen; ++j) {
+      choices[token * m.e.chosen + j] = order[j];
+      shares[token * m.e.chosen + j] = Format::load(p[order[j]]) / sum;
+    }
+  });
+}
+
+/// Copies of rows, each to its place.
+template <class Format>
+void dispatch(const Places& places, const Mixture& m, const typename Format::Stored* rows,
+              typename Format::Stored* copies) {
+  parallel_each(m.copies(), m.e.hidden, [&](std::int64_t i) {
+    std::copy_n(rows + i / m.e.chosen * m.e.hidden, m.e.hidden, copies + places.of[i] * m.e.hidden);
+  });
+}
+
+/// Every row is the sum of its copies.
+template <class Format>
+void combine(const Places& places, const Mixture& m, const typename Format::Stored* copies,
+             typename Format::Stored* rows) {
+  parallel_each(m.tokens, m.e.hidden * m.e.chosen, [&](std::int64_t token) {
+    for (std::int64_t i = 0; i < m.e.hidden; ++i) {
+      float sum = 0;
+      for (std::int64_t j = 0; j < m.e.chosen; ++j)
+        sum += Format::load(copies[places.of[token * m.e.chosen + j] * m.e.hidden + i]);
+      rows[token * m.e.hidden + i] = Format::store(sum);
+    }
+  });
+}
+
+/// A matrix in memory, row-major, read as its transpose or as it is.
+template <class Format>
+struct Matrix {
+  const typename Format::Stored* data;
+  std::int64_t rows, columns;
+  bool transposed = false;
+};
+
+/// In fp32: where it lies, or converted into `room`.
+template <class Format>
+const float* floats(const Matrix<Format>& a, std::vector<float>& room) {
+  if constexpr (std::is_same_v<typename Format::Stored, float>) return a.data;
+  room.resize(static_cast<std::size_t>(a.rows * a.columns));
+  std::transform(a.data, a.data + std::ssize(room), room.begin(), [](auto x) { return Format::load(x); });
+  return room.data();
+}
+
+/// c = a b, or c += a b.
+template <class Format>
+void multiply(const Matrix<Format>& a, const Matrix<Format>& b, typename Format::Stored* c,
+              bool add = false) {
+  const std::int64_t m = a.transposed ? a.columns : a.rows, k = a.transposed ? a.rows : a.columns,
+                     n = b.transposed ? b.rows : b.columns;
+  std::vector<float> room_a, room_b, room_c;
+  const float *left = floats(a, room_a), *right = floats(b, room_b);
+  float* out;
+  if constexpr (std::is_same_v<typename Format::Stored, float>) {
+    out = c;
+  } else {
+    floats(Matrix<Format>{c, m, n}, room_c);
+    out = room_c.data();
+  }
+  dnnl::sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, 1, left, a.columns, right,
+              b.columns, add ? 1.0f : 0.0f, out, n);
+  std::transform(room_c.begin(), room_c.end(), c, [](float x) { return Format::store(x); });
+}
+
+/// body(expert, first copy, copies) for every expert that has some.
+template <class Body>
+void each_block(const Places& places, const Mixture& m, const Body& body) {
+  for (std::int64_t e = 0; e < m.e.experts; ++e)
+    if (const std::int64_t begin = places.starts[e], count = places.starts[e + 1] - begin; count > 0)
+      body(e, begin, count);
+}
+
+/// What is between an expert's matrices, and its derivatives by what the first matrices make.
+struct Between {
+  float value, by_first, by_second;
+};
+
+Between between(bool gated, float first, float second) {
+  if (!gated) {
+    const float half = 0.5f * (1 + std::erf(first * std::sqrt(0.5f))),
+                bell = std::exp(-0.5f * first * first) * 0.3989422804f;  // of the normal distribution
+    return {first * half, half + first * bell, 0};
+  }
+  const float sigmoid = 1 / (1 + std::exp(-first)), swish = first * sigmoid;
+  return {swish * second, second * (sigmoid + swish * (1 - sigmoid)), swish};
+}
+
+/// What the first matrices made of copy i, number by number.
+template <class Format>
+Between between_at(const Find& at, const Mixture& m, std::int64_t number) {
+  const float first = Format::load(read<Format>(at(saved(kFirst)))[number]);
+  const float second = m.e.gated ? Format::load(read<Format>(at(saved(kFirst + 1)))[number]) : 0;
+  return between(m.e.gated, first, second);
+}
+
+template <class Format>
+void weigh(const Find& at, const Places& places, const Mixture& m) {
+  const auto* shares = static_cast<const float*>(at(saved(kShare)));
+  auto* out = write<Format>(at(weighed(m)));
+  parallel_each(m.copies(), m.e.inner, [&](std::int64_t i) {
+    for (std::int64_t n = places.of[i] * m.e.inner; n < (places.of[i] + 1) * m.e.inner; ++n)
+      out[n] = Format::store(shares[i] * between_at<Format>(at, m, n).value);
+  });
+}
+
+template <class Format>
+void forward(const Find& at, const Mixture& m, Where results) {
+  const std::int64_t inner = m.e.inner, hidden = m.e.hidden;
+  choose<Format>(at, m);
+  const Places sorted = places(at, m);
+  auto* copies = write<Format>(at(saved(kCopy)));
+  dispatch<Format>(sorted, m, read<Format>(at(input(0))), copies);
+  each_block(sorted, m, [&](std::int64_t e, std::int64_t begin, std::int64_t count) {
+    for (std::size_t f = 0; f < m.firsts(); ++f)
+      multiply<Format>({copies + begin * hidden, count, hidden},
+                       {read<Format>(at(parameter(f))) + e * inner * hidden, inner, hidden, true},
+                       write<Format>(at(saved(kFirst + f))) + begin * inner);
+  });
+  weigh<Format>(at, sorted, m);
+  each_block(sorted, m, [&](std::int64_t e, std::int64_t begin, std::int64_t count) {
+    multiply<Format>({read<Format>(at(weighed(m))) + begin * inner, count, inner},
+                     {read<Format>(at(parameter(m.firsts()))) + e * hidden * inner, hidden, inner, true},
+                     write<Format>(at(results)) + begin * hidden);
+  });
+  combine<Format>(sorted, m, read<Format>(at(results)), write<Format>(at(kOutput)));
+}
+
+/// The gradient of what the last matrices read, which lies in the first handed slot, becomes those of what
+/// the first ones made. Gradients of the shares, by copy.
+template <class Format>
+std::vector<float> unweigh(const Find& at, const Places& places, const Mixture& m) {
+  const auto* shares = static_cast<const float*>(at(saved(kShare)));
+  auto* first = write<Format>(at(handed(0)));
+  auto* second = m.e.gated ? write<Format>(at(handed(1))) : nullptr;
+  std::vector<float> out(static_cast<std::size_t>(m.copies()));
+  parallel_each(m.copies(), m.e.inner, [&](std::int64_t i) {
+    for (std::int64_t n = places.of[i] * m.e.inner; n < (places.of[i] + 1) * m.e.inner; ++n) {
+      const Between here = between_at<Format>(at, m, n);
+      const float gradient = Format::load(first[n]);
+      out[i] += gradient * here.value;
+      first[n] = Format::store(gradient * shares[i] * here.by_first);
+      if (second != nullptr) second[n] = Format::store(gradient * shares[i] * here.by_second);
+    }
+  });
+  return out;
+}
+
+/// share = p / sum of the chosen: a probability that was not chosen changes nothing.
+template <class Format>
+void probabilities_gradient(const Find& at, const Mixture& m, const std::vector<float>& by_share) {
+  const auto* choices = static_cast<const std::int64_t*>(at(saved(kChoice)));
+  const auto* shares = static_cast<const float*>(at(saved(kShare)));
+  const auto* p = read<Format>(at(input(1)));
+  auto* out = write<Format>(at(input_gradient(1)));
+  parallel_each(m.tokens, m.e.experts, [&](std::int64_t token) {
+    std::fill_n(out + token * m.e.experts, m.e.experts, Format::store(0));
+    const std::int64_t begin = token * m.e.chosen, end = begin + m.e.chosen;
+    float sum = 0, mean = 0;
+    for (std::int64_t i = begin; i < end; ++i) {
+      sum += Format::load(p[token * m.e.experts + choices[i]]);
+      mean += shares[i] * by_share[i];
+    }
+    for (std::int64_t i = begin; i < end; ++i)
+      out[token * m.e.experts + choices[i]] = Format::store((by_share[i] - mean) / sum);
+  });
+}
+
+template <class Format>
+void to_inputs(const Find& at, const Mixture& m, Where came, Where made) {
+  const std::int64_t inner = m.e.inner, hidden = m.e.hidden;
+  const Places sorted = places(at, m);
+  dispatch<Format>(sorted, m, read<Format>(at(kOutputGradient)), write<Format>(at(came)));
+  each_block(sorted, m, [&](std::int64_t e, std::int64_t begin, std::int64_t count) {
+    multiply<Format>({read<Format>(at(came)) + begin * hidden, count, hidden},
+                     {read<Format>(at(parameter(m.firsts()))) + e * hidden * inner, hidden, inner},
+                     write<Format>(at(handed(0))) + begin * inner);
+  });
+  probabilities_gradient<Format>(at, m, unweigh<Format>(at, sorted, m));
+  each_block(sorted, m, [&](std::int64_t e, std::int64_t begin, std::int64_t count) {
+    for (std::size_t f = 0; f < m.firsts(); ++f)
+      multiply<Format>({read<Format>(at(handed(f))) + begin * inner, count, inner},
+                       {read<Format>(at(parameter(f))) + e * inner * hidden, inner, hidden},
+                       write<Format>(at(made)) + begin * hidden, f > 0);
+  });
+  combine<Format>(sorted, m, read<Format>(at(made)), write<Format>(at(input_gradient(0))));
+}
+
+/// An expert that no row took gets zeros.
+template <class Format>
+void to_weights(const Find& at, const Mixture& m, Where came) {
+  const std::int64_t inner = m.e.inner, hidden = m.e.hidden, last = static_cast<std::int64_t>(m.firsts());
+  const Places sorted = places(at, m);
+  dispatch<Format>(sorted, m, read<Format>(at(kOutputGradient)), write<Format>(at(came)));
+  for (std::int64_t i = 0; i <= last; ++i)
+    std::fill_n(write<Format>(at(parameter_gradient(i))), m.e.experts * inner * hidden, Format::store(0));
+  each_block(sorted, m, [&](std::int64_t e, std::int64_t begin, std::int64_t count) {
+    for (std::size_t f = 0; f < m.firsts(); ++f)
+      multiply<Format>({read<Format>(at(handed(f))) + begin * inner, count, inner, true},
+                       {read<Format>(at(saved(kCopy))) + begin * hidden, count, hidden},
+                       write<Format>(at(parameter_gradient(f))) + e * inner * hidden);
+    multiply<Format>({read<Format>(at(came)) + begin * hidden, count, hidden, true},
+                     {read<Format>(at(weighed(m))) + begin * inner, count, inner},
+                     write<Format>(at(parameter_gradient(last))) + e * hidden * inner);
+  });
+}
+
+void add_slots(Draft& draft, const Mixture& m) {
+  const std::int64_t copies = m.e.rows * m.e.chosen;
+  const auto slot = [&](const char* name, std::int64_t rows, std::int64_t width) {
+    return Slot{name, {draft.samples, rows, width}, draft.element};
+  };
+  draft.slots.saved = {{"choices", {draft.samples, m.e.rows, m.e.chosen}, Element::int64},
+                       {"shares", {draft.samples, m.e.rows, m.e.chosen}, Element::fp32},
+                       slot("copies", copies, m.e.hidden)};
+  for (std::size_t f = 0; f < m.firsts(); ++f) {
+    draft.slots.saved.push_back(slot("first", copies, m.e.inner));
+    draft.slots.handed.push_back(slot("first_gradient", copies, m.e.inner));
+  }
+  draft.slots.saved.push_back(slot("weighed", copies, m.e.inner));
+}
+
+}  // namespace
+
+void build_experts(Draft& draft) {
+  const Mixture m{experts(draft.op), draft.samples * experts(draft.op).rows};
+  add_slots(draft, m);
+  const Desc rows = plain({m.copies(), m.e.hidden}, draft.type);
+  const Element element = draft.element;
+  const Where results = draft.forward.scratch(rows).where, came = draft.input_gradient.scratch(rows).where,
+              made = draft.input_gradient.scratch(rows).where,
+              again = draft.weight_gradient.scratch(rows).where;
+  draft.forward.call("experts", [=](const Find& at) {
+    with_format(element, [&](auto format) { forward<decltype(format)>(at, m, results); });
+  });
+  draft.input_gradient.call("experts", [=](const Find& at) {
+    with_format(element, [&](auto format) { to_inputs<decltype(format)>(at, m, came, made); });
+  });
+  draft.weight_gradient.call("experts", [=](const Find& at) {
+    with_format(element, [&](auto format) { to_weights<decltype(format)>(at, m, again); });
+  });
+}
+
+}  // namespace penstock::kernels::host

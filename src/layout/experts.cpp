@@ -1,0 +1,94 @@
+#include "penstock/layout/experts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "penstock/graph/graph_builder.hpp"
+#include "penstock/plan/mesh.hpp"
+
+namespace penstock::layout {
+namespace {
+
+using core::Bytes;
+using core::OpId;
+using Devices = std::vector<core::DeviceId>;
+
+std::int64_t scaled(std::int64_t count, double factor) {
+  return static_cast<std::int64_t>(std::ceil(static_cast<double>(count) * factor));
+}
+
+}  // namespace
+
+std::vector<Devices> expert_groups(const plan::Stage& stage) {
+  const auto size = static_cast<std::size_t>(stage.expert_parallel);
+  std::vector<Devices> out;
+  for (const Devices& same : plan::Mesh(stage).groups({plan::MeshDim::data, plan::MeshDim::context}))
+    for (std::size_t i = 0; i < same.size(); ++i) {
+      if (i % size == 0) out.emplace_back();
+      out.back().push_back(same[i]);
+    }
+  return out;
+}
+
+std::vector<Devices> expert_replicas(const plan::Stage& stage) {
+  const auto size = static_cast<std::size_t>(stage.expert_parallel);
+  std::vector<Devices> out;
+  for (const Devices& same : plan::Mesh(stage).groups({plan::MeshDim::data, plan::MeshDim::context})) {
+    const std::size_t first = out.size();
+    out.resize(first + size);
+    for (std::size_t i = 0; i < same.size(); ++i) out[first + i % size].push_back(same[i]);
+  }
+  return out;
+}
+
+graph::Operator expert_shard(const graph::Operator& op, int parallel, double imbalance) {
+  if (op.kind != graph::OpKind::experts || (parallel == 1 && imbalance == 1)) return op;
+  graph::Operator out = op;
+  if (auto* e = std::get_if<graph::Experts>(&out.attributes)) {
+    e->experts = std::max<std::int64_t>(1, e->experts / parallel);
+    e->rows = scaled(e->rows, imbalance);
+  }
+  for (core::Flops* flops : {&out.forward_flops, &out.input_gradient_flops, &out.weight_gradient_flops})
+    *flops = *flops * imbalance;
+  out.parameters = (op.parameters + parallel - 1) / parallel;
+  out.frozen_parameters = (op.frozen_parameters + parallel - 1) / parallel;
+  const Bytes output = std::min(op.output_bytes, op.saved_bytes);  // of the device's own rows
+  out.saved_bytes = output + Bytes(scaled((op.saved_bytes - output).value(), imbalance));
+  return out;
+}
+
+graph::OpGraph expert_graph(const graph::OpGraph& graph, int parallel, double imbalance) {
+  graph::GraphBuilder builder(graph.name(), graph.element_bytes());
+  for (std::size_t v = 0; v < graph.size(); ++v)
+    builder.add(expert_shard(graph.op(OpId(v)), parallel, imbalance), graph.operands(OpId(v)));
+  if (!graph.operands_ordered()) builder.forget_operand_order();
+  return builder.build();
+}
+
+Bytes copied_rows(const graph::Operator& op, int element_bytes) {
+  if (op.kind != graph::OpKind::experts) return {};
+  const auto& e = as<graph::Experts>(op);
+  return Bytes(e.rows * e.chosen * e.hidden * element_bytes);
+}
+
+std::vector<std::string> expert_violations(const graph::OpGraph& graph, const plan::Plan& plan) {
+  std::vector<std::string> out;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const plan::Stage& stage = plan.stages[s];
+    if (stage.expert_parallel == 1) continue;
+    for (const OpId id : stage.operators) {
+      const graph::Operator& op = graph.op(id);
+      if (op.kind != graph::OpKind::experts) continue;
+      const std::int64_t experts = as<graph::Experts>(op).experts;
+      if (experts == 0 || experts % stage.expert_parallel != 0)
+        out.push_back(
+            fmt::format("stage {}: `expert_parallel`: '{}' has {} experts, which {} devices do not divide", s,
+                        op.name, experts, stage.expert_parallel));
+    }
+  }
+  return out;
+}
+
+}  // namespace penstock::layout

@@ -1,0 +1,128 @@
+// Mixtures of experts as products: one by one by hand, in every source of times.
+
+#include <doctest/doctest.h>
+
+#include "models/layers.hpp"
+#include "penstock/cost/calibrated.hpp"
+#include "penstock/cost/host.hpp"
+#include "penstock/cost/kernel_tables.hpp"
+#include "penstock/cost/op_shard.hpp"
+#include "penstock/cost/sharding.hpp"
+#include "support/near.hpp"
+#include "support/small_calibration.hpp"
+
+using namespace penstock;
+using support::near;
+
+namespace {
+
+constexpr double kRate = 1e12, kMemory = 1e12;
+const cluster::DeviceType kDevice{
+    "v100", core::Bytes(1 << 30), core::Bandwidth(kMemory), {core::FlopRate(kRate)}, 1, core::Seconds(1e-6)};
+
+/// 64 rows of 128 numbers; 4 experts, 256 wide, of which each row takes 2; two-byte numbers.
+graph::OpGraph mixture(bool gated = true) {
+  models::Layers net("mixture", 2);
+  const auto x = net.linear("x", net.input("input", {64, 128}), 128);
+  net.experts("experts", x, net.softmax("scores", net.linear("router", x, 4)),
+              {.chosen = 2, .inner = 256, .gated = gated});
+  return net.build();
+}
+
+core::OpId last(const graph::OpGraph& graph) {
+  return core::OpId(graph.size() - 1);
+}
+
+/// Kernel tables of a device that multiplies as fast whatever the shape.
+cost::TableCosts tables() {
+  std::vector<cost::ProductTime> products;
+  for (const std::int64_t m : {8, 4096})
+    for (const std::int64_t n : {32, 512})
+      for (const std::int64_t k : {32, 512})
+        products.push_back({m, n, k, 2 * static_cast<double>(m * n * k) / kRate});
+  return {"NVIDIA V100", products, {}, cost::Streaming{core::Bandwidth(kMemory), core::Seconds(1e-6)}};
+}
+
+}  // namespace
+
+TEST_CASE("every expert has its products of the rows that it gets, and rows are copied there and back") {
+  const auto graph = mixture();
+  const auto time = tables().op_time(graph, last(graph), kDevice, 1);
+  // 128 copies of rows, 32 an expert; gate and up 128 -> 512, down 256 -> 128.
+  const double products = 4 * 2.0 * 32 * (128 * 512 + 256 * 128) / kRate;
+  // Dispatch and combine read or write 64 rows and 128 copies each; the activation 512 + 256 of every copy,
+  // its gradient twice as many. Four kernels.
+  const double rows = 2 * 2 * (64 + 128) * 128, between = 2 * 128 * (512 + 256);
+  CHECK(time.forward.value() == near(products + 4e-6 + (rows + between) / kMemory));
+  CHECK(time.input_gradient.value() == near(products + 4e-6 + (rows + 2 * between) / kMemory));
+  CHECK(time.weight_gradient.value() == near(products));
+}
+
+TEST_CASE("one device's half of every expert has half the products, and all of the copies") {
+  const auto graph = mixture();
+  const cost::OpShard half = cost::op_shard(graph.op(last(graph)), plan::Partition::column, 0.5);
+  const auto time = tables().part_time(graph, last(graph), kDevice, 1, half);
+  const double products = 4 * 2.0 * 32 * (128 * 256 + 128 * 128) / kRate;
+  const double rows = 2 * 2 * (64 + 128) * 128, between = 2 * 128 * (256 + 128);
+  CHECK(time.forward.value() == near(products + 4e-6 + (rows + between) / kMemory));
+  CHECK(graph::as<graph::Experts>(graph.op(last(graph))).inner == 256);
+  const auto attributes = cost::divided(graph.op(last(graph)), half);
+  REQUIRE(attributes);
+  CHECK(std::get<graph::Experts>(*attributes).inner == 128);
+}
+
+TEST_CASE("fewer copies than experts: those that get none run nothing") {
+  // One row of two copies: two experts with a row each.
+  models::Layers net("mixture", 2);
+  const auto x = net.linear("x", net.input("input", {1, 128}), 128);
+  net.experts("experts", x, net.softmax("scores", net.linear("router", x, 64)), {.chosen = 2, .inner = 32});
+  const auto graph = net.build();
+  const auto time = tables().op_time(graph, last(graph), kDevice, 1);
+  CHECK(time.weight_gradient.value() == near(2 * 2.0 * (128 * 64 + 32 * 128) / kRate));
+}
+
+TEST_CASE("small experts are slower than one dense layer of their work") {
+  const auto graph = mixture(false);
+  const cost::AnalyticCosts costs;
+  models::Layers net("dense", 2);
+  const auto x = net.linear("x", net.input("input", {128, 128}), 128);
+  net.linear("back", net.linear("wide", x, 256), 128);
+  const auto dense = net.build();
+  const auto mixed = costs.op_time(graph, last(graph), kDevice, 1),
+             first = costs.op_time(dense, core::OpId(2), kDevice, 1),
+             second = costs.op_time(dense, core::OpId(3), kDevice, 1);
+  CHECK(graph.op(last(graph)).forward_flops ==
+        dense.op(core::OpId(2)).forward_flops + dense.op(core::OpId(3)).forward_flops);
+  CHECK(mixed.forward > first.forward + second.forward);
+  CHECK(mixed.weight_gradient > first.weight_gradient + second.weight_gradient);
+}
+
+TEST_CASE("a calibration without experts takes its dense layers") {
+  // A dense layer of 32 rows in a second each way, whatever is asked of it but its work: 4 experts x 2
+  // layers.
+  const auto graph = mixture();
+  cost::Calibration measured = support::bare_calibration();
+  measured.leave_one_out = {{}};
+  for (const auto& [in, out] : {std::pair<std::int64_t, std::int64_t>{128, 512}, {256, 128}}) {
+    graph::Operator op;
+    op.kind = graph::OpKind::linear;
+    op.attributes = graph::Linear{32, in, out};
+    cost::MeasuredKernel kernel{cost::key_of(op, cluster::Precision::bf16),
+                                {{}, core::Bytes(2 * 32 * (in + out)), core::Bytes(2 * in * out)},
+                                {}};
+    kernel.work.flops.fill(core::Flops(2.0 * 32 * static_cast<double>(in * out)));
+    for (const graph::Pass pass : graph::kAllPasses) kernel.points.push_back(support::cold_point(pass, 1, 1));
+    measured.kernels.push_back(kernel);
+  }
+  const cost::CalibratedCosts costs(measured);
+  const auto estimate = costs.estimate(graph, last(graph), kDevice, 1);
+  for (const graph::Pass pass : graph::kAllPasses) CHECK(estimate[pass].time.value() == near(8, 1e-3));
+}
+
+TEST_CASE("the host launches every expert's products") {
+  const auto graph = mixture();
+  const auto count = cost::launches(graph, last(graph), 4);
+  CHECK(count.forward == 4 + 2 * 4);
+  CHECK(count.input_gradient == 4 + 2 * 4);
+  CHECK(count.weight_gradient == 2 * 4);
+}
