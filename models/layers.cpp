@@ -99,6 +99,7 @@ Layers::Layers(const std::string& model, int element_bytes)
 Tensor Layers::emit(Operator op, const std::vector<Tensor>& inputs, Shape shape,
                     std::int64_t saved_elements) {
   if (frozen_) op.frozen_parameters = std::exchange(op.parameters, 0), op.weight_gradient_flops = Flops(0);
+  if (frozen_ && std::ranges::none_of(inputs, &Tensor::needs_gradient)) op.input_gradient_flops = Flops(0);
   Tensor out{{}, std::move(shape), op.parameters > 0};
   const bool spare = graph::hands_over(op);
   std::vector<core::OpId> producers;

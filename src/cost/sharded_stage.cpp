@@ -330,132 +330,132 @@ std::vector<StageTime> ReplicaTimes::times(std::size_t replica, std::int64_t sam
   for (std::size_t p = 0; p < out.size(); ++p) {
     if (exchange_) add(out[p].collectives, exchange_time(parts_[p], samples, launch_of(group)));
     add(out[p].collectives, waited(parts_[p].zero, out[p].compute));
-    return out;
   }
+  return out;
+}
 
-  StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
-                       std::size_t replica, std::int64_t samples) {
-    return ReplicaTimes(problem, stage, operators).time(replica, samples);
+StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
+                     std::size_t replica, std::int64_t samples) {
+  return ReplicaTimes(problem, stage, operators).time(replica, samples);
+}
+
+StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::int64_t samples) {
+  ReplicaTimes times(problem, stage, stage.operators);
+  StageTime slowest;
+  for (std::size_t r = 0; r < static_cast<std::size_t>(stage.replicas()); ++r) {
+    const StageTime here = times.time(r, samples);
+    if (here.total().total() > slowest.total().total()) slowest = here;
   }
+  return slowest;
+}
 
-  StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::int64_t samples) {
-    ReplicaTimes times(problem, stage, stage.operators);
-    StageTime slowest;
-    for (std::size_t r = 0; r < static_cast<std::size_t>(stage.replicas()); ++r) {
-      const StageTime here = times.time(r, samples);
-      if (here.total().total() > slowest.total().total()) slowest = here;
-    }
-    return slowest;
-  }
+Bytes held_weights(const graph::OpGraph& graph, const plan::Stage& stage, std::size_t member) {
+  const auto how = partitions(stage, layout::infer(graph, stage));
+  const double share = part_of(stage, member);
+  Bytes sum;
+  for (const OpId id : stage.operators) sum += weights_of(graph, id, how.at(id), share);
+  return sum;
+}
 
-  Bytes held_weights(const graph::OpGraph& graph, const plan::Stage& stage, std::size_t member) {
-    const auto how = partitions(stage, layout::infer(graph, stage));
-    const double share = part_of(stage, member);
+/// Of layers that are computed again, those of one at a time.
+template <class StatisticsOf>
+Bytes divided_statistics(const graph::OpGraph& graph, const plan::Stage& stage,
+                         const StatisticsOf& statistics_of) {
+  Bytes most, all, again;
+  for (const OpId id : stage.operators) all += statistics_of(id);
+  for (const auto& segment : plan::segments(graph, stage.operators, stage.recompute)) {
     Bytes sum;
-    for (const OpId id : stage.operators) sum += weights_of(graph, id, how.at(id), share);
-    return sum;
+    for (const OpId id : segment) sum += statistics_of(id);
+    most = std::max(most, sum);
+    again += sum;
   }
+  return all - again + most;
+}
 
-  /// Of layers that are computed again, those of one at a time.
-  template <class StatisticsOf>
-  Bytes divided_statistics(const graph::OpGraph& graph, const plan::Stage& stage,
-                           const StatisticsOf& statistics_of) {
-    Bytes most, all, again;
-    for (const OpId id : stage.operators) all += statistics_of(id);
-    for (const auto& segment : plan::segments(graph, stage.operators, stage.recompute)) {
+StageLoad stage_load(const Problem& given, const plan::Stage& stage, std::size_t member) {
+  const LocalProblem local(given, stage);
+  const Problem& problem = local.get();
+  StageLoad load = stage_load(problem, stage.operators);
+  const bool in_parts = stage.recompute && stage.recompute.of != plan::Recomputation::Of::stage;
+  const auto travelling = [&](const auto& weights_of_one) {
+    if (!plan::replica_placement(stage).shards_gradients()) return;
+    for (const auto& layer : plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers)) {
       Bytes sum;
-      for (const OpId id : segment) sum += statistics_of(id);
-      most = std::max(most, sum);
-      again += sum;
+      for (const OpId id : layer) sum += weights_of_one(id);
+      load.largest = std::max(load.largest, sum);
     }
-    return all - again + most;
-  }
-
-  StageLoad stage_load(const Problem& given, const plan::Stage& stage, std::size_t member) {
-    const LocalProblem local(given, stage);
-    const Problem& problem = local.get();
-    StageLoad load = stage_load(problem, stage.operators);
-    const bool in_parts = stage.recompute && stage.recompute.of != plan::Recomputation::Of::stage;
-    const auto travelling = [&](const auto& weights_of_one) {
-      if (!plan::replica_placement(stage).shards_gradients()) return;
-      for (const auto& layer : plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers)) {
-        Bytes sum;
-        for (const OpId id : layer) sum += weights_of_one(id);
-        load.largest = std::max(load.largest, sum);
-      }
-    };
-    if (stage.tensor_parallel == 1) {
-      travelling([&](OpId id) { return problem.graph.parameter_bytes(id); });
-      if (!in_parts) return load;
-      divide_activations(load, problem.graph, stage, [&](OpId id) {
-        const graph::Operator& op = problem.graph.op(id);
-        return Activations{op.saved_bytes, op.output_bytes,
-                           graph::core_bytes(op, problem.graph.element_bytes())};
-      });
-      load.statistics = divided_statistics(problem.graph, stage,
-                                           [&](OpId id) { return batch_statistics(problem.graph.op(id)); });
-      return load;
-    }
-    const graph::OpGraph& graph = problem.graph;
-    const auto how = partitions(stage, layout::infer(graph, stage));
-    const double share = part_of(stage, member);
-    const auto cut = [&](Bytes bytes, bool whole) { return whole ? bytes : rounded_up(bytes, share); };
-    const auto holds_whole = [&](OpId id) {
-      return layout::saved_placement(graph.op(id), how.at(id), stage) == layout::Placement::replicate;
-    };
-    const auto activations_of = [&](OpId id) {
-      const graph::Operator& op = graph.op(id);
-      const OpShard mine = op_shard(op, how.at(id), share);
-      const Bytes output = std::min(op.output_bytes, op.saved_bytes);
-      const bool whole = holds_whole(id);
-      return Activations{
-          cut(output, whole) + cut(op.saved_bytes - output, mine.partition == Partition::whole),
-          cut(op.output_bytes, whole),
-          cut(graph::core_bytes(op, graph.element_bytes()), mine.partition == Partition::whole)};
-    };
-    const auto statistics_of = [&](OpId id) {
-      return cut(batch_statistics(graph.op(id)), how.at(id) != Partition::column);
-    };
-    load.parameters = load.frozen = load.experts = load.activations = load.largest = load.fresh = Bytes(0);
-    std::vector<BackwardStep> steps;
-    for (const OpId id : stage.operators) {
-      const graph::Operator& op = graph.op(id);
-      const OpShard mine = op_shard(op, how.at(id), share);
-      add_weights(load, weights_of(graph, id, how.at(id), share), is_table(op));
-      load.frozen += frozen_of(graph, id, how.at(id), share);
-      if (op.kind == OpKind::experts) load.experts += weights_of(graph, id, how.at(id), share);
-      load.activations += activations_of(id).all;
-      steps.push_back(
-          divided_step(backward_step(graph, problem.costs, id), how.at(id), mine, holds_whole(id), cut));
-    }
-    for (const auto& [owner, users] : graph::borrowed(graph, stage.operators))  // divided as for the first
-      add_weights(load, weights_of(graph, owner, how.at(users.front()), share),
-                  is_table(graph.op(users.front())));
-    std::ranges::sort(steps, {}, &BackwardStep::op);
-    load.workspace = backward_workspace(graph, steps);
-    load.deferred = deferred_gradients(graph, steps);
-    if (stage.sequence_parallel) divide_boundaries(load, graph, stage, how, holds_whole, cut);
-    travelling([&](OpId id) { return weights_of(graph, id, how.at(id), share); });
-    load.statistics = Bytes(0);
-    for (const OpId id : stage.operators) load.statistics += statistics_of(id);
+  };
+  if (stage.tensor_parallel == 1) {
+    travelling([&](OpId id) { return problem.graph.parameter_bytes(id); });
     if (!in_parts) return load;
-    divide_activations(load, graph, stage, activations_of);
-    load.statistics = divided_statistics(graph, stage, statistics_of);
+    divide_activations(load, problem.graph, stage, [&](OpId id) {
+      const graph::Operator& op = problem.graph.op(id);
+      return Activations{op.saved_bytes, op.output_bytes,
+                         graph::core_bytes(op, problem.graph.element_bytes())};
+    });
+    load.statistics = divided_statistics(problem.graph, stage,
+                                         [&](OpId id) { return batch_statistics(problem.graph.op(id)); });
     return load;
   }
-
-  StageLoad stage_load(const Problem& problem, const plan::Stage& stage) {
-    std::size_t most = 0;
-    for (std::size_t m = 1; m < static_cast<std::size_t>(stage.tensor_parallel); ++m)
-      if (part_of(stage, m) > part_of(stage, most)) most = m;
-    return stage_load(problem, stage, most);
+  const graph::OpGraph& graph = problem.graph;
+  const auto how = partitions(stage, layout::infer(graph, stage));
+  const double share = part_of(stage, member);
+  const auto cut = [&](Bytes bytes, bool whole) { return whole ? bytes : rounded_up(bytes, share); };
+  const auto holds_whole = [&](OpId id) {
+    return layout::saved_placement(graph.op(id), how.at(id), stage) == layout::Placement::replicate;
+  };
+  const auto activations_of = [&](OpId id) {
+    const graph::Operator& op = graph.op(id);
+    const OpShard mine = op_shard(op, how.at(id), share);
+    const Bytes output = std::min(op.output_bytes, op.saved_bytes);
+    const bool whole = holds_whole(id);
+    return Activations{cut(output, whole) + cut(op.saved_bytes - output, mine.partition == Partition::whole),
+                       cut(op.output_bytes, whole),
+                       cut(graph::core_bytes(op, graph.element_bytes()), mine.partition == Partition::whole)};
+  };
+  const auto statistics_of = [&](OpId id) {
+    return cut(batch_statistics(graph.op(id)), how.at(id) != Partition::column);
+  };
+  load.parameters = load.frozen = load.experts = load.activations = load.largest = load.fresh = Bytes(0);
+  std::vector<BackwardStep> steps;
+  for (const OpId id : stage.operators) {
+    const graph::Operator& op = graph.op(id);
+    const OpShard mine = op_shard(op, how.at(id), share);
+    add_weights(load, weights_of(graph, id, how.at(id), share), is_table(op));
+    load.frozen += frozen_of(graph, id, how.at(id), share);
+    if (op.kind == OpKind::experts) load.experts += weights_of(graph, id, how.at(id), share);
+    load.activations += activations_of(id).all;
+    steps.push_back(
+        divided_step(backward_step(graph, problem.costs, id), how.at(id), mine, holds_whole(id), cut));
   }
+  for (const auto& [owner, users] : graph::borrowed(graph, stage.operators))  // divided as for the first
+    add_weights(load, weights_of(graph, owner, how.at(users.front()), share),
+                is_table(graph.op(users.front())));
+  std::ranges::sort(steps, {}, &BackwardStep::op);
+  load.workspace = backward_workspace(graph, steps);
+  load.deferred = deferred_gradients(graph, steps);
+  if (stage.sequence_parallel) divide_boundaries(load, graph, stage, how, holds_whole, cut);
+  travelling([&](OpId id) { return weights_of(graph, id, how.at(id), share); });
+  load.statistics = Bytes(0);
+  for (const OpId id : stage.operators) load.statistics += statistics_of(id);
+  if (!in_parts) return load;
+  divide_activations(load, graph, stage, activations_of);
+  load.statistics = divided_statistics(graph, stage, statistics_of);
+  return load;
+}
 
-  Seconds step_time(const Problem& problem, const plan::Stage& stage, std::size_t member,
-                    const cluster::DeviceType& device) {
-    const plan::ReplicaPlacement placement = plan::replica_placement(stage);
-    const StageLoad load = stage_load(problem, stage, member);
-    return update_time(problem, placement.held(load.parameters, load.experts, placement.state), device);
-  }
+StageLoad stage_load(const Problem& problem, const plan::Stage& stage) {
+  std::size_t most = 0;
+  for (std::size_t m = 1; m < static_cast<std::size_t>(stage.tensor_parallel); ++m)
+    if (part_of(stage, m) > part_of(stage, most)) most = m;
+  return stage_load(problem, stage, most);
+}
+
+Seconds step_time(const Problem& problem, const plan::Stage& stage, std::size_t member,
+                  const cluster::DeviceType& device) {
+  const plan::ReplicaPlacement placement = plan::replica_placement(stage);
+  const StageLoad load = stage_load(problem, stage, member);
+  return update_time(problem, placement.held(load.parameters, load.experts, placement.state), device);
+}
 
 }  // namespace penstock::cost

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
+
 #include "models/catalogue.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/planners/planner.hpp"
@@ -43,14 +45,16 @@ void check_time(const cost::Problem& problem, const plan::Plan& plan, const trac
   CHECK(summary.bubble < 1);
 }
 
+/// Whose searches take long, or that need more than a V100's memory.
+const std::set<std::string> kLarge = {"inception_v3", "gpt",     "opt",         "llama",
+                                      "gpt_neox",     "mixtral", "deepseek_v3", "vlm"};
+
 /// The zoo on these numbers of devices, planned in these ways.
 void check_zoo(const std::vector<std::size_t>& sizes, const std::vector<const char*>& planners) {
   const auto summit = cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml"));
   const cost::AnalyticCosts costs;
   for (const auto& info : models::catalogue()) {
-    if (info.name == "inception_v3" || info.name == "gpt" || info.name == "opt" || info.name == "llama" ||
-        info.name == "gpt_neox")
-      continue;  // long searches
+    if (kLarge.contains(info.name)) continue;
     const auto graph = models::build(info.name);
     for (std::size_t devices : sizes) {
       const auto cluster = summit.first(devices);

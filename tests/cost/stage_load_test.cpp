@@ -56,7 +56,9 @@ TEST_CASE("frozen weights are held once, and have neither gradients nor optimize
   CHECK(at(memory, MemoryKind::weights) == Bytes(160));
   CHECK(at(memory, MemoryKind::gradients) == Bytes(100));
   CHECK(at(memory, MemoryKind::optimizer) == Bytes(200));
-  const auto sharded = cost::stage_memory(load, {}, {}, 1, 1, {}, {3, 2});
+  constexpr auto kShard = plan::OverReplicas::shard;
+  const plan::ReplicaPlacement placement{kShard, kShard, kShard, 2, 1, 2};
+  const auto sharded = cost::stage_memory(load, {}, {}, 1, 1, {}, placement);
   CHECK(at(sharded, MemoryKind::weights) == Bytes(80));
   CHECK(at(sharded, MemoryKind::gradients) == Bytes(50));
 }

@@ -94,7 +94,7 @@ const std::map<std::string, Given> kSmall = {
     {"inception_v3", {{"resolution", "75"}}}};
 
 /// What costs know and kernels do not.
-const std::set<std::string> kNotComputed = {"llama", "gpt_neox", "mixtral", "deepseek_v3"};
+const std::set<std::string> kNotComputed = {"llama", "gpt_neox", "mixtral", "deepseek_v3", "vlm", "dit"};
 
 }  // namespace
 

@@ -134,7 +134,8 @@ TEST_CASE("random plans with context groups: no violation, and nothing below a b
     REQUIRE(violations.empty());
     const auto scheduled = score::scheduled(problem, plan);
     sim::SimulationOptions options;
-    options.collective = static_cast<sim::Collective>(random.between(0, 5));
+    options.collective =
+        sim::collective(sim::collective_names()[static_cast<std::size_t>(random.between(0, 5))]);
     const auto trace = sim::simulate(problem, scheduled, options);
     for (const auto& violation : check::trace_violations(problem, scheduled, trace, options))
       FAIL_CHECK(violation);
