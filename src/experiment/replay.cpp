@@ -17,7 +17,7 @@ namespace {
 /// A worker, with a backend of its own, for every device of this process that has something to do.
 class Workers {
  public:
-  Workers(const cost::Problem& problem, const plan::Plan& plan, const replay::Program& program,
+  Workers(const cost::Problem& problem, const plan::Plan& plan, const replay::DevicePrograms& program,
           const ReplaySetting& setting)
       : backends_(program.devices.size()), owned_(program.devices.size()) {
     const auto* processes = setting.options.processes;
@@ -63,7 +63,7 @@ replay::Manner manner_for(const ReplaySetting& setting, const Workers& workers) 
   return workers.apart() ? replay::Manner::concurrent : replay::Manner::sequential;
 }
 
-void check_graph(const ReplaySetting& setting, replay::Manner manner, const replay::Program& program) {
+void check_graph(const ReplaySetting& setting, replay::Manner manner, const replay::DevicePrograms& program) {
   if (setting.device == "host") throw core::BadInput("the host has no graphs: an iteration is one on GPUs");
   if (manner != replay::Manner::concurrent)
     throw core::BadInput("an iteration is a graph where its devices run side by side");
@@ -102,7 +102,7 @@ report::ReplayRow row_of(const cost::Problem& problem, const plan::Plan& plan, c
 Replayed replay_plan(const cost::Problem& problem, const plan::Plan& plan,
                      const sim::SimulationOptions& simulation, const ReplaySetting& setting) {
   const auto scheduled = score::scheduled(problem, plan);
-  const replay::Program program = replay::lower(problem.graph, scheduled);
+  const replay::DevicePrograms program = replay::lower(problem.graph, scheduled);
   const Workers workers(problem, plan, program, setting);
   const replay::Manner manner = manner_for(setting, workers);
   if (setting.graph) check_graph(setting, manner, program);

@@ -101,7 +101,7 @@ class Lowering {
         ranks_(program::lower(graph, scheduled, {.pairs_apart = true})),
         weights_(weights_by_pass(plan_, scheduled.order)) {}
 
-  Program lower() {
+  DevicePrograms lower() {
     out_.shared = ranks_.shared;
     out_.mini_batches = ranks_.stages.front().samples() / plan_.training.mini_batch;
     std::size_t devices = 0;
@@ -185,12 +185,12 @@ class Lowering {
   const plan::StageGraph& stages_;
   const program::Program ranks_;
   const schedule::WeightsUsed weights_;
-  Program out_;
+  DevicePrograms out_;
 };
 
 }  // namespace
 
-Program lower(const graph::OpGraph& graph, const schedule::ScheduledPlan& scheduled) {
+DevicePrograms lower(const graph::OpGraph& graph, const schedule::ScheduledPlan& scheduled) {
   check(graph, scheduled.plan);
   check_frozen(graph);
   check_shared(graph, scheduled.plan);

@@ -64,7 +64,7 @@ Packed packed(const trace::Trace& trace) {
   return out;
 }
 
-Packed packed(const replay::Program& program) {
+Packed packed(const replay::DevicePrograms& program) {
   Packed out;
   for (const auto& m : program.messages)
     out.add(m.gradient, index(m.from), index(m.to), index(m.sender), index(m.receiver), m.samples.first,

@@ -47,7 +47,7 @@ void check_recurrence(const CutModel& cut, Delay delay, int times, int updates_a
   const auto host = kernels::open_device("host", 1);
   replay::TrainingSetup setup;
   setup.rule.rate = 0.2f / static_cast<float>(cut.plan.training.mini_batch);
-  const replay::Program program = replay::lower(cut.graph, {cut.graph, cut.plan});
+  const replay::DevicePrograms program = replay::lower(cut.graph, {cut.graph, cut.plan});
   CHECK(program.mini_batches * times >= updates_at_least);
   replay::test::RoundRobin replayed(*host, cut.problem(), cut.plan, program, setup);
   const Weights first = replay::test::first_weights(cut.graph, setup);

@@ -52,7 +52,7 @@ void check_training(const CutModel& cut, const Accuracy& accuracy) {
   };
   Weights gradients = expected();
   setup.rule.rate = rate_for(optimizer, weights, gradients);
-  const Program program = lower(cut.graph, {cut.graph, cut.plan});
+  const DevicePrograms program = lower(cut.graph, {cut.graph, cut.plan});
   RoundRobin replayed(*host, cut.problem(), cut.plan, program, setup);
   CHECK(distance(replayed.weights(), weights) < 1e-7);
   Optimizer update(setup.rule);

@@ -20,9 +20,9 @@
 using namespace penstock;
 using core::DeviceId;
 using core::Seconds;
+using replay::DevicePrograms;
 using replay::Instruction;
 using replay::lower;
-using replay::Program;
 using replay::test::Case;
 using replay::test::Fakes;
 using replay::test::Placement;
@@ -43,12 +43,12 @@ replay::ReplayOptions brief(int iterations, bool throttle) {
 }
 
 /// Devices share what cores there are: tests run on any machine.
-replay::Records side_by_side(const Case& c, const Program& program, Fakes& fakes,
+replay::Records side_by_side(const Case& c, const DevicePrograms& program, Fakes& fakes,
                              const replay::ReplayOptions& options) {
   return run_concurrent(program, c.problem(), c.plan, fakes.workers, options, replay::allowed_cores());
 }
 
-double iteration(const Case& c, const Program& program, const replay::Records& records) {
+double iteration(const Case& c, const DevicePrograms& program, const replay::Records& records) {
   return replay::iteration_time(program, c.plan, records.iterations.back()).value();
 }
 
@@ -73,9 +73,9 @@ struct Failure {
   core::ExitCode code = core::ExitCode::done;
   double seconds = 0;
 };
-Failure failure(const std::function<void(Program&, Fakes&, replay::ReplayOptions&)>& change) {
+Failure failure(const std::function<void(DevicePrograms&, Fakes&, replay::ReplayOptions&)>& change) {
   const Case c = replay::test::even_chain("1f1b", Placement::row, 2, 4);
-  Program program = lower(c.graph, {c.graph, c.plan, c.order});
+  DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
   Fakes fakes(program, c.graph);
   replay::ReplayOptions options = brief(2, true);
   change(program, fakes, options);
@@ -99,7 +99,7 @@ TEST_CASE("side by side or one by one, devices get the same messages and the sam
     const auto& family = replay::test::families()[seed % replay::test::families().size()];
     INFO(family.name, " ", seed);
     const Case c = replay::test::random_case(family, seed);
-    const Program program = lower(c.graph, {c.graph, c.plan, c.order});
+    const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
     Fakes together(program, c.graph), alone(program, c.graph);
     side_by_side(c, program, together, brief(1, false));
     run_sequential(program, c.problem(), c.plan, alone.workers, brief(1, false));
@@ -118,7 +118,7 @@ TEST_CASE("replicas end with the same bits, which are the sum") {
   for (const std::size_t count : {2, 3})
     for (const std::size_t numbers : {1, 2, 5}) {
       const Case c = replicas(count, static_cast<std::int64_t>(numbers));
-      const Program program = lower(c.graph, {c.graph, c.plan, c.order});
+      const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
       Fakes fakes(program, c.graph, numbers);
       side_by_side(c, program, fakes, brief(2, true));
       for (std::size_t d = 0; d < count; ++d) {
@@ -137,7 +137,7 @@ TEST_CASE("replicas end with the same bits, which are the sum") {
 TEST_CASE("large gradients travel in slices and end with the same bits as summed by one") {
   for (const std::size_t numbers : {2'097'153, 4'194'305}) {
     const Case c = replicas(2, static_cast<std::int64_t>(numbers));
-    const Program program = lower(c.graph, {c.graph, c.plan, c.order});
+    const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
     Fakes together(program, c.graph, numbers), alone(program, c.graph, numbers);
     side_by_side(c, program, together, brief(1, false));
     run_sequential(program, c.problem(), c.plan, alone.workers, brief(1, false));
@@ -149,7 +149,7 @@ TEST_CASE("large gradients travel in slices and end with the same bits as summed
 TEST_CASE("three replicas hand slices on while they add others") {
   const std::size_t numbers = 6'300'001;
   const Case c = replicas(3, static_cast<std::int64_t>(numbers));
-  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
+  const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
   Fakes fakes(program, c.graph, numbers);
   side_by_side(c, program, fakes, brief(1, false));
   for (std::size_t d = 0; d < 3; ++d) CHECK((fakes.list[d]->summed == fakes.list[0]->summed));
@@ -166,7 +166,7 @@ TEST_CASE("devices work side by side: an iteration takes less than its passes on
   // where one after the other takes m p (F + B) = 72 ms. However busy the machine: less than its own passes
   // add up to.
   const Case c = replay::test::even_chain("1f1b", Placement::row, 3, 4);
-  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
+  const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
   Fakes fakes(program, c.graph);
   for (const auto& fake : fakes.list)
     fake->work = [](const Instruction& i) { sleep(i.kind == ActionKind::forward ? 0.002 : 0.004); };
@@ -186,7 +186,7 @@ TEST_CASE("a message takes no less than its route, and arrives before it is used
   // and 50 ms at 20 kB/s: 140 ms in all.
   Case c = replay::test::even_chain("gpipe", Placement::row, 2, 1);
   c.cluster = support::tiny_cluster(2, std::int64_t{1} << 40, 20e3, 0.01);
-  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
+  const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
   Fakes slow(program, c.graph), fast(program, c.graph);
   CHECK(iteration(c, program, side_by_side(c, program, slow, brief(1, true))) >= 0.14);
   side_by_side(c, program, fast, brief(1, false));
@@ -194,7 +194,7 @@ TEST_CASE("a message takes no less than its route, and arrives before it is used
 }
 
 TEST_CASE("a worker that throws ends all others at once, named with its task") {
-  const Failure own = failure([](Program&, Fakes& fakes, auto&) {
+  const Failure own = failure([](DevicePrograms&, Fakes& fakes, auto&) {
     fakes.list[1]->work = [](const Instruction& i) {
       if (i.kind == ActionKind::forward && i.micro_batch == 2) throw core::BadInput("no such extent");
     };
@@ -202,7 +202,7 @@ TEST_CASE("a worker that throws ends all others at once, named with its task") {
   CHECK(own.text == "device 1, forward of micro-batch 2 on stage 1: no such extent");
   CHECK(own.code == core::ExitCode::bad_input);
   CHECK(own.seconds < 2);
-  const Failure foreign = failure([](Program&, Fakes& fakes, auto&) {
+  const Failure foreign = failure([](DevicePrograms&, Fakes& fakes, auto&) {
     fakes.list[0]->work = [](const Instruction& i) {
       if (i.kind == ActionKind::backward) throw std::bad_alloc();
     };
@@ -212,7 +212,7 @@ TEST_CASE("a worker that throws ends all others at once, named with its task") {
 }
 
 TEST_CASE("who waits for what never comes loses patience, and says for what") {
-  const Failure failed = failure([](Program& program, Fakes&, replay::ReplayOptions& options) {
+  const Failure failed = failure([](DevicePrograms& program, Fakes&, replay::ReplayOptions& options) {
     program.open_at_start[1].clear();
     options.patience = Seconds(0.05);
   });
@@ -223,7 +223,7 @@ TEST_CASE("who waits for what never comes loses patience, and says for what") {
 }
 
 TEST_CASE("nobody loses patience while another device is at work") {
-  const Failure failed = failure([](Program&, Fakes& fakes, replay::ReplayOptions& options) {
+  const Failure failed = failure([](DevicePrograms&, Fakes& fakes, replay::ReplayOptions& options) {
     fakes.list[0]->work = [](const Instruction& i) {
       if (i.kind == ActionKind::forward && i.micro_batch == 0) sleep(0.1);
     };
@@ -234,7 +234,7 @@ TEST_CASE("nobody loses patience while another device is at work") {
 
 TEST_CASE("a request to stop ends all threads") {
   std::atomic<bool> stop = false;
-  const Failure failed = failure([&](Program&, Fakes& fakes, replay::ReplayOptions& options) {
+  const Failure failed = failure([&](DevicePrograms&, Fakes& fakes, replay::ReplayOptions& options) {
     options.stop = core::StopToken(&stop);
     fakes.list[0]->work = [&](const Instruction& i) { stop = stop || i.micro_batch == 1; };
   });
@@ -249,7 +249,7 @@ TEST_CASE("more devices than cores are refused side by side, not in sequential e
   CPU_SET(static_cast<std::size_t>(replay::allowed_cores().front()), &one);
   sched_setaffinity(0, sizeof one, &one);
   const Case c = replay::test::even_chain("gpipe", Placement::row, 2, 2);
-  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
+  const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
   Fakes fakes(program, c.graph);
   CHECK_THROWS_WITH_AS(
       run(program, c.problem(), c.plan, fakes.workers, replay::Manner::concurrent, brief(1, true)),

@@ -22,7 +22,7 @@ const std::map<std::string, std::string> kGpt = {
     {"vocabulary", "13"}, {"layers", "1"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "3"}};
 
 std::unique_ptr<replay::DeviceWorker> first_worker(kernels::Backend& host, const CutModel& cut,
-                                                   const replay::Program& program) {
+                                                   const replay::DevicePrograms& program) {
   return make_worker(host, cut.problem(), cut.plan, core::DeviceId(0), program, {});
 }
 

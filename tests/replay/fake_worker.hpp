@@ -18,7 +18,8 @@ namespace penstock::replay::test {
 /// pass holds 100 bytes until its backward pass ends, and 7 bytes of workspace while it runs.
 class FakeWorker : public Worker {
  public:
-  FakeWorker(const Program& program, const graph::OpGraph& graph, std::size_t device, std::size_t gradients)
+  FakeWorker(const DevicePrograms& program, const graph::OpGraph& graph, std::size_t device,
+             std::size_t gradients)
       : program_(program), graph_(graph), device_(device), gradients_(gradients) {}
 
   std::function<void(const Instruction&)> work = [](const Instruction&) {};
@@ -100,7 +101,7 @@ class FakeWorker : public Worker {
     return right;
   }
 
-  const Program& program_;
+  const DevicePrograms& program_;
   const graph::OpGraph& graph_;
   const std::size_t device_, gradients_;
   std::unique_ptr<kernels::Backend> backend_ = kernels::open_device("host", 1);
@@ -112,7 +113,7 @@ class FakeWorker : public Worker {
 
 /// One per device.
 struct Fakes {
-  Fakes(const Program& program, const graph::OpGraph& graph, std::size_t gradients = 10) {
+  Fakes(const DevicePrograms& program, const graph::OpGraph& graph, std::size_t gradients = 10) {
     for (std::size_t d = 0; d < program.devices.size(); ++d) {
       list.push_back(std::make_unique<FakeWorker>(program, graph, d, gradients));
       workers.push_back(list.back().get());

@@ -79,7 +79,7 @@ struct Team {
             out.push_back(kernels::read_values(*backends[device.index()], *buffer));
     return out;
   }
-  replay::Program program;
+  replay::DevicePrograms program;
   std::vector<std::unique_ptr<kernels::Backend>> backends;
   std::vector<std::unique_ptr<Wilful>> owned;
   std::vector<replay::Worker*> workers;

@@ -49,7 +49,8 @@ std::unique_ptr<kernels::Backend> guest(std::size_t device) {
 
 /// A worker for every device, with a backend of its own.
 struct Team {
-  Team(const CutModel& model, const replay::Program& program, const Open& open = host) : plan(model.plan) {
+  Team(const CutModel& model, const replay::DevicePrograms& program, const Open& open = host)
+      : plan(model.plan) {
     replay::TrainingSetup setup;
     setup.rule.rate = 1e-3f;
     for (std::size_t d = 0; d < program.devices.size(); ++d) {

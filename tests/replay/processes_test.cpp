@@ -27,7 +27,7 @@
 
 using namespace penstock;
 using core::DeviceId;
-using replay::Program;
+using replay::DevicePrograms;
 using replay::test::Case;
 using replay::test::Cut;
 
@@ -46,7 +46,7 @@ replay::ReplayOptions options(bool together) {
   return out;
 }
 
-bool all_have_devices(const Program& program) {
+bool all_have_devices(const DevicePrograms& program) {
   processes->deal(program.devices.size());
   std::set<int> hosts;
   for (std::size_t d = 0; d < program.devices.size(); ++d)
@@ -87,7 +87,7 @@ struct Team {
       workers.push_back(owned[d].get());
     }
   }
-  Program program;
+  DevicePrograms program;
   std::vector<std::unique_ptr<kernels::Backend>> backends;
   std::vector<std::unique_ptr<replay::DeviceWorker>> owned;
   std::vector<replay::Worker*> workers;
@@ -100,7 +100,7 @@ struct Trained {
 };
 Trained train(const replay::test::CutModel& c, bool together, MakeBackend make = host) {
   const Team team(c, make);
-  const Program& program = team.program;
+  const DevicePrograms& program = team.program;
   Trained out;
   if (together)
     out.losses =
@@ -158,7 +158,7 @@ void scatter(replay::test::CutModel& model) {
 /// Two devices of one group share twice in each pass.
 std::string end_when_process_1_comes_to_its_second_collective(const std::function<void()>& what) {
   const auto c = replay::test::cut_model(chain(), {.rank = {0}, .tensor_parallel = 2});
-  const Program program = replay::lower(c.graph, {c.graph, c.plan});
+  const DevicePrograms program = replay::lower(c.graph, {c.graph, c.plan});
   replay::test::Fakes fakes(program, c.graph);
   const auto own_device = static_cast<std::size_t>(processes->rank());
   replay::test::FakeWorker& worker = *fakes.list[own_device];
@@ -184,7 +184,7 @@ TEST_CASE("all devices get the messages and the sums that those of one process g
     const auto& family = replay::test::families()[seed % replay::test::families().size()];
     INFO(family.name, " ", seed);
     const Case c = replay::test::random_case(family, seed);
-    const Program program = replay::lower(c.graph, {c.graph, c.plan, c.order});
+    const DevicePrograms program = replay::lower(c.graph, {c.graph, c.plan, c.order});
     if (!all_have_devices(program)) continue;
     replay::test::Fakes together(program, c.graph), alone(program, c.graph);
     run(program, c.problem(), c.plan, own(together.workers), replay::Manner::concurrent, options(true));
@@ -249,7 +249,7 @@ TEST_CASE("devices beside the host send and sum by their library, to the same we
 TEST_CASE("what is noted of messages of devices beside the host is in the order of what happened") {
   const auto c = replay::test::cut_model(chain(), {.rank = {0, 1, 2, 3}, .mini_batch = 8});
   const Team team(c, guest);
-  const Program& program = team.program;
+  const DevicePrograms& program = team.program;
   const auto records = run_concurrent(program, c.problem(), c.plan, own(team.workers), options(true), {});
   if (processes->rank() > 0) return;
   CHECK(records.iterations.size() == 2);
@@ -345,7 +345,7 @@ TEST_CASE("collectives across processes take their time, and the first process k
 
 TEST_CASE("all that is noted is of one clock, though processes begin a quarter of a second apart") {
   const Case c = replay::test::even_chain("1f1b", replay::test::Placement::row, 4, 4);
-  const Program program = replay::lower(c.graph, {c.graph, c.plan, c.order});
+  const DevicePrograms program = replay::lower(c.graph, {c.graph, c.plan, c.order});
   replay::test::Fakes fakes(program, c.graph);
   std::this_thread::sleep_for(std::chrono::milliseconds(250 * processes->rank()));
   const auto records = run_concurrent(program, c.problem(), c.plan, own(fakes.workers), options(true), {});

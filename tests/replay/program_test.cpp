@@ -16,11 +16,11 @@
 #include "support/tiny.hpp"
 
 using namespace penstock;
+using replay::DevicePrograms;
 using replay::Instruction;
 using replay::lower;
 using replay::Message;
 using replay::MessageId;
-using replay::Program;
 using replay::test::Case;
 using schedule::ActionKind;
 using trace::TaskKind;
@@ -50,7 +50,7 @@ TaskKind kind_of(ActionKind kind) {
 using Sent = std::tuple<core::DeviceId, core::DeviceId, core::StageId, std::int32_t, core::Bytes>;
 using Computed = std::tuple<TaskKind, core::StageId, std::int32_t>;
 
-std::vector<Sent> sent(const Program& program) {
+std::vector<Sent> sent(const DevicePrograms& program) {
   std::vector<Sent> out;
   for (const Message& m : program.messages)
     if (m.sender != m.receiver && m.bytes.value() > 0)
@@ -66,7 +66,7 @@ std::vector<Sent> sent(const trace::Trace& trace) {
   return out;
 }
 
-std::vector<Computed> computed(const Program& program, std::size_t device) {
+std::vector<Computed> computed(const DevicePrograms& program, std::size_t device) {
   std::vector<Computed> out;
   for (const Instruction& i : program.devices[device])
     if (!updates(i.kind)) out.emplace_back(kind_of(i.kind), i.stage, i.micro_batch);
@@ -82,7 +82,7 @@ std::vector<Computed> computed(const trace::Trace& trace, std::size_t device) {
 
 /// Devices in turn, one instruction each where what it receives has been sent and opened before. How many
 /// instructions remain when nobody can go on.
-std::size_t left_over(const Program& program) {
+std::size_t left_over(const DevicePrograms& program) {
   std::vector<int> ready(program.messages.size());  // 2: sent and opened
   for (const auto& opened : program.open_at_start)
     for (const MessageId m : opened) ++ready[static_cast<std::size_t>(m)];
@@ -107,7 +107,7 @@ std::size_t left_over(const Program& program) {
 }
 
 /// Every stage computes every sample once.
-void check_samples(const Case& c, const Program& program) {
+void check_samples(const Case& c, const DevicePrograms& program) {
   for (std::size_t s = 0; s < c.plan.stages.size(); ++s) {
     std::vector<int> seen(static_cast<std::size_t>(program.mini_batches * c.plan.training.mini_batch));
     for (const auto& list : program.devices)
@@ -120,7 +120,7 @@ void check_samples(const Case& c, const Program& program) {
 }
 
 /// What an instruction receives of one stage is of its own samples, all of them, none twice.
-bool receives_its_samples(const Program& program, const Instruction& i) {
+bool receives_its_samples(const DevicePrograms& program, const Instruction& i) {
   std::map<core::StageId, std::int64_t> samples;
   for (const MessageId id : i.receives) {
     const Message& m = program.messages[static_cast<std::size_t>(id)];
@@ -133,7 +133,7 @@ bool receives_its_samples(const Program& program, const Instruction& i) {
 }
 
 /// What an instruction receives of one stage is of its own samples, all of them, none twice.
-void check_receives(const Program& program) {
+void check_receives(const DevicePrograms& program) {
   for (const auto& list : program.devices)
     CHECK(std::all_of(list.begin(), list.end(),
                       [&](const Instruction& i) { return receives_its_samples(program, i); }));
@@ -180,7 +180,7 @@ TEST_CASE("two stages, two micro-batches, drawn") {
   //   device 0: F0 sends 0   F1 sends 2   B0 receives 1   B1 receives 3
   //   device 1: F0 receives 0   F1 receives 2   B0 sends 1   B1 sends 3
   const Case c = replay::test::even_chain("gpipe", replay::test::Placement::row, 2, 2);
-  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
+  const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
   REQUIRE(program.messages.size() == 4);
   CHECK(program.open_at_start == std::vector<std::vector<MessageId>>{{1, 3}, {0, 2}});
   REQUIRE(program.devices[0].size() == 4);
@@ -198,7 +198,7 @@ TEST_CASE("room for one micro-batch ahead of the most held, and for two of gradi
   // 1f1b on two stages, four micro-batches of one sample. Stage 1 holds one at most: there is room for two
   // at the start, the third may come after B0. Stage 0 takes gradients 0 and 1 at once, 2 after B0.
   const Case c = replay::test::even_chain("1f1b", replay::test::Placement::row, 2, 4);
-  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
+  const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
   CHECK(program.open_at_start == std::vector<std::vector<MessageId>>{{1, 3}, {0, 2}});
   const auto opens = [&](std::size_t device) {
     std::vector<std::pair<std::int32_t, MessageId>> out;  // after which backward
@@ -217,7 +217,7 @@ TEST_CASE("random plans: passes and messages are those of the simulator, and nob
     const auto& family = replay::test::families()[seed % replay::test::families().size()];
     INFO(family.name, " ", seed);
     const Case c = replay::test::random_case(family, seed);
-    const Program program = lower(c.graph, {c.graph, c.plan, c.order});
+    const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
     const trace::Trace trace = sim::simulate(c.problem(), {c.problem().graph, c.plan, c.order});
     CHECK(program.mini_batches == trace.mini_batches);
     CHECK(sent(program) == sent(trace));
@@ -237,7 +237,7 @@ TEST_CASE("random tensor-parallel plans: passes and messages are those of the si
     const auto& family = replay::test::families()[seed % replay::test::families().size()];
     INFO(family.name, " ", seed);
     const Case c = grouped(replay::test::random_case(family, seed), seed);
-    const Program program = lower(c.graph, {c.graph, c.plan, c.order});
+    const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
     const trace::Trace trace = sim::simulate(c.problem(), {c.problem().graph, c.plan, c.order});
     CHECK(sent(program) == sent(trace));
     for (std::size_t d = 0; d < program.devices.size(); ++d)
@@ -256,7 +256,7 @@ TEST_CASE("without replicas the weights are those that weight_versions counts") 
     for (int v = 0; v < 3; ++v) builder.add(support::unit_op("v" + std::to_string(v), 1e9, 100));
     for (std::size_t v = 1; v < 3; ++v) builder.add_edge(core::OpId(v - 1), core::OpId(v));
     c.graph = builder.build();
-    const Program program = lower(c.graph, {c.graph, c.plan, c.order});
+    const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
     std::vector<schedule::RankOrder> rows;  // passes alone
     for (const schedule::RankOrder& row : c.order.ranks) {
       rows.emplace_back();
@@ -285,7 +285,7 @@ TEST_CASE("replicas that hide a reduction use what has been updated, not what is
   c.plan.stages[0].devices = {core::DeviceId(0), core::DeviceId(1)};
   c.plan.stages[1].devices = {core::DeviceId(2)};
   c.order = schedule::plan_order(c.plan);
-  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
+  const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
   int made = 0;
   for (const Instruction& i : program.devices[0]) {
     made += i.kind == ActionKind::step;

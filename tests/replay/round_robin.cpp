@@ -45,7 +45,7 @@ void put(const Values& part, const Shard& shard, Values& whole) {
 }  // namespace
 
 RoundRobin::RoundRobin(kernels::Backend& host, const cost::Problem& problem, const plan::Plan& plan,
-                       const Program& program, const TrainingSetup& setup)
+                       const DevicePrograms& program, const TrainingSetup& setup)
     : host_(host), graph_(problem.graph), plan_(plan), program_(program), groups_(plan) {
   const auto wires = kernels::wire(graph_, setup.precision);
   for (std::size_t d = 0; d < program.devices.size(); ++d) {

@@ -15,7 +15,7 @@ namespace penstock::replay::test {
 class RoundRobin {
  public:
   RoundRobin(kernels::Backend& host, const cost::Problem& problem, const plan::Plan& plan,
-             const Program& program, const TrainingSetup& setup);
+             const DevicePrograms& program, const TrainingSetup& setup);
 
   /// All of the program, once. Fails the test where nothing moves.
   void run();
@@ -56,7 +56,7 @@ class RoundRobin {
   kernels::Backend& host_;
   const graph::OpGraph& graph_;
   const plan::Plan& plan_;
-  const Program& program_;
+  const DevicePrograms& program_;
   const Groups groups_;
   std::vector<std::unique_ptr<Relay>> relays_;  ///< [group]
   std::vector<std::unique_ptr<DeviceWorker>> workers_;

@@ -16,9 +16,9 @@
 #include "support/near.hpp"
 
 using namespace penstock;
+using replay::DevicePrograms;
 using replay::Instruction;
 using replay::lower;
-using replay::Program;
 using replay::test::Case;
 using replay::test::Fakes;
 using replay::test::Placement;
@@ -42,7 +42,7 @@ core::Seconds duration(const Case& c, core::DeviceId device, const Instruction& 
 
 /// Replayed with workers that take as long as the cost model says, by a clock of their own.
 trace::Trace replayed(const Case& c, int iterations = 1, std::int64_t first_workspace = 0) {
-  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
+  const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
   Fakes fakes(program, c.graph);
   core::Seconds clock;
   for (std::size_t d = 0; d < fakes.list.size(); ++d)
@@ -137,7 +137,7 @@ TEST_CASE("the trace's peak is the worker's") {
 
 TEST_CASE("a worker that throws is named with its task, and its kind of error is kept") {
   const Case c = replay::test::even_chain("1f1b", Placement::row, 2, 4);
-  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
+  const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
   const auto failure = [&](const std::function<void()>& fail) {
     Fakes fakes(program, c.graph);
     fakes.list[1]->work = [&](const Instruction& i) {
@@ -153,7 +153,7 @@ TEST_CASE("a worker that throws is named with its task, and its kind of error is
 
 TEST_CASE("a message that nobody makes room for, and a request to stop, end a replay") {
   const Case c = replay::test::even_chain("1f1b", Placement::row, 2, 4);
-  Program program = lower(c.graph, {c.graph, c.plan, c.order});
+  DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
   program.open_at_start[1].clear();
   Fakes fakes(program, c.graph);
   CHECK_THROWS_WITH_AS(
@@ -171,7 +171,7 @@ TEST_CASE("a message that nobody makes room for, and a request to stop, end a re
 TEST_CASE("by a real clock the makespan is that of the passes as they were timed") {
   // 1F1B, three stages, four micro-batches that sleep 1 ms forward and 2 ms backward: (4 + 3 - 1) * 3 ms.
   const Case c = replay::test::even_chain("1f1b", Placement::row, 3, 4);
-  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
+  const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
   Fakes fakes(program, c.graph);
   for (const auto& fake : fakes.list)
     fake->work = [](const Instruction& i) {
@@ -193,7 +193,7 @@ TEST_CASE("by a real clock the makespan is that of the passes as they were timed
 
 TEST_CASE("iterations have bounds") {
   const Case c = replay::test::even_chain("gpipe", Placement::row, 1, 1);
-  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
+  const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
   Fakes fakes(program, c.graph);
   const auto with = [&](int warm_up, int iterations) {
     replay::ReplayOptions options;

@@ -25,8 +25,8 @@
 using namespace penstock;
 using core::DeviceId;
 using core::StageId;
+using replay::DevicePrograms;
 using replay::Instruction;
-using replay::Program;
 using replay::test::Cut;
 using replay::test::CutModel;
 using replay::test::shared_chain;
@@ -59,13 +59,13 @@ CutModel model_of(const std::string& name, const Given& given) {
   return shared_model(name, cut, given.replicas);
 }
 
-Program program_of(const CutModel& model) {
+DevicePrograms program_of(const CutModel& model) {
   return replay::lower(model.graph, {model.graph, model.plan});
 }
 
 /// Real workers, a backend each.
 struct Team {
-  Team(const CutModel& m, const Program& program) : model(m) {
+  Team(const CutModel& m, const DevicePrograms& program) : model(m) {
     for (std::size_t d = 0; d < program.devices.size(); ++d) {
       backends.push_back(kernels::open_device("host", 1));
       owned.push_back(make_worker(*backends[d], m.problem(), m.plan, DeviceId(d), program, {}));
@@ -104,7 +104,7 @@ core::Seconds duration(const CutModel& m, DeviceId device, const Instruction& i)
 
 /// Replayed with workers that take as long as the cost model says.
 trace::Trace imitated(const CutModel& m) {
-  const Program program = program_of(m);
+  const DevicePrograms program = program_of(m);
   replay::test::Fakes fakes(program, m.graph);
   core::Seconds clock;
   for (std::size_t d = 0; d < fakes.list.size(); ++d)
@@ -131,7 +131,7 @@ std::vector<Key> sums(const trace::Trace& trace) {
 }
 
 void check_bits(const CutModel& model) {
-  const Program program = program_of(model);
+  const DevicePrograms program = program_of(model);
   Team parallel(model, program), alone(model, program);
   replay::ReplayOptions options;
   options.iterations = 2;
@@ -191,7 +191,7 @@ TEST_CASE("weights, gradients and state of copies take what the simulator counts
       CAPTURE(name);
       CAPTURE(given.schedule);
       const CutModel m = model_of(name, given);
-      const Program program = program_of(m);
+      const DevicePrograms program = program_of(m);
       Team team(m, program);
       const auto simulated = trace::summarise(sim::simulate(m.problem(), {m.problem().graph, m.plan}));
       for (std::size_t d = 0; d < program.devices.size(); ++d)
@@ -205,7 +205,7 @@ TEST_CASE("a program sums what is shared after the gradients of both stages, onc
   // Table on devices 0 and 1, middle on 2, head on 3. The table is all that stage 0 has: nothing of its own
   // to reduce.
   const CutModel chain = shared_chain({2, 1, 1});
-  const Program program = program_of(chain);
+  const DevicePrograms program = program_of(chain);
   const auto passes = [&](std::size_t d) {
     std::vector<ActionKind> out;
     for (const Instruction& i : program.devices[d]) out.push_back(i.kind);

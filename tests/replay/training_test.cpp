@@ -114,7 +114,7 @@ TEST_CASE("in bf16 a replay learns what one device does, to the rounding of its 
   const replay::TrainingSetup setup{.precision = kernels::Precision::bf16, .rule = {.rate = 1e-3f}};
   const Weights expected = replay::test::gradients(*host, cut.graph, setup,
                                                    replay::test::first_weights(cut.graph, setup), {0, 8}, 8);
-  const replay::Program program = replay::lower(cut.graph, {cut.graph, cut.plan});
+  const replay::DevicePrograms program = replay::lower(cut.graph, {cut.graph, cut.plan});
   replay::test::RoundRobin replayed(*host, cut.problem(), cut.plan, program, setup);
   replayed.run();
   CHECK(replay::test::distance(replayed.gradients(), expected) < 0.05);
@@ -123,7 +123,7 @@ TEST_CASE("in bf16 a replay learns what one device does, to the rounding of its 
 TEST_CASE("a replay gives the same bits again") {
   const auto host = kernels::open_device("host", 1);
   const CutModel cut = cut_model(small_chain(), {.mini_batch = 8, .replicas = 2});
-  const replay::Program program = replay::lower(cut.graph, {cut.graph, cut.plan});
+  const replay::DevicePrograms program = replay::lower(cut.graph, {cut.graph, cut.plan});
   const auto train = [&](std::uint64_t seed) {
     replay::test::RoundRobin replayed(*host, cut.problem(), cut.plan, program, {.seed = seed});
     replayed.run();

@@ -21,7 +21,7 @@ namespace penstock::replay {
 /// are ready. Throws BadInput for a program of several mini-batches, which leave weights in other buffers
 /// than before, for tensor parallelism and for parameters that stages share. Error(device_failed) where
 /// memory is out; Interrupted between launches.
-std::vector<core::Seconds> run_as_cuda_graph(const Program& program, const graph::OpGraph& graph,
+std::vector<core::Seconds> run_as_cuda_graph(const DevicePrograms& program, const graph::OpGraph& graph,
                                              const plan::Plan& plan,
                                              const std::vector<DeviceWorker*>& workers, int launches,
                                              core::StopToken stop);

@@ -32,6 +32,6 @@ class DeviceWorker : public Worker {
 /// plan says, and where such a group shares parameters with another stage.
 std::unique_ptr<DeviceWorker> make_worker(kernels::Backend& backend, const cost::Problem& problem,
                                           const plan::Plan& plan, core::DeviceId device,
-                                          const Program& program, TrainingSetup setup);
+                                          const DevicePrograms& program, TrainingSetup setup);
 
 }  // namespace penstock::replay

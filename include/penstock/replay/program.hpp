@@ -38,9 +38,9 @@ struct Instruction {
       schedule::ActionKind::forward;  ///< forward, backward, input_gradient, weight_gradient,
                                       ///< recompute, reduce_gradient, step or barrier
   core::StageId stage;                ///< invalid of a barrier
-  std::int32_t shared = -1;           ///< of a reduce_gradient among stages: index into Program::shared
-  std::int32_t micro_batch = -1;      ///< of the stage, among all; -1 of what concerns the whole stage
-  Samples samples;                    ///< this device's share
+  std::int32_t shared = -1;         ///< of a reduce_gradient among stages: index into DevicePrograms::shared
+  std::int32_t micro_batch = -1;    ///< of the stage, among all; -1 of what concerns the whole stage
+  Samples samples;                  ///< this device's share
   std::int32_t weights = -1;        ///< of forward, recompute and gradients: updates in the weights it uses,
                                     ///< counted from the beginning of the program
   std::vector<MessageId> receives;  ///< arrived before it starts; the others of a group receive the rest
@@ -48,7 +48,7 @@ struct Instruction {
   std::vector<MessageId> opens;     ///< receives for which it leaves room; and those it sends to its device
 };
 
-struct Program {
+struct DevicePrograms {
   std::vector<Message> messages;
   std::vector<std::vector<Instruction>> devices;  ///< [device], empty where it serves no stage
   std::vector<std::vector<MessageId>>
@@ -66,6 +66,6 @@ struct Program {
 /// predicted weights, parameters shared between stages without a flush, or by groups that divide them
 /// differently; and naming rank and pass where a policy asks for weights that are not made yet. Error(limit):
 /// more than 2^24 messages.
-Program lower(const graph::OpGraph& graph, const schedule::ScheduledPlan& scheduled);
+DevicePrograms lower(const graph::OpGraph& graph, const schedule::ScheduledPlan& scheduled);
 
 }  // namespace penstock::replay

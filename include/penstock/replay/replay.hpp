@@ -44,7 +44,7 @@ struct ReplayResult {
 };
 
 /// Devices at work here. `processes` may be null: this one is alone; those before it are of lower ranks.
-kernels::MachineShare share_of_machine(const Program& program, const Processes* processes);
+kernels::MachineShare share_of_machine(const DevicePrograms& program, const Processes* processes);
 
 /// Runs `program` on workers, one per device that it has instructions for (others null). Iterations of a
 /// program with a flush follow each other; of one without, the whole program is one run, and its iteration
@@ -70,7 +70,7 @@ kernels::MachineShare share_of_machine(const Program& program, const Processes* 
 /// that end in the same process; between GPUs they go by NCCL, each GPU whole and of one process: BadInput
 /// otherwise. Devices may then be more than cores, and have none of their own. BadInput
 /// for a process that would host no device at work.
-ReplayResult run(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
+ReplayResult run(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
                  const std::vector<Worker*>& workers, Manner manner, const ReplayOptions& options);
 
 }  // namespace penstock::replay

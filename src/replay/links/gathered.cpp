@@ -11,7 +11,7 @@ namespace {
 
 /// All that process `rank` notes, in an order that all know.
 template <class Visit>
-void each(const Program& program, const Processes& processes, int rank, Records& records,
+void each(const DevicePrograms& program, const Processes& processes, int rank, Records& records,
           const Visit& visit) {
   const auto own = [&](core::DeviceId device) { return processes.host(device) == rank; };
   for (Record& record : records.iterations)
@@ -79,7 +79,8 @@ void shift(Record& record, core::Seconds ahead) {
       for (Interval& when : row) later(when);
 }
 
-void gather(const Program& program, const Processes& processes, ProcessLinks& links, Records& records) {
+void gather(const DevicePrograms& program, const Processes& processes, ProcessLinks& links,
+            Records& records) {
   Blob own;
   each(program, processes, processes.rank(), records, Writer{own});
   const std::vector<Blob> all = links.gather(std::move(own));

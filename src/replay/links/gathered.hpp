@@ -11,6 +11,6 @@ void shift(Record& record, core::Seconds ahead);
 
 /// To process 0, whose `records` then hold what each device's own process noted; a message starts where it is
 /// sent and ends where it is received. Elsewhere they are left as they are.
-void gather(const Program& program, const Processes& processes, ProcessLinks& links, Records& records);
+void gather(const DevicePrograms& program, const Processes& processes, ProcessLinks& links, Records& records);
 
 }  // namespace penstock::replay

@@ -26,13 +26,13 @@ core::Bytes part(core::Bytes whole, const plan::Stage& stage, std::size_t member
 
 }  // namespace
 
-Reductions::Reductions(const Program& program, const graph::OpGraph& graph, const plan::Plan& plan) {
+Reductions::Reductions(const DevicePrograms& program, const graph::OpGraph& graph, const plan::Plan& plan) {
   for (const auto& instructions : program.devices) at.emplace_back(instructions.size(), -1);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) add_own(program, graph, plan, s);
   for (std::size_t k = 0; k < program.shared.size(); ++k) add_shared(program, graph, plan, k);
 }
 
-void Reductions::add_own(const Program& program, const graph::OpGraph& graph, const plan::Plan& plan,
+void Reductions::add_own(const DevicePrograms& program, const graph::OpGraph& graph, const plan::Plan& plan,
                          std::size_t s) {
   const plan::Stage& stage = plan.stages[s];
   if (stage.replicas() == 1) return;
@@ -48,8 +48,8 @@ void Reductions::add_own(const Program& program, const graph::OpGraph& graph, co
   }
 }
 
-void Reductions::add(const Program& program, core::StageId stage, const std::vector<core::DeviceId>& devices,
-                     core::Bytes bytes) {
+void Reductions::add(const DevicePrograms& program, core::StageId stage,
+                     const std::vector<core::DeviceId>& devices, core::Bytes bytes) {
   const std::size_t first = list.size();
   for (const core::DeviceId device : devices) {
     std::size_t begun = first, updated = first;
@@ -67,8 +67,8 @@ void Reductions::add(const Program& program, core::StageId stage, const std::vec
   }
 }
 
-void Reductions::add_shared(const Program& program, const graph::OpGraph& graph, const plan::Plan& plan,
-                            std::size_t k) {
+void Reductions::add_shared(const DevicePrograms& program, const graph::OpGraph& graph,
+                            const plan::Plan& plan, std::size_t k) {
   const plan::SharedParameters& shared = program.shared[k];
   const plan::Stage& first = plan.stages[shared.stages.front().index()];
   const core::Bytes whole = graph.parameter_bytes(shared.owner);
@@ -82,7 +82,8 @@ void Reductions::add_shared(const Program& program, const graph::OpGraph& graph,
   }
 }
 
-void Reductions::note_shared(const Program& program, const plan::Plan& plan, std::int32_t k, Reduction& sum) {
+void Reductions::note_shared(const DevicePrograms& program, const plan::Plan& plan, std::int32_t k,
+                             Reduction& sum) {
   for (const core::DeviceId device : sum.devices) {
     const auto stages = plan::stages_on(*sum.shared, plan, device);
     const auto& instructions = program.devices[device.index()];

@@ -25,17 +25,19 @@ struct Reduction {
 /// sums of shared parameters, in their order; the STEP of a stage that takes part in some waits for the last:
 /// a device runs its sums one after the other.
 struct Reductions {
-  Reductions(const Program& program, const graph::OpGraph& graph, const plan::Plan& plan);
+  Reductions(const DevicePrograms& program, const graph::OpGraph& graph, const plan::Plan& plan);
 
   std::vector<Reduction> list;
   /// [device][position] index into `list`: what a REDUCE_GRAD takes part in, what a STEP waits for; else -1.
   std::vector<std::vector<std::int32_t>> at;
 
  private:
-  void add_own(const Program& program, const graph::OpGraph& graph, const plan::Plan& plan, std::size_t s);
-  void add_shared(const Program& program, const graph::OpGraph& graph, const plan::Plan& plan, std::size_t k);
-  void note_shared(const Program& program, const plan::Plan& plan, std::int32_t k, Reduction& sum);
-  void add(const Program& program, core::StageId stage, const std::vector<core::DeviceId>& devices,
+  void add_own(const DevicePrograms& program, const graph::OpGraph& graph, const plan::Plan& plan,
+               std::size_t s);
+  void add_shared(const DevicePrograms& program, const graph::OpGraph& graph, const plan::Plan& plan,
+                  std::size_t k);
+  void note_shared(const DevicePrograms& program, const plan::Plan& plan, std::int32_t k, Reduction& sum);
+  void add(const DevicePrograms& program, core::StageId stage, const std::vector<core::DeviceId>& devices,
            core::Bytes bytes);
 };
 

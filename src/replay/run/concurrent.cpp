@@ -41,7 +41,7 @@ void pin(int core) {
 
 class Session {
  public:
-  Session(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
+  Session(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
           const std::vector<Worker*>& workers, const ReplayOptions& options)
       : program_(program),
         workers_(workers),
@@ -239,7 +239,7 @@ class Session {
     });
   }
 
-  const Program& program_;
+  const DevicePrograms& program_;
   const std::vector<Worker*>& workers_;
   const Reductions reductions_;
   const Copiers arrivals_, moves_;  ///< [device] of its carrier's thread, and of its own
@@ -269,7 +269,7 @@ std::vector<int> allowed_cores() {
   return out;
 }
 
-Records run_concurrent(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
+Records run_concurrent(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
                        const std::vector<Worker*>& workers, const ReplayOptions& options,
                        const std::vector<int>& cores) {
   return Session(program, problem, plan, workers, options).run(cores);

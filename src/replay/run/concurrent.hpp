@@ -17,7 +17,7 @@ std::vector<int> allowed_cores();
 /// of the cluster's links allows (flows.hpp). Gradients are summed around a ring over the same links, beside
 /// later passes; the stage's update waits for that. Of several processes each runs its own devices, and
 /// process 0 has all records.
-Records run_concurrent(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
+Records run_concurrent(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
                        const std::vector<Worker*>& workers, const ReplayOptions& options,
                        const std::vector<int>& cores);
 

@@ -7,7 +7,7 @@
 
 namespace penstock::replay {
 
-std::vector<core::Seconds> run_as_cuda_graph(const Program& program, const graph::OpGraph& graph,
+std::vector<core::Seconds> run_as_cuda_graph(const DevicePrograms& program, const graph::OpGraph& graph,
                                              const plan::Plan& plan,
                                              const std::vector<DeviceWorker*>& workers, int launches,
                                              core::StopToken stop) {

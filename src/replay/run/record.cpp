@@ -2,7 +2,7 @@
 
 namespace penstock::replay {
 
-Record::Record(const Program& program) : messages(program.messages.size()) {
+Record::Record(const DevicePrograms& program) : messages(program.messages.size()) {
   for (const auto& list : program.devices) {
     instructions.emplace_back(list.size());
     held.emplace_back(list.size());

@@ -19,7 +19,7 @@ struct Held {
 };
 
 struct Record {
-  explicit Record(const Program& program);
+  explicit Record(const DevicePrograms& program);
 
   std::vector<std::vector<Interval>> instructions;      ///< [device][position]
   std::vector<std::vector<Held>> held;                  ///< [device][position]

@@ -10,7 +10,7 @@ namespace penstock::replay {
 using core::DeviceId;
 using schedule::ActionKind;
 
-Recording::Recording(const Program& program, const graph::OpGraph& graph, const plan::Plan& plan,
+Recording::Recording(const DevicePrograms& program, const graph::OpGraph& graph, const plan::Plan& plan,
                      const std::vector<DeviceWorker*>& workers)
     : program_(program),
       workers_(workers),

@@ -12,7 +12,7 @@ namespace penstock::replay {
 /// Follows a program in the order of its dependencies; never waits. `put` may be called again and again.
 class Recording {
  public:
-  Recording(const Program& program, const graph::OpGraph& graph, const plan::Plan& plan,
+  Recording(const DevicePrograms& program, const graph::OpGraph& graph, const plan::Plan& plan,
             const std::vector<DeviceWorker*>& workers);
   /// Everything comes after what `origin` has been given, and before what it is given next.
   void put(kernels::Stream& origin);
@@ -52,7 +52,7 @@ class Recording {
   void join(std::size_t device, std::size_t reduction, const Event& when);
   void add_up(std::size_t reduction);
 
-  const Program& program_;
+  const DevicePrograms& program_;
   const std::vector<DeviceWorker*>& workers_;
   const Reductions reductions_;
   std::vector<Device> devices_;

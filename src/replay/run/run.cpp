@@ -21,7 +21,7 @@ void check_counts(const ReplayOptions& options) {
 }
 
 /// Devices with instructions whose workers are with process `rank`.
-std::size_t at_work(const Program& program, const Processes* processes, int rank) {
+std::size_t at_work(const DevicePrograms& program, const Processes* processes, int rank) {
   std::size_t out = 0;
   for (std::size_t d = 0; d < program.devices.size(); ++d)
     out +=
@@ -29,7 +29,7 @@ std::size_t at_work(const Program& program, const Processes* processes, int rank
   return out;
 }
 
-void check_processes(const Program& program, Manner manner, const Processes& processes) {
+void check_processes(const DevicePrograms& program, Manner manner, const Processes& processes) {
   if (manner == Manner::sequential)
     throw core::BadInput("several processes replay devices concurrently, not in sequential emulation");
   for (int rank = 0; rank < processes.size(); ++rank)
@@ -53,7 +53,7 @@ void check_side_by_side(const std::vector<const kernels::Backend*>& backends) {
   }
 }
 
-void check_workers(const Program& program, const std::vector<Worker*>& workers, Manner manner,
+void check_workers(const DevicePrograms& program, const std::vector<Worker*>& workers, Manner manner,
                    const Processes* processes) {
   std::vector<const kernels::Backend*> backends;
   for (std::size_t d = 0; d < program.devices.size(); ++d) {
@@ -69,7 +69,7 @@ bool needs_cores(const std::vector<Worker*>& workers) {
                      [](Worker* worker) { return worker != nullptr && on_host(worker->backend()); });
 }
 
-void check(const Program& program, const std::vector<Worker*>& workers, Manner manner,
+void check(const DevicePrograms& program, const std::vector<Worker*>& workers, Manner manner,
            const ReplayOptions& options) {
   check_counts(options);
   if (options.processes != nullptr) check_processes(program, manner, *options.processes);
@@ -83,7 +83,7 @@ void check(const Program& program, const std::vector<Worker*>& workers, Manner m
 }
 
 /// Of the machine's processes each takes its own, in the order of ranks; none where there are too few.
-std::vector<int> cores_for(const Program& program, const ReplayOptions& options) {
+std::vector<int> cores_for(const DevicePrograms& program, const ReplayOptions& options) {
   std::vector<int> cores = allowed_cores();
   const kernels::MachineShare share = share_of_machine(program, options.processes);
   if (share.all > cores.size()) return {};
@@ -115,7 +115,7 @@ std::string_view name(Manner manner) {
   return manner == Manner::concurrent ? "concurrent" : "sequential";
 }
 
-kernels::MachineShare share_of_machine(const Program& program, const Processes* processes) {
+kernels::MachineShare share_of_machine(const DevicePrograms& program, const Processes* processes) {
   if (processes == nullptr) return {0, at_work(program, nullptr, 0), at_work(program, nullptr, 0)};
   kernels::MachineShare out{0, at_work(program, processes, processes->rank()), 0};
   for (const int rank : processes->on_this_machine()) {
@@ -126,7 +126,7 @@ kernels::MachineShare share_of_machine(const Program& program, const Processes* 
   return out;
 }
 
-ReplayResult run(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
+ReplayResult run(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
                  const std::vector<Worker*>& workers, Manner manner, const ReplayOptions& options) {
   check(program, workers, manner, options);
   Records records = manner == Manner::concurrent ? run_concurrent(program, problem, plan, workers, options,

@@ -60,7 +60,7 @@ struct Teams {
 
 class Iteration {
  public:
-  Iteration(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
+  Iteration(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
             const std::vector<Worker*>& workers, const Reductions& reductions, Teams& teams,
             const Stopwatch& stopwatch, core::StopToken stop, std::vector<Peak>& peaks)
       : program_(program),
@@ -331,7 +331,7 @@ class Iteration {
         fmt::format("{} waits for {}, which never comes", task_name(DeviceId(d), instruction), awaited));
   }
 
-  const Program& program_;
+  const DevicePrograms& program_;
   const cost::Problem& problem_;
   const plan::Plan& plan_;
   const std::vector<Worker*>& workers_;
@@ -358,7 +358,7 @@ Seconds steady_time() {
   return Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
 
-Records run_sequential(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
+Records run_sequential(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
                        const std::vector<Worker*>& workers, const ReplayOptions& options,
                        const Stopwatch& stopwatch) {
   Records out;

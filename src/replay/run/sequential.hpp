@@ -21,7 +21,7 @@ core::Seconds steady_time();
 /// collective, which begins when the last one comes to it and takes its closed form (cost::GroupTimes).
 /// Differs from devices side by side in that nobody competes for memory bandwidth, nor for a host;
 /// cluster::DeviceType::overlap_slowdown is not applied.
-Records run_sequential(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
+Records run_sequential(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
                        const std::vector<Worker*>& workers, const ReplayOptions& options,
                        const Stopwatch& stopwatch = steady_time);
 

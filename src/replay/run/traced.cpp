@@ -16,7 +16,7 @@ using plan::MemoryKind;
 using trace::TaskKind;
 
 /// Of all that shows.
-Interval extent(const Program& program, const Record& record) {
+Interval extent(const DevicePrograms& program, const Record& record) {
   Interval out{Seconds(std::numeric_limits<double>::max()), Seconds(0)};
   const auto include = [&](const Interval& when) {
     if (!when.happened()) return;
@@ -32,7 +32,8 @@ Interval extent(const Program& program, const Record& record) {
 }
 
 /// When the first `count` mini-batches have passed all stages.
-Seconds end_of(std::int64_t count, const Program& program, const plan::Plan& plan, const Record& record) {
+Seconds end_of(std::int64_t count, const DevicePrograms& program, const plan::Plan& plan,
+               const Record& record) {
   Seconds end;
   for (std::size_t d = 0; d < program.devices.size(); ++d)
     for (std::size_t p = 0; p < program.devices[d].size(); ++p) {
@@ -46,8 +47,8 @@ Seconds end_of(std::int64_t count, const Program& program, const plan::Plan& pla
 
 class Tracer {
  public:
-  Tracer(const Program& program, const cost::Problem& problem, const plan::Plan& plan, const Record& record,
-         const std::vector<Peak>& peaks)
+  Tracer(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
+         const Record& record, const std::vector<Peak>& peaks)
       : program_(program),
         problem_(problem),
         plan_(plan),
@@ -156,7 +157,7 @@ class Tracer {
       device.memory.push_back(point);
   }
 
-  const Program& program_;
+  const DevicePrograms& program_;
   const cost::Problem& problem_;
   const plan::Plan& plan_;
   const Record& record_;
@@ -167,7 +168,7 @@ class Tracer {
 
 }  // namespace
 
-Seconds iteration_time(const Program& program, const plan::Plan& plan, const Record& record) {
+Seconds iteration_time(const DevicePrograms& program, const plan::Plan& plan, const Record& record) {
   const std::int64_t all = program.mini_batches, half = all / 2;
   if (half == 0) {
     const Interval whole = extent(program, record);
@@ -177,7 +178,7 @@ Seconds iteration_time(const Program& program, const plan::Plan& plan, const Rec
          static_cast<double>(all - half);
 }
 
-trace::Trace trace_of(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
+trace::Trace trace_of(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
                       const Record& record, const std::vector<Peak>& peaks) {
   return Tracer(program, problem, plan, record, peaks).trace();
 }

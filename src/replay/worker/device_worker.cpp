@@ -45,7 +45,7 @@ VersionUse use_of(const std::vector<Instruction>& instructions, StageId stage) {
 class KernelWorker : public DeviceWorker {
  public:
   KernelWorker(kernels::Backend& backend, const cost::Problem& problem, const plan::Plan& plan,
-               core::DeviceId device, const Program& program, const TrainingSetup& setup)
+               core::DeviceId device, const DevicePrograms& program, const TrainingSetup& setup)
       : program_(program),
         device_(backend, problem, plan, device, setup),
         messages_(device_, program, device) {
@@ -170,7 +170,7 @@ class KernelWorker : public DeviceWorker {
     throw core::BadInput(fmt::format("no stage of this device has operator '{}'", device_.name(op)));
   }
 
-  const Program& program_;
+  const DevicePrograms& program_;
   Device device_;
   MessageBuffers messages_;
   std::map<StageId, StageRun> stages_;
@@ -181,7 +181,7 @@ class KernelWorker : public DeviceWorker {
 
 std::unique_ptr<DeviceWorker> make_worker(kernels::Backend& backend, const cost::Problem& problem,
                                           const plan::Plan& plan, core::DeviceId device,
-                                          const Program& program, TrainingSetup setup) {
+                                          const DevicePrograms& program, TrainingSetup setup) {
   core::require(device.index() < program.devices.size(), "the program has the device");
   return std::make_unique<KernelWorker>(backend, problem, plan, device, program,
                                         with_optimizer(setup, plan.training.optimizer));

@@ -31,7 +31,7 @@ std::vector<Region> part_of(const std::vector<Region>& whole, std::int64_t part,
 
 }  // namespace
 
-MessageBuffers::MessageBuffers(Device& device, const Program& program, core::DeviceId id)
+MessageBuffers::MessageBuffers(Device& device, const DevicePrograms& program, core::DeviceId id)
     : device_(device), program_(program) {
   for (const Instruction& instruction : program.devices[id.index()])
     if (instruction.micro_batch >= 0)

@@ -12,7 +12,7 @@ namespace penstock::replay {
 /// devices each carries one part of the bytes. Receiving is safe beside all other calls.
 class MessageBuffers {
  public:
-  MessageBuffers(Device& device, const Program& program, core::DeviceId id);
+  MessageBuffers(Device& device, const DevicePrograms& program, core::DeviceId id);
 
   std::vector<Region> room_for(const Message& message);
   /// What others of the group have received of what the instruction receives, in `time`.
@@ -35,7 +35,7 @@ class MessageBuffers {
   void take(MicroBatch of, bool gradients, const Use& use);
 
   Device& device_;
-  const Program& program_;
+  const DevicePrograms& program_;
   std::map<MicroBatch, Samples> shares_;
   std::mutex mutex_;
   std::map<Transfer, StageRun::Tensors> arrivals_;
