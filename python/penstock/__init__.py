@@ -11,15 +11,42 @@ Values are immutable. Times are seconds, sizes bytes, rates per second. Errors a
 work releases the interpreter's lock and ends at Ctrl-C. penstock.torch, which needs PyTorch, is imported on its own.
 """
 
-from ._core import Cluster, Comparison, Handover, Model, Plan, Problem, Row, Schedule, Simulation, Stage
-from ._inputs import import_hf, load, zoo
-from ._planning import compare, export, plan, simulate, validate
-from ._results import report
-from ._schedules import schedule
-from .errors import BadInput, Error, Infeasible, Internal, InvalidPlan, Limit
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._core import Cluster, Comparison, Handover, Model, Plan, Problem, Row, Schedule, Simulation, Stage
+    from ._inputs import import_hf, load, zoo
+    from ._planning import compare, export, plan, simulate, validate
+    from ._results import report
+    from ._schedules import schedule
+    from .errors import BadInput, Error, Infeasible, Internal, InvalidPlan, Limit
 
 __all__ = [
     "BadInput", "Cluster", "Comparison", "Error", "Handover", "Infeasible", "Internal", "InvalidPlan", "Limit",
     "Model", "Plan", "Problem", "Row", "Schedule", "Simulation", "Stage", "compare", "export", "import_hf", "load",
     "plan", "report", "schedule", "simulate", "validate", "zoo",
 ]
+
+# What is asked for is loaded then, so that penstock.torch, which reads and writes files, needs no compiled part.
+_HOME = {
+    **dict.fromkeys(["Cluster", "Comparison", "Handover", "Model", "Plan", "Problem", "Row", "Schedule", "Simulation",
+                     "Stage"], "_core"),
+    **dict.fromkeys(["import_hf", "load", "zoo"], "_inputs"),
+    **dict.fromkeys(["compare", "export", "plan", "simulate", "validate"], "_planning"),
+    "report": "_results",
+    "schedule": "_schedules",
+    **dict.fromkeys(["BadInput", "Error", "Infeasible", "Internal", "InvalidPlan", "Limit"], "errors"),
+}
+
+
+def __getattr__(name: str):
+    if name not in _HOME:
+        raise AttributeError(f"module 'penstock' has no attribute '{name}'")
+    value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted(__all__)
