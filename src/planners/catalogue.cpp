@@ -69,7 +69,7 @@ const std::vector<PlannerInfo>& catalogue() {
        "Narayanan et al., Megatron-LM, SC 2021; any model in one row, every (p, t, d, v, b) that fits, "
        "with sequence parallelism, then ZeRO 1, then recomputed attention cores, then recomputed layers, "
        "where "
-       "nothing else fits; context groups where asked for; all estimated, the best 64 judged",
+       "nothing else fits; context and expert groups where asked for; all estimated, the best 64 judged",
        megatron, megatron_options()},
       {"autopipe",
        "equally many devices per stage; moves operators off the stage on 1F1B's critical path, without "

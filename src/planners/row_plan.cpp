@@ -38,6 +38,7 @@ plan::Plan row_plan(const cost::Problem& problem, const Units& units, const Even
     if (plan::applies(problem.graph, stage.operators, row.recompute)) stage.recompute = row.recompute;
     stage.tensor_parallel = row.tensor_parallel;
     stage.context_parallel = row.context_parallel;
+    stage.expert_parallel = row.expert_parallel;
     stage.sequence_parallel = row.sequence_parallel;
     stage.zero = row.zero;
     if (s > 0) stage.after = {core::StageId(s - 1)};

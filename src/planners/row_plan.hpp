@@ -28,6 +28,7 @@ struct EvenRow {
   bool thrift_at_need = false;
   bool sequence_parallel = false;  ///< in all stages
   int context_parallel = 1;        ///< groups of a replica, round a ring
+  int expert_parallel = 1;         ///< in all stages; divides replicas times context groups
 
   int devices() const {
     return replicas * tensor_parallel * context_parallel;

@@ -72,6 +72,16 @@ struct LongSequence {
   cost::Problem problem() const { return {graph, cluster, costs, {1, plan::Optimizer::sgd}}; }
 };
 
+/// A layer whose 16 experts of 3 x 4096 x 65536 numbers, with their gradients, take 103 GB, more than a
+/// device has, and half of them 52; no node has two devices, for a tensor-parallel group.
+struct Mixture {
+  graph::OpGraph graph = models::build(
+      "mixtral", {{"layers", "1"}, {"sequence", "512"}, {"experts", "16"}, {"expert_width", "65536"}});
+  cluster::Cluster cluster = cluster::load_cluster("1xH100x4");
+  cost::AnalyticCosts costs;
+  cost::Problem problem() const { return {graph, cluster, costs, {4, plan::Optimizer::sgd}}; }
+};
+
 }  // namespace
 
 TEST_CASE("a planner with options is written with colons, and read back") {
@@ -105,6 +115,7 @@ TEST_CASE("options and values that do not exist are refused, with a hint") {
 
 TEST_CASE("every option of every planner makes a difference, its default none; plans stay valid") {
   const LongSequence tokens;
+  const Mixture mixture;
   for (const auto& planner : planners::catalogue())
     for (const PlannerOption& option : planner.options) {
       CAPTURE(planner.name);
@@ -123,6 +134,7 @@ TEST_CASE("every option of every planner makes a difference, its default none; p
       for (std::uint64_t seed = 290; seed < 690 && !alike.empty(); ++seed)
         tell_apart(planner, option, support::random_problem(seed).problem(), alike);
       if (!alike.empty()) tell_apart(planner, option, tokens.problem(), alike);
+      if (!alike.empty()) tell_apart(planner, option, mixture.problem(), alike);
       for (const auto& [a, b] : alike) FAIL_CHECK(a << " and " << b << " do the same");
     }
 }

@@ -3,6 +3,7 @@
 #include "families.hpp"
 #include "own_options.hpp"
 #include "penstock/layout/context.hpp"
+#include "penstock/layout/experts.hpp"
 #include "penstock/schedule/catalogue.hpp"
 #include "row_plan.hpp"
 #include "sweep.hpp"
@@ -45,13 +46,19 @@ std::vector<int> group_sizes(const cost::Problem& problem, const SearchOptions& 
   return sizes;
 }
 
+/// All operators in one stage, for rules to be asked about.
+plan::Plan whole_model(const cost::Problem& problem) {
+  plan::Plan out;
+  out.stages.emplace_back();
+  for (std::size_t v = 0; v < problem.graph.size(); ++v) out.stages.front().operators.emplace_back(v);
+  return out;
+}
+
 /// Context groups of a replica: powers of two, as far as all operators divide their tokens. Unlike a
 /// tensor-parallel group they may lie across nodes.
 std::vector<int> context_sizes(const cost::Problem& problem, const SearchOptions& options,
                                std::int64_t most) {
-  plan::Plan whole;
-  whole.stages.emplace_back();
-  for (std::size_t v = 0; v < problem.graph.size(); ++v) whole.stages.front().operators.emplace_back(v);
+  plan::Plan whole = whole_model(problem);
   auto sizes = rank_sizes(problem, options);
   std::erase_if(sizes, [&](int size) {
     whole.stages.front().context_parallel = size;
@@ -60,7 +67,43 @@ std::vector<int> context_sizes(const cost::Problem& problem, const SearchOptions
   return sizes;
 }
 
+/// Devices that divide the experts of every mixture: powers of two; none but 1 without a mixture.
+std::vector<int> expert_sizes(const cost::Problem& problem, const SearchOptions& options, std::int64_t most) {
+  const auto mixes = [](const graph::Operator& op) { return op.kind == graph::OpKind::experts; };
+  if (std::ranges::none_of(problem.graph.operators(), mixes)) return {1};
+  plan::Plan whole = whole_model(problem);
+  auto sizes = rank_sizes(problem, options);
+  std::erase_if(sizes, [&](int size) {
+    whole.stages.front().expert_parallel = size;
+    return size > most || !layout::expert_violations(problem.graph, whole).empty();
+  });
+  return sizes;
+}
+
 constexpr const char* kMaxContextParallel = "max_context_parallel";
+constexpr const char* kMaxExpertParallel = "max_expert_parallel";
+
+/// How the devices of a rank share its work.
+struct Degrees {
+  int tensor, context, replicas, expert;
+};
+
+/// Those that leave equally many devices for each rank, expert groups being of whole replicas or context
+/// groups.
+std::vector<Degrees> all_degrees(const cost::Problem& problem, const SearchOptions& options,
+                                 const OwnValues& own) {
+  const auto contexts = context_sizes(problem, options, own.number(kMaxContextParallel));
+  const auto experts = expert_sizes(problem, options, own.number(kMaxExpertParallel));
+  const auto devices = static_cast<std::int64_t>(problem.cluster.size());
+  std::vector<Degrees> out;
+  for (int t : group_sizes(problem, options))
+    for (int c : contexts)
+      for (int replicas : rank_sizes(problem, options))
+        for (int e : experts)
+          if (devices % (std::int64_t{t} * c * replicas) == 0 && c * replicas % e == 0)
+            out.push_back({t, c, replicas, e});
+  return out;
+}
 
 /// Evaluations take much longer than estimates.
 constexpr std::size_t kMostEvaluated = 64;
@@ -71,7 +114,11 @@ const std::vector<PlannerOption>& megatron_options() {
   static const std::vector<PlannerOption> options = {
       tensor_parallel_limit(),
       number(kMaxContextParallel, 1, 1, std::int64_t{1} << 20,
-             "most groups that divide the tokens of a replica's samples, by powers of two; 1: none")};
+             "most groups that divide the tokens of a replica's samples, by powers of two; 1: none"),
+      number(
+          kMaxExpertParallel, 1, 1, std::int64_t{1} << 20,
+          "most replicas, context groups among them, that divide the experts of every mixture, by powers of "
+          "two; 1: none")};
   return options;
 }
 
@@ -88,7 +135,9 @@ const std::vector<PlannerOption>& tensor_parallel_options() {
 // is estimated, with tokens divided too, a distributed optimizer (ZeRO 1), attention's cores computed again
 // (Korthikanti et al., MLSys 2023) and all layers, one after the other, where it does not fit else; and where
 // plans are evaluated the 64 of least estimate are. With max_context_parallel replicas divide their tokens
-// too (Megatron-LM's context parallelism), round a ring.
+// too (Megatron-LM's context parallelism), round a ring; with max_expert_parallel replicas and context groups
+// divide experts, of one size in all stages, as Megatron-LM's --expert-model-parallel-size is, and evenly
+// loaded.
 SearchResult megatron(const cost::Problem& problem, const SearchOptions& asked, core::StopToken stop) {
   const OwnValues own("megatron", megatron_options(), asked.own);
   const SearchOptions options = limited(asked, own);
@@ -97,26 +146,20 @@ SearchResult megatron(const cost::Problem& problem, const SearchOptions& asked, 
   const Units units = planning_units(problem.graph);
   const std::size_t size = units.operators.size(), devices = problem.cluster.size();
   std::vector<EvenRow> rows;
-  for (int t : group_sizes(problem, options))
-    for (int c : context_sizes(problem, options, own.number(kMaxContextParallel)))
-      for (int replicas : rank_sizes(problem, options)) {
-        const auto rank = static_cast<std::size_t>(t) * static_cast<std::size_t>(c * replicas);
-        const std::size_t ranks = devices / rank;
-        if (ranks * rank != devices || ranks > size) continue;
-        for (std::int64_t micro_batch : shared_sizes(problem, options, replicas))
-          for (std::size_t v : chunk_counts(problem, ranks, size, micro_batch))
-            rows.push_back({v * ranks,
-                            replicas,
-                            micro_batch,
-                            1,
-                            v == 1 ? "1f1b" : "interleaved_1f1b",
-                            {},
-                            t,
-                            0,
-                            true,
-                            false,
-                            c});
-      }
+  for (const auto& [t, c, replicas, e] : all_degrees(problem, options, own)) {
+    const std::size_t ranks = devices / static_cast<std::size_t>(t * c * replicas);
+    if (ranks > size) continue;
+    for (std::int64_t micro_batch : shared_sizes(problem, options, replicas))
+      for (std::size_t v : chunk_counts(problem, ranks, size, micro_batch))
+        rows.push_back({.stages = v * ranks,
+                        .replicas = replicas,
+                        .micro_batch = micro_batch,
+                        .schedule = v == 1 ? "1f1b" : "interleaved_1f1b",
+                        .tensor_parallel = t,
+                        .thrift_at_need = true,
+                        .context_parallel = c,
+                        .expert_parallel = e});
+  }
   const auto cut = [&](const EvenRow& row) { return uniform(row.stages, size); };
   return fastest(problem, options, units, rows, cut, no_even_row(problem, size), stop, kMostEvaluated);
 }
