@@ -43,7 +43,8 @@ void add_import_hf(CLI::App& import, Action& action) {
       "model. They take the config itself as well. Reads llama, mistral, qwen2, qwen3, mixtral, qwen2_moe, "
       "qwen3_moe, olmoe, deepseek_v2, deepseek_v3, gpt2, "
       "gpt_neox, opt, "
-      "bert and vit; other architectures, and keys or values that would make another network, are refused by "
+      "bert, vit and llava; other architectures, and keys or values that would make another network, are "
+      "refused by "
       "name. "
       "Neither network nor torch is needed.\n\n"
       "Examples:\n"
@@ -55,7 +56,8 @@ void add_import_hf(CLI::App& import, Action& action) {
   command->add_option("file", flags->file, "the config")->required()->type_name("FILE");
   command
       ->add_option("--tokens", flags->tokens,
-                   "tokens of a sample; default: as many as the config has positions")
+                   "tokens of a sample, of llava image and text together; default: as many as the config has "
+                   "positions")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20).description(""))
       ->type_name("N");
   command

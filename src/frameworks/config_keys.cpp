@@ -12,11 +12,64 @@ namespace {
 
 constexpr std::int64_t kMost = (std::int64_t{1} << 31) - 1;  // products of two stay numbers
 
+/// What changes no operator, size or edge: where weights begin, what tokens mean, how a program loads and
+/// answers. Dropout is no operator of the zoo; where rotary positions turn to costs the same.
+const std::vector<std::string_view> kHarmless = {"_name_or_path",
+                                                 "architectures",
+                                                 "model_type",
+                                                 "torch_dtype",
+                                                 "dtype",
+                                                 "transformers_version",
+                                                 "bos_token_id",
+                                                 "eos_token_id",
+                                                 "pad_token_id",
+                                                 "sep_token_id",
+                                                 "cls_token_id",
+                                                 "unk_token_id",
+                                                 "decoder_start_token_id",
+                                                 "initializer_range",
+                                                 "initializer_factor",
+                                                 "init_std",
+                                                 "use_cache",
+                                                 "rms_norm_eps",
+                                                 "layer_norm_eps",
+                                                 "layer_norm_epsilon",
+                                                 "rope_theta",
+                                                 "rope_scaling",
+                                                 "rope_parameters",
+                                                 "attention_dropout",
+                                                 "activation_dropout",
+                                                 "hidden_dropout",
+                                                 "hidden_dropout_prob",
+                                                 "attention_probs_dropout_prob",
+                                                 "classifier_dropout",
+                                                 "embd_pdrop",
+                                                 "attn_pdrop",
+                                                 "resid_pdrop",
+                                                 "dropout",
+                                                 "layerdrop",
+                                                 "output_attentions",
+                                                 "output_hidden_states",
+                                                 "return_dict",
+                                                 "torchscript",
+                                                 "gradient_checkpointing",
+                                                 "task_specific_params",
+                                                 "prefix",
+                                                 "problem_type",
+                                                 "pretraining_tp",
+                                                 "tokenizer_class",
+                                                 "id2label",
+                                                 "label2id"};
+
 bool is_null(const core::Yaml& node) {
   return !node.is_map() && !node.is_list() && !node.is_scalar();
 }
 
 }  // namespace
+
+ConfigKeys::ConfigKeys(core::Yaml root) : root_(std::move(root)) {
+  pass(kHarmless);
+}
 
 std::optional<core::Yaml> ConfigKeys::find(std::string_view key) {
   read_.emplace(key);
@@ -24,10 +77,14 @@ std::optional<core::Yaml> ConfigKeys::find(std::string_view key) {
   return found && !is_null(*found) ? found : std::nullopt;
 }
 
-std::int64_t ConfigKeys::count(std::string_view key) {
+core::Yaml ConfigKeys::at(std::string_view key) {
   const auto found = find(key);
   if (!found) root_.fail(fmt::format("the key '{}' is missing", key));
-  return found->integer(1, kMost);
+  return *found;
+}
+
+std::int64_t ConfigKeys::count(std::string_view key) {
+  return at(key).integer(1, kMost);
 }
 
 std::int64_t ConfigKeys::count(std::string_view key, std::int64_t otherwise) {

@@ -12,12 +12,14 @@
 
 namespace penstock::frameworks {
 
-/// Keys that are null count as absent. All readers throw BadInput naming file, line and key.
+/// Keys that are null count as absent; what no architecture computes by is read over. All readers throw
+/// BadInput naming file, line and key.
 class ConfigKeys {
  public:
-  explicit ConfigKeys(core::Yaml root) : root_(std::move(root)) {}
+  explicit ConfigKeys(core::Yaml root);
 
   std::optional<core::Yaml> find(std::string_view key);
+  core::Yaml at(std::string_view key);       ///< must be there
   std::int64_t count(std::string_view key);  ///< from 1 on; must be there
   std::int64_t count(std::string_view key, std::int64_t otherwise);
   bool flag(std::string_view key, bool otherwise);

@@ -7,8 +7,6 @@ namespace {
 
 using Tokens = std::optional<std::int64_t>;
 
-const std::vector<std::string> kGelu = {"gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "quick_gelu"};
-
 std::string shown(std::int64_t count) {
   return std::to_string(count);
 }
@@ -325,6 +323,12 @@ const std::vector<HfArchitecture>& hf_architectures() {
        "the encoder and its pooler, without a task's head",
        read_bert},
       {"vit", "vit", {"ViTForImageClassification"}, "", read_vit},
+      {"llava",
+       "vlm",
+       {"LlavaForConditionalGeneration"},
+       "",
+       read_llava,
+       "the vision tower runs to its end, where vision_feature_layer takes an earlier layer's tokens"},
   };
   return all;
 }

@@ -21,7 +21,15 @@ struct HfArchitecture {
   std::string_view instead;               ///< what the zoo has in place of the others' ends
   /// Defaults of keys left out are those of transformers' configuration classes.
   void (*read)(ConfigKeys&, std::optional<std::int64_t> tokens, Parameters&);
+  std::string_view note = {};  ///< what the zoo computes otherwise, always said
 };
+
+/// Tanh's approximation and the others cost what GELU does.
+inline const std::vector<std::string> kGelu = {"gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh",
+                                               "quick_gelu"};
+
+/// LLaVA-1.5's kind: `tokens` are those of image and text together.
+void read_llava(ConfigKeys&, std::optional<std::int64_t> tokens, Parameters&);
 
 const std::vector<HfArchitecture>& hf_architectures();
 

@@ -11,55 +11,6 @@
 namespace penstock::frameworks {
 namespace {
 
-/// What changes no operator, size or edge: where weights begin, what tokens mean, how a program loads and
-/// answers. Dropout is no operator of the zoo; where rotary positions turn to costs the same.
-const std::vector<std::string_view> kHarmless = {"_name_or_path",
-                                                 "architectures",
-                                                 "model_type",
-                                                 "torch_dtype",
-                                                 "dtype",
-                                                 "transformers_version",
-                                                 "bos_token_id",
-                                                 "eos_token_id",
-                                                 "pad_token_id",
-                                                 "sep_token_id",
-                                                 "cls_token_id",
-                                                 "unk_token_id",
-                                                 "decoder_start_token_id",
-                                                 "initializer_range",
-                                                 "initializer_factor",
-                                                 "init_std",
-                                                 "use_cache",
-                                                 "rms_norm_eps",
-                                                 "layer_norm_eps",
-                                                 "layer_norm_epsilon",
-                                                 "rope_theta",
-                                                 "rope_scaling",
-                                                 "rope_parameters",
-                                                 "attention_dropout",
-                                                 "activation_dropout",
-                                                 "hidden_dropout",
-                                                 "hidden_dropout_prob",
-                                                 "attention_probs_dropout_prob",
-                                                 "classifier_dropout",
-                                                 "embd_pdrop",
-                                                 "attn_pdrop",
-                                                 "resid_pdrop",
-                                                 "dropout",
-                                                 "layerdrop",
-                                                 "output_attentions",
-                                                 "output_hidden_states",
-                                                 "return_dict",
-                                                 "torchscript",
-                                                 "gradient_checkpointing",
-                                                 "task_specific_params",
-                                                 "prefix",
-                                                 "problem_type",
-                                                 "pretraining_tp",
-                                                 "tokenizer_class",
-                                                 "id2label",
-                                                 "label2id"};
-
 /// Why there is no family for what people ask for most.
 struct Missing {
   std::vector<std::string_view> model_types;
@@ -72,9 +23,17 @@ const std::vector<Missing>& missing() {
        "routes tokens to experts otherwise than the zoo's families do"},
       {{"t5", "mt5", "bart", "mbart", "marian", "whisper", "pegasus"},
        "has an encoder and a decoder; of these the zoo has the first Transformer alone (encoder_decoder)"},
-      {{"llava", "llava_next", "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "mllama", "idefics3", "internvl", "clip",
-        "siglip"},
-       "joins images and text, which no family of the zoo states as it does"},
+      {{"qwen2_vl", "qwen2_5_vl", "qwen3_vl"},
+       "cuts images of any size into patches and turns positions along three axes, where the zoo's vlm is "
+       "LLaVA-1.5's (llava)"},
+      {{"clip", "clip_vision_model", "clip_text_model"},
+       "is not the zoo's clip, which is GraphPipe's: two bare stacks without embeddings, norms or "
+       "projections; "
+       "as vision_config of llava, clip_vision_model is read"},
+      {{"siglip", "siglip_vision_model", "siglip2", "siglip_text_model"},
+       "has no class token, where the one tower of the zoo that joins a text (vlm's) is CLIP's"},
+      {{"llava_next", "llava_onevision", "vipllava", "video_llava", "mllama", "idefics3", "internvl"},
+       "joins images and text otherwise than LLaVA-1.5, which the zoo's vlm is (llava)"},
       {{"mamba", "mamba2", "jamba", "rwkv", "bamba", "zamba2", "falcon_mamba"},
        "has state-space layers, which no family of the zoo states"},
       {{"gemma", "gemma2", "gemma3", "gemma3_text"},
@@ -134,8 +93,8 @@ HfModel parse_hf_config(const std::string& text, const std::string& file,
   check_class(architecture, out.architecture, root, out.notes);
   if (out.architecture.empty()) out.architecture = architecture.model_type;
   ConfigKeys keys(root);
-  keys.pass(kHarmless);
   architecture.read(keys, tokens, out.model.parameters);
+  if (!architecture.note.empty()) out.notes.emplace_back(architecture.note);
   keys.refuse_others(std::string(architecture.model_type));
   return out;
 }

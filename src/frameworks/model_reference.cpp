@@ -61,13 +61,18 @@ plan::ModelRef parse_model_reference(const std::string& text, const std::string&
 
 plan::ModelRef named_by(const std::string& text, const std::string& file, const plan::ModelRef& given) {
   plan::ModelRef out;
-  if (is_model_reference(text))
+  auto parameters = given.parameters;
+  if (is_model_reference(text)) {
     out = parse_model_reference(text, file);
-  else if (is_hf_config(text))
-    out = parse_hf_config(text, file, tokens_of(given)).model;
-  else
+  } else if (is_hf_config(text)) {
+    const auto tokens = tokens_of(given);
+    out = parse_hf_config(text, file, tokens).model;
+    // Families that state tokens of text alone have taken theirs out of the sequence.
+    if (tokens && !out.parameters.contains("sequence")) parameters.erase("sequence");
+  } else {
     return given;
-  for (const auto& [key, value] : given.parameters) out.parameters[key] = value;
+  }
+  for (const auto& [key, value] : parameters) out.parameters[key] = value;
   return out;
 }
 

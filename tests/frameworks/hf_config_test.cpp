@@ -48,7 +48,8 @@ TEST_CASE("a config has as many parameters as its checkpoint") {
       {"bert_base", 109'482'240},           {"vit_base", 86'567'656},
       {"mixtral_8x7b", 46'702'792'704},     {"qwen3_30b_a3b", 30'532'122'624},
       {"qwen15_moe_a27b", 14'315'784'192},  {"olmoe_1b_7b", 6'919'161'856},
-      {"deepseek_v2_lite", 15'706'484'224}, {"deepseek_v3", 671'026'404'352}};
+      {"deepseek_v2_lite", 15'706'484'224}, {"deepseek_v3", 671'026'404'352},
+      {"llava15_7b", 7'063'427'072}};
   for (const auto& [name, parameters] : published) {
     CAPTURE(name);
     CHECK(built(name).parameters() == parameters);
@@ -101,7 +102,7 @@ TEST_CASE("what would be another network is refused by file, line and key") {
         "known: "
         "llama, mistral, qwen2, qwen3, mixtral, qwen2_moe, qwen3_moe, olmoe, deepseek_v2, deepseek_v3, "
         "kimi_k2, "
-        "gpt2, gpt_neox, opt, bert, vit");
+        "gpt2, gpt_neox, opt, bert, vit, llava");
   CHECK(refusal(changed("qwen3_30b_a3b", "\"mlp_only_layers\": []", "\"mlp_only_layers\": [0]"))
             .find("mlp_only_layers: expected none: the zoo's layers all have experts") != std::string::npos);
   CHECK(refusal(changed("deepseek_v3", "\"sigmoid\"", "\"softmax\""))
@@ -148,6 +149,61 @@ TEST_CASE("a task's head that the zoo lacks is told of") {
   CHECK(bert.notes.front() ==
         "BertForMaskedLM is taken as BertModel: the encoder and its pooler, without a task's head");
   CHECK(parse_hf_config(config("gpt2"), "f").notes.empty());
+}
+
+TEST_CASE("LLaVA's keys left out are those of its parts, and its image's tokens are of the sample") {
+  // 336 / 14 = 24 patches a side, 576 tokens: of 2048, 1472 are left for text, the default of the zoo's vlm.
+  const auto model = built("llava15_7b", 2048), zoo = models::build("vlm", {});
+  CHECK(model.parameters() == zoo.parameters());
+  CHECK(model.forward_flops() == zoo.forward_flops());
+  const auto whole = parse_hf_config(config("llava15_7b"), "f");
+  CHECK(whole.model.parameters.at("text") == "3520");  // of 4096 positions
+  REQUIRE(whole.notes.size() == 1);
+  CHECK(whole.notes.front().starts_with("the vision tower runs to its end"));
+}
+
+TEST_CASE("LLaVA on Mistral: fewer heads of keys, wider feed-forward") {
+  // Beside LLaVA on Llama, each of 32 layers has 3 x 4096 x (14,336 - 11,008) = 40,894,464 more in its
+  // feed-forward, and 2 x 4096 x (32 - 8) x 128 = 25,165,824 fewer in keys and values.
+  CHECK(built("bakllava", 2048).parameters() == 7'063'427'072 + 32 * (40'894'464 - 25'165'824));
+  CHECK(refusal(config("bakllava")).find("sliding_window: attention sees 4096 tokens of 32768") !=
+        std::string::npos);
+  // Mistral's window is 4096 where the key is left out, none where it is null.
+  CHECK(refusal(changed("bakllava", "    \"sliding_window\": 4096,\n", ""))
+            .find("sliding_window is left out") != std::string::npos);
+  CHECK(refusal(changed("bakllava", "\"sliding_window\": 4096", "\"sliding_window\": null")) == "taken");
+}
+
+TEST_CASE("towers, projectors and decoders that vlm does not state are refused by key") {
+  const auto refused = [](const char* from, const char* to, const std::string& why,
+                          std::optional<std::int64_t> tokens = {}) {
+    const std::string found = refusal(changed("llava15_7b", from, to), tokens);
+    CAPTURE(found);
+    CHECK(found.find(why) != std::string::npos);
+  };
+  refused("clip_vision_model", "siglip_vision_model", "model_type: expected clip_vision_model");
+  refused("\"patch_size\": 14", "\"patch_size\": 28", "image_seq_length: expected 144");
+  refused("\"gelu\"", "\"silu\"", "projector_hidden_act: 'silu' is not computed");
+  refused("\"default\"", "\"full\"", "vision_feature_select_strategy: 'full' is not computed");
+  refused("\"vision_feature_layer\": -2", "\"vision_feature_layer\": -5",
+          "expected -1 or -2: the zoo's tower");
+  refused("\"vision_feature_layer\": -2", "\"vision_feature_layer\": [-2, -5]", "reads one layer");
+  refused("\"ignore_index\": -100", "\"multimodal_projector_bias\": false", "the zoo's projector has biases");
+  refused("\"model_type\": \"llama\"", "\"model_type\": \"qwen2\"", "'qwen2' is not computed by the zoo");
+  refused("\"rms_norm_eps\": 1e-05", "\"head_dim\": 64", "head_dim: expected 128");
+  refused("\"rms_norm_eps\": 1e-05", "\"attention_bias\": true", "attention_bias: expected false");
+  refused("\"tie_word_embeddings\": false", "\"tie_word_embeddings\": true", "weights of its own");
+  refused("\"projection_dim\"", "\"projection_dims\"", "is not known of clip_vision_model");
+  refused("llava", "llava", "an image becomes 576 tokens: of 576, none is left for text", 576);
+}
+
+TEST_CASE("what joins images and text otherwise is refused by name") {
+  const auto why = [](const std::string& type) { return refusal("{\"model_type\": \"" + type + "\"}"); };
+  CHECK(why("clip").find("is not the zoo's clip, which is GraphPipe's") != std::string::npos);
+  CHECK(why("clip_vision_model").find("as vision_config of llava") != std::string::npos);
+  CHECK(why("siglip").find("has no class token") != std::string::npos);
+  CHECK(why("qwen2_vl").find("turns positions along three axes") != std::string::npos);
+  CHECK(why("llava_next").find("otherwise than LLaVA-1.5") != std::string::npos);
 }
 
 TEST_CASE("configs are told from our own files") {

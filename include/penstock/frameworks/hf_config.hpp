@@ -22,12 +22,12 @@ struct HfModel {
 bool is_hf_config(std::string_view text);
 
 /// llama, mistral, qwen2, qwen3, mixtral, qwen2_moe, qwen3_moe, olmoe, deepseek_v2, deepseek_v3, kimi_k2,
-/// gpt2, gpt_neox, opt, bert and vit, as the zoo computes them. `tokens` of a sample; none: as many as the
-/// config has positions. Keys that change nothing here (dropout, initialisation, special tokens, where rotary
-/// positions turn to) are read over; every other key is either taken or refused. Throws BadInput naming file,
-/// line and key, and what is known: for an architecture that no family of the zoo computes (other experts,
-/// encoders with decoders, images with text), a key that is not known, and a value that would make another
-/// network.
+/// gpt2, gpt_neox, opt, bert, vit and llava, as the zoo computes them. `tokens` of a sample, llava's image
+/// among them; none: as many as the config has positions. Keys that change nothing here (dropout,
+/// initialisation, special tokens, where rotary positions turn to) are read over; every other key is either
+/// taken or refused. Throws BadInput naming file, line and key, and what is known: for an architecture that
+/// no family of the zoo computes (other experts, encoders with decoders, other ways to join images and text),
+/// a key that is not known, and a value that would make another network.
 HfModel parse_hf_config(const std::string& text, const std::string& file,
                         std::optional<std::int64_t> tokens = {});
 
