@@ -20,11 +20,16 @@ Heartbeat::~Heartbeat() {
   thread_.join();
 }
 
+void Heartbeat::tell(const std::string& progress) {
+  const std::lock_guard lock(mutex_);
+  progress_ = ": " + progress;
+}
+
 void Heartbeat::beat(const std::string& what) {
   constexpr std::chrono::seconds kPause(5);
   std::unique_lock lock(mutex_);
   for (auto past = kPause; !over_.wait_for(lock, kPause, [this] { return done_; }); past += kPause)
-    say(fmt::format("{} {} s\n", what, past.count()));
+    say(fmt::format("{} {} s{}\n", what, past.count(), progress_));
 }
 
 }  // namespace penstock::cli

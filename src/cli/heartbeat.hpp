@@ -8,11 +8,15 @@
 
 namespace penstock::cli {
 
-/// While it lives, every five seconds: "graphpipe: searching for 10 s", or what else is done.
+/// While it lives, every five seconds: "graphpipe: searching for 10 s", or what else is done; and
+/// behind it what it was told last, "graphpipe: searching for 10 s: half of it".
 class Heartbeat {
  public:
   explicit Heartbeat(std::string who, std::string does = "searching for");
   ~Heartbeat();
+
+  /// From any thread.
+  void tell(const std::string& progress);
 
  private:
   void beat(const std::string& what);
@@ -20,6 +24,7 @@ class Heartbeat {
   std::mutex mutex_;
   std::condition_variable over_;
   bool done_ = false;
+  std::string progress_;  ///< empty: nothing was told
   std::thread thread_;
 };
 

@@ -74,8 +74,10 @@ core::ExitCode run(const PlanFlags& flags, const Session& session) {
   setting.keep_trace = flags.timeline.given();
 
   const auto outcome = [&] {
-    const Heartbeat alive(written(planner));
-    return experiment::search(problem, {model, cluster_ref, planner, training, {}}, setting, session.stop());
+    Heartbeat alive(written(planner));
+    experiment::SearchSetting telling = setting;
+    telling.options.progress = [&alive](const std::string& progress) { alive.tell(progress); };
+    return experiment::search(problem, {model, cluster_ref, planner, training, {}}, telling, session.stop());
   }();
   if (!flags.output.empty()) {
     core::write_file(flags.output, plan::to_yaml(graph, plan::written_to(flags.output, *outcome.plan)));

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "models/catalogue.hpp"
+#include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/planners/planner.hpp"
@@ -167,6 +168,34 @@ TEST_CASE("the same plan for 1, 2 and 8 threads") {
     CHECK(text == alone.value_or(text));
     alone = text;
   }
+}
+
+TEST_CASE("it says how far it is: ever more plans judged, ever faster, at last what it found") {
+  const auto graph = models::build("case_study", {{"layers", "1"}});
+  const auto cluster = summit(4);
+  const cost::Problem problem{graph, cluster, kAnalytic, {32, plan::Optimizer::sgd}};
+  const planners::OwnOptions own = {{"evaluations", "400"}, {"starts", "quick"}};
+  auto options = by_simulation(problem);
+  std::vector<std::string> told;
+  options.progress = [&](const std::string& text) { told.push_back(text); };
+  const auto telling = search("joint", problem, options, own),
+             silent = search("joint", problem, by_simulation(problem), own);
+  CHECK(plan::to_yaml(graph, telling->plan) == plan::to_yaml(graph, silent->plan));
+  CHECK(telling->states == silent->states);
+
+  REQUIRE(told.size() > 2);
+  CHECK(told.front().ends_with(", 0 of 400 plans judged"));
+  CHECK(told.back().starts_with("best iteration " +
+                                core::show(core::Seconds(simulated(problem, telling->plan))) + ", "));
+  const auto judged = [](const std::string& text) { return std::stoi(text.substr(text.find(", ") + 2)); };
+  const auto best = [](const std::string& text) {
+    return core::parse_seconds(text.substr(15, text.find(", ") - 15)).value();
+  };
+  for (std::size_t i = 1; i < told.size(); ++i) {
+    CHECK(judged(told[i - 1]) <= judged(told[i]));
+    CHECK(best(told[i]) <= best(told[i - 1]));
+  }
+  CHECK(best(told.back()) < best(told.front()));
 }
 
 TEST_CASE("stopped while it walks it has the best plan so far, which loses to no start") {

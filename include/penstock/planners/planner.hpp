@@ -43,6 +43,9 @@ struct SearchOptions {
       at_least;  ///< evaluate's answer is never below: cheap, spares evaluations
   bool judge_by_estimate =
       false;  ///< choose micro-batch sizes by score::estimate even where `evaluate` is given
+  /// Told in a few words how far a long search is, by planners that can say it; from the thread that called
+  /// the planner. Changes nothing.
+  std::function<void(const std::string&)> progress{};
   OwnOptions own{};
 };
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -5,6 +7,7 @@
 #include "joint/starts.hpp"
 #include "joint/thrifty.hpp"
 #include "own_options.hpp"
+#include "penstock/core/quantity_text.hpp"
 #include "penstock/plan/strategy.hpp"
 #include "penstock/score/estimate.hpp"
 
@@ -36,7 +39,11 @@ std::vector<JudgedDraft> diverse(const std::vector<JudgedDraft>& plans, std::siz
 class Joint {
  public:
   Joint(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
-      : problem_(problem), space_(problem, options), judge_(problem, options), stop_(stop) {
+      : problem_(problem),
+        progress_(options.progress),
+        space_(problem, options),
+        judge_(problem, options),
+        stop_(stop) {
     const OwnValues own("joint", joint_options(), options.own);
     evaluations_ = static_cast<std::size_t>(own.number("evaluations"));
     asked_ = own.word("starts") == "all" ? AskedPlanners::all : AskedPlanners::quick;
@@ -48,6 +55,7 @@ class Joint {
     if (begun.plans.empty() && !begun.complete) stop_.give_up();
     if (begun.plans.empty()) begun.plans = last_resort(begun.error);
     best_ = begun.plans.front();
+    report(best_.iteration, judged_);
     const bool complete = improved(begun.plans) && begun.complete;
     const double bottleneck = score::estimate(problem_, best_.draft.plan).bottleneck;
     return {std::move(best_.draft.plan), bottleneck, begun.states + judged_, {}, complete};
@@ -86,7 +94,9 @@ class Joint {
     bool complete = true;
     const std::size_t before = walk.judged();
     try {
-      walk.go_on(plans);
+      walk.go_on(plans, [&] {
+        report(std::min(best_.iteration, walk.best().iteration), judged_ + walk.judged() - before);
+      });
     } catch (const core::LimitHit&) {
       complete = false;
     }
@@ -95,7 +105,14 @@ class Joint {
     return complete;
   }
 
+  void report(core::Seconds best, std::size_t judged) const {
+    if (progress_)
+      progress_(
+          fmt::format("best iteration {}, {} of {} plans judged", core::show(best), judged, evaluations_));
+  }
+
   const cost::Problem& problem_;
+  const std::function<void(const std::string&)>& progress_;
   PlanSpace space_;
   JointJudge judge_;
   core::StopToken stop_;

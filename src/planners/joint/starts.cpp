@@ -36,7 +36,8 @@ class Asking {
  public:
   Asking(const PlanSpace& space, const JointJudge& judge, core::StopToken stop)
       : space_(space), judge_(judge), options_(space.options()), stop_(stop) {
-    options_.own = {};  // those are joint's
+    options_.own = {};  // these are joint's
+    options_.progress = {};
   }
 
   Answer answer(const PlannerInfo& planner) const {

@@ -27,12 +27,12 @@ Walk::Walk(const PlanSpace& space, const JointJudge& judge, JudgedDraft start, s
   met_.insert(space_->key(best_.draft));
 }
 
-void Walk::go_on(std::size_t plans) {
+void Walk::go_on(std::size_t plans, const std::function<void()>& stepped) {
   goal_ = judged_ + plans;
   while (judged_ < goal_ && kicks_ < kFruitless) {
-    while (judged_ < goal_ && descend()) {
-    }
+    while (judged_ < goal_ && descend()) stepped();
     if (judged_ < goal_) kick();
+    stepped();
   }
 }
 

@@ -2,6 +2,7 @@
 // One walk through whole plans, downhill and on from there by kicks.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -27,9 +28,9 @@ class Walk {
   Walk(const PlanSpace& space, const JointJudge& judge, JudgedDraft start, std::uint64_t seed,
        core::StopToken stop);
 
-  /// Until so many more plans are judged, or many kicks in a row lead to nothing better. Throws LimitHit;
-  /// best() is then the best until the limit.
-  void go_on(std::size_t plans);
+  /// Until so many more plans are judged, or many kicks in a row lead to nothing better; `stepped` is called
+  /// after each few of them. Throws LimitHit; best() is then the best until the limit.
+  void go_on(std::size_t plans, const std::function<void()>& stepped);
   const JudgedDraft& best() const { return best_; }
   std::size_t judged() const { return judged_; }
 
