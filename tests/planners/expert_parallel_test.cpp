@@ -115,7 +115,8 @@ TEST_CASE("experts that fit no device whole do in parts, as many as divide their
 
 TEST_CASE("there are no expert groups without experts") {
   const auto cluster = support::tiny_cluster(8);
-  const auto dense = models::build("gpt", {{"layers", "2"}, {"hidden", "32"}, {"heads", "4"}, {"sequence", "16"}});
+  const auto dense =
+      models::build("gpt", {{"layers", "2"}, {"hidden", "32"}, {"heads", "4"}, {"sequence", "16"}});
   const cost::Problem problem{dense, cluster, kAnalytic, {8, plan::Optimizer::sgd}};
   CHECK(plan::to_yaml(dense, divided(problem, 8, 1).value()) ==
         plan::to_yaml(dense, divided(problem, 1, 1).value()));
