@@ -50,6 +50,17 @@ TEST_CASE("a config takes its tokens from the parameters given") {
   CHECK_THROWS_AS(named_by(text, "c.json", {"c.json", {{"sequence", "17"}}}), core::BadInput);
 }
 
+TEST_CASE("a config of image and text takes its text from the tokens given") {
+  // 224 / 32 = 7 patches a side, 49 tokens of an image: of 60, 11 are left for text.
+  const std::string text = R"({"model_type": "llava", "vision_config": {}, "text_config": {}})";
+  const auto model = named_by(text, "c.json", {"c.json", {{"sequence", "60"}, {"frozen", "towers"}}});
+  CHECK(model.parameters.at("text") == "11");
+  CHECK(model.parameters.at("frozen") == "towers");
+  CHECK_FALSE(model.parameters.contains("sequence"));
+  // What is no number stays, for the model to refuse.
+  CHECK(named_by(text, "c.json", {"c.json", {{"sequence", "many"}}}).parameters.contains("sequence"));
+}
+
 TEST_CASE("faults are named by file, line and key") {
   CHECK(refusal("penstock: model_reference\nversion: 2\nname: a\n") ==
         "m.yaml:2: version: expected a whole number from 1 to 1, found '2'");
