@@ -105,4 +105,13 @@ Tensor feed_forward(Layers& net, const std::string& name, const Tensor& x, std::
   return net.linear(name + ".dense2", wide, x.width(), {.bias = true});
 }
 
+Tensor pre_norm_layer(Layers& net, const std::string& name, const Tensor& x, const PreNorm& sizes) {
+  const Tensor attended = self_attention(net, name + ".attention", net.layer_norm(name + ".norm1", x),
+                                         sizes.heads, sizes.attention);
+  const Tensor middle = net.add(name + ".add1", {x, attended});
+  const Tensor fed =
+      feed_forward(net, name, net.layer_norm(name + ".norm2", middle), sizes.width, sizes.middle);
+  return net.add(name + ".add2", {middle, fed});
+}
+
 }  // namespace penstock::models

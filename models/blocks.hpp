@@ -42,4 +42,13 @@ ParameterInfo attention_parameter(const std::string& otherwise);
 Tensor feed_forward(Layers& net, const std::string& name, const Tensor& x, std::int64_t width,
                     Activation middle);
 
+struct PreNorm {
+  std::int64_t heads, width;  ///< between the two dense layers
+  std::string attention;      ///< as in self_attention
+  Activation middle;
+};
+/// Norms stand before attention and feed-forward, inside the residual branch: GPT-2's layer, and ViT's.
+/// <name>.norm1, .attention, .add1, .norm2, .dense1, .activation, .dense2, .add2.
+Tensor pre_norm_layer(Layers& net, const std::string& name, const Tensor& x, const PreNorm& sizes);
+
 }  // namespace penstock::models

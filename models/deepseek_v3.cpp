@@ -3,6 +3,7 @@
 
 #include "models/families.hpp"
 #include "models/mixture.hpp"
+#include "models/rotary_decoder.hpp"
 
 namespace penstock::models {
 namespace {

@@ -7,16 +7,6 @@
 namespace penstock::models {
 namespace {
 
-/// Norms stand before attention and feed-forward, inside the residual branch.
-Tensor layer(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads,
-             const std::string& attention, std::int64_t width, Activation activation) {
-  const Tensor attended =
-      self_attention(net, name + ".attention", net.layer_norm(name + ".norm1", x), heads, attention);
-  const Tensor middle = net.add(name + ".add1", {x, attended});
-  const Tensor fed = feed_forward(net, name, net.layer_norm(name + ".norm2", middle), width, activation);
-  return net.add(name + ".add2", {middle, fed});
-}
-
 /// `spare_positions`: rows of the position table beyond those of the positions known.
 graph::OpGraph decoder(const Parameters& p, Activation activation, std::int64_t spare_positions) {
   const std::int64_t vocabulary = p.integer("vocabulary", 1, 10 * kWidest),
@@ -35,7 +25,7 @@ graph::OpGraph decoder(const Parameters& p, Activation activation, std::int64_t 
   Tensor x = net.add("embedding.sum", {words, places});
   const std::int64_t layers = p.integer("layers", 1, kDeepest);
   for (std::int64_t i = 0; i < layers; ++i)
-    x = layer(net, "layer" + std::to_string(i), x, heads, attention, width, activation);
+    x = pre_norm_layer(net, "layer" + std::to_string(i), x, {heads, width, attention, activation});
   x = net.linear("head", net.layer_norm("norm", x), vocabulary,
                  {.parameters_of = p.flag("tied_head") ? "token.embedding" : ""});
   if (p.flag("loss")) net.loss("loss", x);

@@ -270,26 +270,22 @@ Tensor Layers::adaptive_average_pool(const std::string& name, const Tensor& x, s
 }
 
 Tensor Layers::norm(const std::string& name, const Tensor& x, std::int64_t channels, std::int64_t statistics,
-                    bool batch) {
-  const auto form = batch ? graph::NormForm::batch : graph::NormForm::layer;
+                    graph::NormForm form, bool weights) {
   Operator op = named(name, OpKind::norm, graph::Norm{x.elements(), channels, form});
   const Flops per_element = flops(x.elements());
   set_work(op, per_element * kNormForward, if_needed(x, per_element * kNormInputGradient),
-           per_element * kNormWeightGradient);
-  op.parameters = 2 * channels;
+           weights ? per_element * kNormWeightGradient : Flops(0));
+  if (weights) op.parameters = 2 * channels;
   return emit(std::move(op), {x}, x.shape, x.elements() + statistics);
 }
 
 // Keeps mean and deviation of every row.
 Tensor Layers::layer_norm(const std::string& name, const Tensor& x) {
-  return norm(name, x, x.width(), 2 * x.rows(), false);
+  return norm(name, x, x.width(), 2 * x.rows(), graph::NormForm::layer, true);
 }
 
 Tensor Layers::plain_norm(const std::string& name, const Tensor& x) {
-  Operator op = named(name, OpKind::norm, graph::Norm{x.elements(), x.width(), graph::NormForm::layer});
-  const Flops per_element = flops(x.elements());
-  set_work(op, per_element * kNormForward, if_needed(x, per_element * kNormInputGradient), Flops(0));
-  return emit(std::move(op), {x}, x.shape, x.elements() + 2 * x.rows());
+  return norm(name, x, x.width(), 2 * x.rows(), graph::NormForm::layer, false);
 }
 
 Tensor Layers::modulate(const std::string& name, const Tensor& x, const Tensor& by) {
@@ -311,7 +307,7 @@ Tensor Layers::rms_norm(const std::string& name, const Tensor& x) {
 
 // Its statistics are per batch, not per sample.
 Tensor Layers::batch_norm(const std::string& name, const Tensor& x) {
-  return norm(name, x, x.shape[0], 0, true);
+  return norm(name, x, x.shape[0], 0, graph::NormForm::batch, true);
 }
 
 Tensor Layers::activation(const std::string& name, const Tensor& x, Activation kind) {

@@ -140,7 +140,7 @@ class Layers {
   Tensor emit(graph::Operator op, const std::vector<Tensor>& inputs, Shape shape,
               std::int64_t saved_elements);
   Tensor norm(const std::string& name, const Tensor& x, std::int64_t channels, std::int64_t statistics,
-              bool batch);
+              graph::NormForm form, bool weights);
   Tensor pool(const std::string& name, const Tensor& x, Shape shape, std::int64_t work_per_output,
               const Window& window, bool average);
 

@@ -2,36 +2,17 @@
 // relatives', which differ in attention alone.
 
 #include "models/families.hpp"
-#include "models/grouped_attention.hpp"
-#include "models/mixture.hpp"
+#include "models/rotary_decoder.hpp"
 
 namespace penstock::models {
 namespace {
 
-/// Norms stand before attention and feed-forward, inside the residual branch.
-Tensor layer(Layers& net, const std::string& name, const Tensor& x, const GroupedAttention& sizes,
-             std::int64_t width) {
-  const Tensor normed = net.rms_norm(name + ".norm1", x);
-  const Tensor attended = net.attention(name + ".attention", normed, normed, normed, sizes.heads, sizes.form);
-  const Tensor middle = net.add(name + ".add1", {x, attended});
-  const Tensor fed = gated_feed_forward(net, name, net.rms_norm(name + ".norm2", middle), width);
-  return net.add(name + ".add2", {middle, fed});
-}
-
 graph::OpGraph build_llama(const Parameters& p) {
-  const std::int64_t vocabulary = p.integer("vocabulary", 1, 10 * kWidest),
-                     hidden = p.integer("hidden", 1, kWidest),
-                     sequence = p.integer("sequence", 1, 16 * kWidest);
-  const GroupedAttention sizes = read_grouped_attention(p, hidden);
+  const GroupedAttention attention = read_grouped_attention(p, p.integer("hidden", 1, kWidest));
   const std::int64_t width = p.integer("feed_forward", 1, kWidest);
-  Layers net(p.model(), p.element_bytes());
-  Tensor x = net.embedding("token.embedding", net.indices("token.input", sequence), {vocabulary, hidden});
-  const std::int64_t layers = p.integer("layers", 1, kDeepest);
-  for (std::int64_t i = 0; i < layers; ++i) x = layer(net, "layer" + std::to_string(i), x, sizes, width);
-  x = net.linear("head", net.rms_norm("norm", x), vocabulary,
-                 {.parameters_of = p.flag("tied_head") ? "token.embedding" : ""});
-  if (p.flag("loss")) net.loss("loss", x);
-  return net.build();
+  return rotary_decoder(p, [&](Layers& net, const std::string& name, const Tensor& x) {
+    return llama_layer(net, name, x, attention, width);
+  });
 }
 
 SizeInfo size(const std::string& name, const std::vector<std::string>& values,

@@ -2,37 +2,22 @@
 // Qwen and OLMoE.
 
 #include "models/families.hpp"
-#include "models/grouped_attention.hpp"
 #include "models/mixture.hpp"
+#include "models/rotary_decoder.hpp"
 
 namespace penstock::models {
 namespace {
 
-Tensor layer(Layers& net, const std::string& name, const Tensor& x, const GroupedAttention& sizes,
-             const Mixture& experts) {
-  const Tensor normed = net.rms_norm(name + ".norm1", x);
-  const Tensor attended = net.attention(name + ".attention", normed, normed, normed, sizes.heads, sizes.form);
-  const Tensor middle = net.add(name + ".add1", {x, attended});
-  std::vector<Tensor> terms = mixture(net, name, net.rms_norm(name + ".norm2", middle), experts);
-  terms.insert(terms.begin(), middle);
-  return net.add(name + ".add2", terms);
-}
-
 graph::OpGraph build_mixtral(const Parameters& p) {
-  const std::int64_t vocabulary = p.integer("vocabulary", 1, 10 * kWidest),
-                     hidden = p.integer("hidden", 1, kWidest),
-                     sequence = p.integer("sequence", 1, 16 * kWidest);
-  const GroupedAttention sizes = read_grouped_attention(p, hidden);
+  const GroupedAttention attention = read_grouped_attention(p, p.integer("hidden", 1, kWidest));
   Mixture experts = read_mixture(p);
   experts.shared_gate = p.flag("shared_gate");
-  Layers net(p.model(), p.element_bytes());
-  Tensor x = net.embedding("token.embedding", net.indices("token.input", sequence), {vocabulary, hidden});
-  const std::int64_t layers = p.integer("layers", 1, kDeepest);
-  for (std::int64_t i = 0; i < layers; ++i) x = layer(net, "layer" + std::to_string(i), x, sizes, experts);
-  x = net.linear("head", net.rms_norm("norm", x), vocabulary,
-                 {.parameters_of = p.flag("tied_head") ? "token.embedding" : ""});
-  if (p.flag("loss")) net.loss("loss", x);
-  return net.build();
+  return rotary_decoder(p, [&](Layers& net, const std::string& name, const Tensor& x) {
+    const Tensor middle = attend(net, name, x, attention);
+    std::vector<Tensor> terms = mixture(net, name, net.rms_norm(name + ".norm2", middle), experts);
+    terms.insert(terms.begin(), middle);
+    return net.add(name + ".add2", terms);
+  });
 }
 
 SizeInfo mixtral_size(const std::string& name, const std::vector<std::string>& values,

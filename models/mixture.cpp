@@ -1,5 +1,7 @@
 #include "models/mixture.hpp"
 
+#include "models/rotary_decoder.hpp"
+
 namespace penstock::models {
 namespace {
 
@@ -29,11 +31,6 @@ std::vector<ParameterInfo> mixture_parameters(const Mixture& defaults) {
       {"expert_width", std::to_string(defaults.width), "width of gate and up projection of an expert, each"},
       {"shared_width", std::to_string(defaults.shared),
        "the same of the feed-forward beside them that every token takes; 0: none"}};
-}
-
-Tensor gated_feed_forward(Layers& net, const std::string& name, const Tensor& x, std::int64_t width) {
-  const Tensor wide = net.linear(name + ".gate_up", x, 2 * width);
-  return net.linear(name + ".down", net.swiglu(name + ".swiglu", wide), x.width());
 }
 
 std::vector<Tensor> mixture(Layers& net, const std::string& name, const Tensor& x, const Mixture& m) {

@@ -20,10 +20,6 @@ Mixture read_mixture(const Parameters& p);
 /// Their declarations, with these defaults.
 std::vector<ParameterInfo> mixture_parameters(const Mixture& defaults);
 
-/// Gate and up projection as one product, as Megatron-LM runs them, SwiGLU, down projection: <name>.gate_up,
-/// .swiglu, .down.
-Tensor gated_feed_forward(Layers& net, const std::string& name, const Tensor& x, std::int64_t width);
-
 /// What the experts make of the tokens, and the shared one where there is one: the terms of a sum.
 /// <name>.router, .scores, .experts; .shared.*. What balances experts in training, a bias of their scores or
 /// a term of the loss, is no operator here.

@@ -21,17 +21,6 @@ Tensor embed_image(Layers& net, std::int64_t resolution, std::int64_t patch, std
   return net.add("embedding.sum", {tokens, places});
 }
 
-/// Norms stand before attention and feed-forward, inside the residual branch.
-Tensor vit_layer(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads,
-                 std::int64_t width, const std::string& attention) {
-  const Tensor attended =
-      self_attention(net, name + ".attention", net.layer_norm(name + ".norm1", x), heads, attention);
-  const Tensor middle = net.add(name + ".add1", {x, attended});
-  const Tensor fed =
-      feed_forward(net, name, net.layer_norm(name + ".norm2", middle), width, Activation::gelu);
-  return net.add(name + ".add2", {middle, fed});
-}
-
 graph::OpGraph build_vit(const Parameters& p) {
   const std::int64_t resolution = p.integer("resolution", 1, 4096), patch = p.integer("patch", 1, 4096),
                      hidden = p.integer("hidden", 1, kWidest), heads = p.heads("heads", hidden),
@@ -44,7 +33,7 @@ graph::OpGraph build_vit(const Parameters& p) {
   Tensor x = embed_image(net, resolution, patch, hidden);
   const std::int64_t layers = p.integer("layers", 1, kDeepest);
   for (std::int64_t i = 0; i < layers; ++i)
-    x = vit_layer(net, "layer" + std::to_string(i), x, heads, width, attention);
+    x = pre_norm_layer(net, "layer" + std::to_string(i), x, {heads, width, attention, Activation::gelu});
   x = net.view("class.token", net.layer_norm("norm", x), {hidden});
   net.linear("head", x, p.integer("classes", 1, 10 * kWidest), {.bias = true});
   return net.build();

@@ -3,6 +3,7 @@
 
 #include "models/blocks.hpp"
 #include "models/families.hpp"
+#include "models/rotary_decoder.hpp"
 
 namespace penstock::models {
 namespace {
@@ -19,17 +20,10 @@ Encoder read_encoder(const Parameters& p, const std::string& prefix, std::int64_
   return out;
 }
 
-/// Norms stand before attention and feed-forward, inside the residual branch.
 Tensor encode(Layers& net, const std::string& name, Tensor x, const Encoder& sizes) {
-  for (std::int64_t i = 0; i < sizes.layers; ++i) {
-    const std::string layer = name + ".layer" + std::to_string(i);
-    const Tensor attended =
-        self_attention(net, layer + ".attention", net.layer_norm(layer + ".norm1", x), sizes.heads, "flash");
-    const Tensor middle = net.add(layer + ".add1", {x, attended});
-    const Tensor fed = feed_forward(net, layer, net.layer_norm(layer + ".norm2", middle), sizes.feed_forward,
-                                    Activation::gelu);
-    x = net.add(layer + ".add2", {middle, fed});
-  }
+  for (std::int64_t i = 0; i < sizes.layers; ++i)
+    x = pre_norm_layer(net, name + ".layer" + std::to_string(i), x,
+                       {sizes.heads, sizes.feed_forward, "flash", Activation::gelu});
   return net.layer_norm(name + ".norm", x);
 }
 
@@ -86,21 +80,14 @@ Tensor project(Layers& net, const std::string& name, const Tensor& x, std::int64
                     {.bias = true});
 }
 
-/// Llama's layers and head; gate and up projection are one product.
+/// Llama's layers and head.
 Tensor decode(Layers& net, const Parameters& p, Tensor x, std::int64_t vocabulary) {
-  const std::int64_t heads = p.heads("heads", x.width()), kv_heads = p.integer("kv_heads", 1, heads),
-                     width = p.integer("feed_forward", 1, kWidest), layers = p.integer("layers", 1, kDeepest);
-  if (heads % kv_heads != 0) p.fail("kv_heads", "a divisor of the heads");
-  const AttentionForm form{.core = AttentionCore::flash, .kv_heads = kv_heads, .rotary = true};
-  for (std::int64_t i = 0; i < layers; ++i) {
-    const std::string name = "layer" + std::to_string(i);
-    const Tensor normed = net.rms_norm(name + ".norm1", x);
-    const Tensor attended = net.attention(name + ".attention", normed, normed, normed, heads, form);
-    const Tensor middle = net.add(name + ".add1", {x, attended});
-    const Tensor wide = net.linear(name + ".gate_up", net.rms_norm(name + ".norm2", middle), 2 * width);
-    const Tensor fed = net.linear(name + ".down", net.swiglu(name + ".swiglu", wide), x.width());
-    x = net.add(name + ".add2", {middle, fed});
-  }
+  GroupedAttention attention{{.core = AttentionCore::flash, .rotary = true}, p.heads("heads", x.width())};
+  attention.form.kv_heads = p.integer("kv_heads", 1, attention.heads);
+  if (attention.heads % attention.form.kv_heads != 0) p.fail("kv_heads", "a divisor of the heads");
+  const std::int64_t width = p.integer("feed_forward", 1, kWidest), layers = p.integer("layers", 1, kDeepest);
+  for (std::int64_t i = 0; i < layers; ++i)
+    x = llama_layer(net, "layer" + std::to_string(i), x, attention, width);
   return net.linear("head", net.rms_norm("norm", x), vocabulary);
 }
 

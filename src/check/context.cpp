@@ -25,23 +25,6 @@ double received(const graph::OpGraph& graph, const plan::Stage& stage) {
   return sum * graph.element_bytes() / stage.tensor_parallel;
 }
 
-void check_forward(Evidence& evidence, StageId id, const std::vector<DeviceId>& group) {
-  const plan::Stage& stage = evidence.plan.stages[id.index()];
-  const double bytes = received(evidence.problem.graph, stage);
-  for (std::size_t i = 0; i < stage.devices.size(); ++i) {
-    const DeviceId device = stage.devices[i];
-    if (std::ranges::find(group, device) == group.end() || bytes <= 0) continue;
-    const double least = bytes * static_cast<double>(evidence.samples(id, i)) /
-                         ingress(evidence.problem.cluster, group, device);
-    for (const Ran& ran : evidence.ran[device.index()])
-      if (ran.span->stage == id && ran.span->kind == TaskKind::forward &&
-          to_seconds(ran.span->end - ran.span->start).value() < least * (1 - 1e-9) - 1e-12)
-        return evidence.violation(
-            "device {}: the forward pass of stage {} ends before its keys and values could come in",
-            device.index(), id.index());
-  }
-}
-
 /// A replica's devices together save all that the stage does.
 void check_saved(Evidence& evidence, StageId id) {
   const plan::Stage& stage = evidence.plan.stages[id.index()];
@@ -68,7 +51,7 @@ void check_context(Evidence& evidence) {
     check_saved(evidence, StageId(s));
     if (!known) continue;
     for (const auto& group : plan::Mesh(stage).groups(plan::MeshDim::context))
-      check_forward(evidence, StageId(s), group);
+      check_incoming(evidence, StageId(s), group, received(evidence.problem.graph, stage), "keys and values");
   }
 }
 

@@ -222,13 +222,4 @@ bool Evidence::steady_messages() const {
                        !options.perturbation->jitter.contains(TaskKind::all_reduce));
 }
 
-double ingress(const cluster::Cluster& cluster, const std::vector<DeviceId>& group, DeviceId device) {
-  std::set<std::size_t> cables;
-  for (const DeviceId from : group)
-    if (from != device) cables.insert(cluster.route(from, device).links.back());
-  double sum = 0;
-  for (const std::size_t cable : cables) sum += cluster.links()[cable].bandwidth.value();
-  return sum;
-}
-
 }  // namespace penstock::check

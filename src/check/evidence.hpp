@@ -127,7 +127,9 @@ void check_memory(Evidence& evidence);
 void check_context(Evidence& evidence);
 void check_experts(Evidence& evidence);
 
-/// Bytes per second over all the cables that end at a device and that its group sends over.
-double ingress(const cluster::Cluster& cluster, const std::vector<DeviceId>& group, DeviceId device);
+/// Forward passes of a stage's devices in a group take at least what `bytes` per sample from the others,
+/// `what`, take to come in.
+void check_incoming(Evidence& evidence, StageId stage, const std::vector<DeviceId>& group, double bytes,
+                    std::string_view what);
 
 }  // namespace penstock::check

@@ -30,22 +30,6 @@ double received_rows(const graph::OpGraph& graph, const plan::Stage& stage) {
   return 2 * rows * graph.element_bytes() * (e - 1) / e / stage.context_parallel;
 }
 
-void check_rows(Evidence& evidence, StageId id, const std::vector<DeviceId>& group, double bytes) {
-  const plan::Stage& stage = evidence.plan.stages[id.index()];
-  for (std::size_t i = 0; i < stage.devices.size(); ++i) {
-    const DeviceId device = stage.devices[i];
-    if (std::ranges::find(group, device) == group.end() || bytes <= 0) continue;
-    const double least = bytes * static_cast<double>(evidence.samples(id, i)) /
-                         ingress(evidence.problem.cluster, group, device);
-    for (const Ran& ran : evidence.ran[device.index()])
-      if (ran.span->stage == id && ran.span->kind == TaskKind::forward &&
-          to_seconds(ran.span->end - ran.span->start).value() < least * (1 - 1e-9) - 1e-12)
-        return evidence.violation(
-            "device {}: the forward pass of stage {} ends before its experts' rows could come in",
-            device.index(), id.index());
-  }
-}
-
 /// A group's devices together hold the weights of all experts.
 void check_weights(Evidence& evidence, StageId id) {
   const plan::Stage& stage = evidence.plan.stages[id.index()];
@@ -73,7 +57,8 @@ void check_experts(Evidence& evidence) {
     check_weights(evidence, StageId(s));
     if (!known) continue;
     const double bytes = received_rows(evidence.problem.graph, stage);
-    for (const auto& group : groups_of(stage)) check_rows(evidence, StageId(s), group, bytes);
+    for (const auto& group : groups_of(stage))
+      check_incoming(evidence, StageId(s), group, bytes, "experts' rows");
   }
 }
 

@@ -94,6 +94,42 @@ core::ExitCode run(const PlanFlags& flags, const Session& session) {
 
 }  // namespace
 
+namespace {
+
+/// What decides the search, beside the problem.
+void add_search(CLI::App& command, PlanFlags& flags) {
+  command
+      .add_option("--micro-batch", flags.micro_batch,
+                  "pin the samples that a replica takes at a time, in every stage; where replicas split a "
+                  "micro-batch, stages then "
+                  "have equally many, unless --per-stage-micro-batch; default: all powers of two are tried")
+      ->check(samples())
+      ->type_name("b");
+  command
+      .add_option("--pipeline-micro-batch", flags.pipeline_micro_batch,
+                  "pin instead the samples that flow through all stages at a time, whose replicas split them "
+                  "(GraphPipe's b); not for planners whose replicas take whole micro-batches")
+      ->check(samples())
+      ->type_name("b");
+  command.add_flag("--per-stage-micro-batch", flags.search.per_stage_micro_batch,
+                   "let every stage have a size of its own");
+  command.add_option("--k", flags.search.k, "k of the kFkB schedule")
+      ->check(CLI::Range(1, 1 << 20).description(""))
+      ->type_name("K")
+      ->capture_default_str();
+  command.add_flag("--any-degree", flags.search.any_degree,
+                   "try replica counts of any size, not only powers of two");
+  command
+      .add_option("--choose-by", flags.choose_by,
+                  "what picks the best micro-batch size: simulation or estimate. The estimate, a closed "
+                  "formula, is faster")
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->check(one_of({"simulation", "estimate"}));
+}
+
+}  // namespace
+
 void add_plan(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "plan", "Find a plan for one model on one cluster, simulate it, and write the plan file.");
@@ -134,35 +170,7 @@ void add_plan(CLI::App& app, Action& action) {
       ->type_name("NAME")
       ->check(one_of({"sgd", "momentum", "adam"}));
   flags->costs.add(*command);
-  command
-      ->add_option("--micro-batch", flags->micro_batch,
-                   "pin the samples that a replica takes at a time, in every stage; where replicas split a "
-                   "micro-batch, stages then "
-                   "have equally many, unless --per-stage-micro-batch; default: all powers of two are tried")
-      ->check(samples())
-      ->type_name("b");
-  command
-      ->add_option(
-          "--pipeline-micro-batch", flags->pipeline_micro_batch,
-          "pin instead the samples that flow through all stages at a time, whose replicas split them "
-          "(GraphPipe's b); not for planners whose replicas take whole micro-batches")
-      ->check(samples())
-      ->type_name("b");
-  command->add_flag("--per-stage-micro-batch", flags->search.per_stage_micro_batch,
-                    "let every stage have a size of its own");
-  command->add_option("--k", flags->search.k, "k of the kFkB schedule")
-      ->check(CLI::Range(1, 1 << 20).description(""))
-      ->type_name("K")
-      ->capture_default_str();
-  command->add_flag("--any-degree", flags->search.any_degree,
-                    "try replica counts of any size, not only powers of two");
-  command
-      ->add_option("--choose-by", flags->choose_by,
-                   "what picks the best micro-batch size: simulation or estimate. The estimate, a closed "
-                   "formula, is faster")
-      ->capture_default_str()
-      ->type_name("NAME")
-      ->check(one_of({"simulation", "estimate"}));
+  add_search(*command, *flags);
   flags->compression.add(*command);
   flags->precision.add(*command);
   flags->bucket.add(*command);

@@ -32,6 +32,8 @@ Json stages(const CellData& cell) {
                    {"operators", std::move(operators)},
                    {"micro_batch", plan::samples_per_device(cell.plan, stage)},
                    {"tensor_parallel", stage.tensor_parallel},
+                   {"context_parallel", stage.context_parallel},
+                   {"expert_parallel", stage.expert_parallel},
                    {"sequence_parallel", stage.sequence_parallel},
                    {"zero", stage.zero},
                    {"recompute", stage.recompute ? plan::written(stage.recompute) : ""}});

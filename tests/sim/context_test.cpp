@@ -13,27 +13,18 @@
 #include "penstock/score/problem_bound.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
+#include "support/judged_plan.hpp"
 #include "support/near.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
 using core::OpId;
 using core::Random;
+using support::FlopCosts;
+using support::judge_somewhere;
+using support::stage_of;
 
 namespace {
-
-/// A second for every 10^9 FLOPs, whatever the operator.
-class FlopCosts final : public cost::CostModel {
- public:
-  cost::OpTime op_time(const graph::OpGraph& graph, OpId op, const cluster::DeviceType&,
-                       std::int64_t samples) const override {
-    const auto time = [&](core::Flops flops) {
-      return core::Seconds(flops.value() / 1e9 * static_cast<double>(samples));
-    };
-    const graph::Operator& known = graph.op(op);
-    return {time(known.forward_flops), time(known.input_gradient_flops), time(known.weight_gradient_flops)};
-  }
-};
 
 graph::OpGraph small_gpt(const std::string& layers, const std::string& attention = "flash") {
   return models::build("gpt", {{"layers", layers},
@@ -43,14 +34,6 @@ graph::OpGraph small_gpt(const std::string& layers, const std::string& attention
                                {"vocabulary", "64"},
                                {"tied_head", "no"},
                                {"attention", attention}});
-}
-
-plan::Stage stage(std::size_t first, std::size_t last, std::size_t devices, std::int64_t micro_batch) {
-  plan::Stage out;
-  for (std::size_t v = first; v < last; ++v) out.operators.emplace_back(v);
-  for (std::size_t d = 0; d < devices; ++d) out.devices.emplace_back(d);
-  out.micro_batch = micro_batch;
-  return out;
 }
 
 /// One to three stages of a small decoder, each divided in ways of its own.
@@ -64,7 +47,7 @@ plan::Plan random_plan(const graph::OpGraph& graph, Random& random, std::size_t&
   for (int s = 0; s < stages; ++s) {
     const std::size_t last =
         s + 1 == stages ? graph.size() : graph.size() * static_cast<std::size_t>(s + 1) / stages;
-    plan::Stage each = stage(first, last, 0, 2 * random.between(1, 2));
+    plan::Stage each = stage_of(first, last, 0, 2 * random.between(1, 2));
     each.context_parallel = 1 << random.between(0, 2);
     each.tensor_parallel = random.between(1, 2);
     each.context_exchange = static_cast<plan::ContextExchange>(random.between(0, 2));
@@ -87,7 +70,7 @@ TEST_CASE("two devices with half of the tokens each: half the work, and keys and
   const FlopCosts costs;
   plan::Plan plan;
   plan.training.mini_batch = 6;
-  plan.stages = {stage(0, g.size(), 2, 3)};
+  plan.stages = {stage_of(0, g.size(), 2, 3)};
   plan.stages[0].context_parallel = 2;
   plan.stages[0].context_exchange = plan::ContextExchange::all_gather;
   const cost::Problem problem{g, cluster, costs, plan.training};
@@ -114,8 +97,6 @@ TEST_CASE("two devices with half of the tokens each: half the work, and keys and
 
 TEST_CASE("random plans with context groups: no violation, and nothing below a bound") {
   const auto fused = small_gpt("3", "fused"), flash = small_gpt("2");
-  const FlopCosts flop_costs;
-  const cost::AnalyticCosts analytic;
   int divided = 0;
   for (std::uint64_t seed = 0; seed < 120; ++seed) {
     CAPTURE(seed);
@@ -123,25 +104,7 @@ TEST_CASE("random plans with context groups: no violation, and nothing below a b
     const auto& g = seed % 2 ? fused : flash;
     std::size_t devices = 0;
     plan::Plan plan = random_plan(g, random, devices);
-    const auto cluster = support::tiny_cluster(devices, std::int64_t{1} << 40, random.chance(0.5) ? 1e9 : 1e6,
-                                               random.chance(0.5) ? 0 : 1e-5);
-    const cost::CostModel& costs =
-        random.chance(0.5) ? static_cast<const cost::CostModel&>(flop_costs) : analytic;
-    const cost::Problem problem{g, cluster, costs, plan.training};
-    score::derive_in_flight(problem, plan);
-    const auto violations = score::violations(problem, plan);
-    for (const auto& violation : violations) INFO(violation);
-    REQUIRE(violations.empty());
-    const auto scheduled = score::scheduled(problem, plan);
-    sim::SimulationOptions options;
-    options.collective =
-        sim::collective(sim::collective_names()[static_cast<std::size_t>(random.between(0, 5))]);
-    const auto trace = sim::simulate(problem, scheduled, options);
-    for (const auto& violation : check::trace_violations(problem, scheduled, trace, options))
-      FAIL_CHECK(violation);
-    const core::Seconds took = to_seconds(trace.iteration);
-    CHECK(score::least_iteration(problem, plan) <= took);
-    CHECK(score::bound_for(problem, plan, score::Reduction::free).time <= took);
+    judge_somewhere(g, plan, devices, random);
     divided += std::ranges::any_of(plan.stages, [](const auto& s) { return s.context_parallel > 1; });
   }
   CHECK(divided > 60);
@@ -153,7 +116,7 @@ TEST_CASE("the verifier misses tokens that nobody saved") {
   const FlopCosts costs;
   plan::Plan plan;
   plan.training.mini_batch = 2;
-  plan.stages = {stage(0, g.size(), 2, 2)};
+  plan.stages = {stage_of(0, g.size(), 2, 2)};
   plan.stages[0].context_parallel = 2;
   plan.stages[0].context_exchange = plan::ContextExchange::ulysses;
   const cost::Problem problem{g, cluster, costs, plan.training};

@@ -13,27 +13,18 @@
 #include "penstock/score/problem_bound.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
+#include "support/judged_plan.hpp"
 #include "support/near.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
 using core::OpId;
 using core::Random;
+using support::FlopCosts;
+using support::judge_somewhere;
+using support::stage_of;
 
 namespace {
-
-/// A second for every 10^9 FLOPs, whatever the operator.
-class ExpertFlopCosts final : public cost::CostModel {
- public:
-  cost::OpTime op_time(const graph::OpGraph& graph, OpId op, const cluster::DeviceType&,
-                       std::int64_t samples) const override {
-    const auto time = [&](core::Flops flops) {
-      return core::Seconds(flops.value() / 1e9 * static_cast<double>(samples));
-    };
-    const graph::Operator& known = graph.op(op);
-    return {time(known.forward_flops), time(known.input_gradient_flops), time(known.weight_gradient_flops)};
-  }
-};
 
 graph::OpGraph small_mixture(const std::string& layers, const std::string& shared = "0") {
   return models::build("mixtral", {{"layers", layers},
@@ -48,14 +39,6 @@ graph::OpGraph small_mixture(const std::string& layers, const std::string& share
                                    {"shared_width", shared}});
 }
 
-plan::Stage expert_stage(std::size_t first, std::size_t last, std::size_t devices, std::int64_t micro_batch) {
-  plan::Stage out;
-  for (std::size_t v = first; v < last; ++v) out.operators.emplace_back(v);
-  for (std::size_t d = 0; d < devices; ++d) out.devices.emplace_back(d);
-  out.micro_batch = micro_batch;
-  return out;
-}
-
 /// One to three stages, each divided in ways of its own.
 plan::Plan random_expert_plan(const graph::OpGraph& graph, Random& random, std::size_t& devices) {
   plan::Plan out;
@@ -67,7 +50,7 @@ plan::Plan random_expert_plan(const graph::OpGraph& graph, Random& random, std::
   for (int s = 0; s < stages; ++s) {
     const std::size_t last =
         s + 1 == stages ? graph.size() : graph.size() * static_cast<std::size_t>(s + 1) / stages;
-    plan::Stage each = expert_stage(first, last, 0, 4 * random.between(1, 2));
+    plan::Stage each = stage_of(first, last, 0, 4 * random.between(1, 2));
     each.context_parallel = random.between(1, 2);
     each.tensor_parallel = random.between(1, 2);
     for (std::int64_t d = 0; d < each.replica_size() * replicas; ++d) each.devices.emplace_back(devices++);
@@ -88,10 +71,10 @@ plan::Plan random_expert_plan(const graph::OpGraph& graph, Random& random, std::
 TEST_CASE("two replicas with half of the experts each: as much work, rows sent and half of the weights") {
   const auto g = small_mixture("1");
   const auto cluster = support::tiny_cluster(2);
-  const ExpertFlopCosts costs;
+  const FlopCosts costs;
   plan::Plan plan;
   plan.training.mini_batch = 12;
-  plan.stages = {expert_stage(0, g.size(), 2, 6)};
+  plan.stages = {stage_of(0, g.size(), 2, 6)};
   plan.stages[0].expert_parallel = 2;
   const cost::Problem problem{g, cluster, costs, plan.training};
   score::derive_in_flight(problem, plan);
@@ -119,10 +102,10 @@ TEST_CASE("two replicas with half of the experts each: as much work, rows sent a
 TEST_CASE("the fullest device has more rows: work, what it saves and what it is sent grow, weights do not") {
   const auto g = small_mixture("1");
   const auto cluster = support::tiny_cluster(4);
-  const ExpertFlopCosts costs;
+  const FlopCosts costs;
   plan::Plan plan;
   plan.training.mini_batch = 8;
-  plan.stages = {expert_stage(0, g.size(), 4, 8)};
+  plan.stages = {stage_of(0, g.size(), 4, 8)};
   plan.stages[0].expert_parallel = 4;
   const cost::Problem problem{g, cluster, costs, plan.training};
   score::derive_in_flight(problem, plan);
@@ -146,11 +129,11 @@ TEST_CASE("the fullest device has more rows: work, what it saves and what it is 
 TEST_CASE("ZeRO shares experts over those that hold the same, and the rest over all") {
   const auto g = small_mixture("1");
   const auto cluster = support::tiny_cluster(4);
-  const ExpertFlopCosts costs;
+  const FlopCosts costs;
   plan::Plan plan;
   plan.training.mini_batch = 8;
   plan.training.optimizer = plan::Optimizer::adam;
-  plan.stages = {expert_stage(0, g.size(), 4, 8)};
+  plan.stages = {stage_of(0, g.size(), 4, 8)};
   plan.stages[0].expert_parallel = 2;
   plan.stages[0].zero = 1;
   const cost::Problem problem{g, cluster, costs, plan.training};
@@ -163,8 +146,6 @@ TEST_CASE("ZeRO shares experts over those that hold the same, and the rest over 
 
 TEST_CASE("random plans with expert groups: no violation, and nothing below a bound") {
   const auto one = small_mixture("2"), other = small_mixture("3", "16");
-  const ExpertFlopCosts flop_costs;
-  const cost::AnalyticCosts analytic;
   int divided = 0;
   for (std::uint64_t seed = 0; seed < 120; ++seed) {
     CAPTURE(seed);
@@ -172,25 +153,7 @@ TEST_CASE("random plans with expert groups: no violation, and nothing below a bo
     const auto& g = seed % 2 ? one : other;
     std::size_t devices = 0;
     plan::Plan plan = random_expert_plan(g, random, devices);
-    const auto cluster = support::tiny_cluster(devices, std::int64_t{1} << 40, random.chance(0.5) ? 1e9 : 1e6,
-                                               random.chance(0.5) ? 0 : 1e-5);
-    const cost::CostModel& costs =
-        random.chance(0.5) ? static_cast<const cost::CostModel&>(flop_costs) : analytic;
-    const cost::Problem problem{g, cluster, costs, plan.training};
-    score::derive_in_flight(problem, plan);
-    const auto violations = score::violations(problem, plan);
-    for (const auto& violation : violations) INFO(violation);
-    REQUIRE(violations.empty());
-    const auto scheduled = score::scheduled(problem, plan);
-    sim::SimulationOptions options;
-    options.collective =
-        sim::collective(sim::collective_names()[static_cast<std::size_t>(random.between(0, 3))]);
-    const auto trace = sim::simulate(problem, scheduled, options);
-    for (const auto& violation : check::trace_violations(problem, scheduled, trace, options))
-      FAIL_CHECK(violation);
-    const core::Seconds took = to_seconds(trace.iteration);
-    CHECK(score::least_iteration(problem, plan) <= took);
-    CHECK(score::bound_for(problem, plan, score::Reduction::free).time <= took);
+    judge_somewhere(g, plan, devices, random);
     divided += std::ranges::any_of(plan.stages, [](const auto& s) { return s.expert_parallel > 1; });
   }
   CHECK(divided > 60);
@@ -199,10 +162,10 @@ TEST_CASE("random plans with expert groups: no violation, and nothing below a bo
 TEST_CASE("the verifier misses experts that nobody holds") {
   const auto g = small_mixture("1");
   const auto cluster = support::tiny_cluster(2, std::int64_t{1} << 40, 1e3);  // slow cables
-  const ExpertFlopCosts costs;
+  const FlopCosts costs;
   plan::Plan plan;
   plan.training.mini_batch = 2;
-  plan.stages = {expert_stage(0, g.size(), 2, 2)};
+  plan.stages = {stage_of(0, g.size(), 2, 2)};
   plan.stages[0].expert_parallel = 2;
   const cost::Problem problem{g, cluster, costs, plan.training};
   score::derive_in_flight(problem, plan);
@@ -215,12 +178,12 @@ TEST_CASE("the verifier misses experts that nobody holds") {
 
 TEST_CASE("expert groups that do not fit are refused by name") {
   const auto g = small_mixture("1");
-  const ExpertFlopCosts costs;
+  const FlopCosts costs;
   const auto refusal = [&](std::size_t devices, int size, double imbalance) {
     const auto cluster = support::tiny_cluster(devices);
     plan::Plan plan;
     plan.training.mini_batch = 12;
-    plan.stages = {expert_stage(0, g.size(), devices, 12)};
+    plan.stages = {stage_of(0, g.size(), devices, 12)};
     plan.stages[0].expert_parallel = size;
     plan.stages[0].imbalance = imbalance;
     const cost::Problem problem{g, cluster, costs, plan.training};

@@ -32,19 +32,26 @@ void run_with_flush(const cost::Problem& problem, plan::Plan& plan) {
   score::derive_in_flight(problem, plan);
 }
 
+/// A planner, with options of its own.
+struct Question {
+  const PlannerInfo* planner;
+  OwnOptions own;
+};
+
 class Asking {
  public:
   Asking(const PlanSpace& space, const JointJudge& judge, core::StopToken stop)
       : space_(space), judge_(judge), options_(space.options()), stop_(stop) {
-    options_.own = {};  // these are joint's
     options_.progress = {};
   }
 
-  Answer answer(const PlannerInfo& planner) const {
+  Answer answer(const Question& question) const {
     Answer out;
     try {
       stop_.check();
-      SearchResult found = planner.plan(space_.problem(), options_, stop_);
+      SearchOptions options = options_;
+      options.own = question.own;  // none of joint's
+      SearchResult found = question.planner->plan(space_.problem(), options, stop_);
       out.states = found.states;
       out.late = !found.complete;
       run_with_flush(space_.problem(), found.plan);
@@ -72,11 +79,15 @@ class Asking {
   core::StopToken stop_;
 };
 
-std::vector<const PlannerInfo*> asked_of(AskedPlanners asked) {
-  std::vector<const PlannerInfo*> out;
-  for (const PlannerInfo& info : catalogue())
-    if (info.name != "joint" && (asked == AskedPlanners::all || !takes_minutes(info.name)))
-      out.push_back(&info);
+/// Every planner as it is, and once more for a schedule with a flush where it has to be told.
+std::vector<Question> questions(AskedPlanners asked) {
+  std::vector<Question> out;
+  for (const PlannerInfo& info : catalogue()) {
+    if (info.name == "joint" || (asked == AskedPlanners::quick && takes_minutes(info.name))) continue;
+    out.push_back({&info, {}});
+    if (std::ranges::count(info.options, "flush", &PlannerOption::name) > 0)
+      out.push_back({&info, {{"flush", "true"}}});
+  }
   return out;
 }
 
@@ -84,9 +95,9 @@ std::vector<const PlannerInfo*> asked_of(AskedPlanners asked) {
 
 Starts starts(const PlanSpace& space, const JointJudge& judge, AskedPlanners asked, core::StopToken stop) {
   const Asking asking(space, judge, stop);
-  const auto planners = asked_of(asked);
-  std::vector<Answer> answers(planners.size());
-  core::parallel_for(planners.size(), [&](std::size_t i) { answers[i] = asking.answer(*planners[i]); });
+  const auto asked_for = questions(asked);
+  std::vector<Answer> answers(asked_for.size());
+  core::parallel_for(asked_for.size(), [&](std::size_t i) { answers[i] = asking.answer(asked_for[i]); });
   Starts out;
   std::set<std::string> met;
   for (Answer& answer : answers) {

@@ -27,8 +27,9 @@ function operatorNames(names) {
 }
 
 function degrees(stage) {
-  const replicas = stage.devices.length / stage.tensor_parallel;
-  return [replicas > 1 ? `DP${replicas}` : '', stage.tensor_parallel > 1 ? `TP${stage.tensor_parallel}` : '',
+  const replicas = stage.devices.length / stage.tensor_parallel / stage.context_parallel;
+  const degree = (name, n) => (n > 1 ? `${name}${n}` : '');
+  return [degree('DP', replicas), degree('TP', stage.tensor_parallel), degree('CP', stage.context_parallel), degree('EP', stage.expert_parallel),
     stage.zero ? `ZeRO ${stage.zero}` : '', stage.recompute ? `recomputes: ${stage.recompute}` : ''].filter(Boolean).join(', ');
 }
 

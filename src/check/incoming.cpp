@@ -1,0 +1,39 @@
+// What a pass needs of the other devices of its group takes its time to come in.
+
+#include <algorithm>
+#include <set>
+
+#include "evidence.hpp"
+
+namespace penstock::check {
+namespace {
+
+/// Bytes per second over all the cables that end at a device and that its group sends over.
+double ingress(const cluster::Cluster& cluster, const std::vector<DeviceId>& group, DeviceId device) {
+  std::set<std::size_t> cables;
+  for (const DeviceId from : group)
+    if (from != device) cables.insert(cluster.route(from, device).links.back());
+  double sum = 0;
+  for (const std::size_t cable : cables) sum += cluster.links()[cable].bandwidth.value();
+  return sum;
+}
+
+}  // namespace
+
+void check_incoming(Evidence& evidence, StageId id, const std::vector<DeviceId>& group, double bytes,
+                    std::string_view what) {
+  const plan::Stage& stage = evidence.plan.stages[id.index()];
+  for (std::size_t i = 0; i < stage.devices.size(); ++i) {
+    const DeviceId device = stage.devices[i];
+    if (std::ranges::find(group, device) == group.end() || bytes <= 0) continue;
+    const double least = bytes * static_cast<double>(evidence.samples(id, i)) /
+                         ingress(evidence.problem.cluster, group, device);
+    for (const Ran& ran : evidence.ran[device.index()])
+      if (ran.span->stage == id && ran.span->kind == TaskKind::forward &&
+          to_seconds(ran.span->end - ran.span->start).value() < least * (1 - 1e-9) - 1e-12)
+        return evidence.violation("device {}: the forward pass of stage {} ends before its {} could come in",
+                                  device.index(), id.index(), what);
+  }
+}
+
+}  // namespace penstock::check

@@ -1,0 +1,23 @@
+#pragma once
+// Plans judged by all that knows of them: the verifier, and the bounds.
+
+#include "penstock/core/random.hpp"
+#include "penstock/cost/cost_model.hpp"
+
+namespace penstock::support {
+
+/// A second for every 10^9 FLOPs, whatever the operator.
+class FlopCosts final : public cost::CostModel {
+ public:
+  cost::OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType&,
+                       std::int64_t samples) const override;
+};
+
+/// Operators [first, last) on devices 0 to `devices` - 1.
+plan::Stage stage_of(std::size_t first, std::size_t last, std::size_t devices, std::int64_t micro_batch);
+
+/// Simulates a valid plan on so many devices, with cables, costs and a collective drawn at random: the
+/// verifier finds no violation, and no bound is above the time.
+void judge_somewhere(const graph::OpGraph& graph, plan::Plan plan, std::size_t devices, core::Random& random);
+
+}  // namespace penstock::support
