@@ -55,9 +55,12 @@ std::optional<planners::SearchResult> search(const char* planner, const cost::Pr
 }
 
 /// Simulated time of another planner's plan, as 1F1B where it has no flush; infinity where there is none.
-double rival(const planners::PlannerInfo& planner, const cost::Problem& problem) {
+double rival(const planners::PlannerInfo& planner, const cost::Problem& problem,
+             const planners::OwnOptions& own = {}) {
   try {
-    plan::Plan plan = planner.plan(problem, by_simulation(problem), {}).plan;
+    auto options = by_simulation(problem);
+    options.own = own;
+    plan::Plan plan = planner.plan(problem, options, {}).plan;
     if (plan::asynchronous(plan)) {
       plan.schedule = "1f1b";
       for (plan::Stage& stage : plan.stages) stage.in_flight = 0;
@@ -96,6 +99,7 @@ int check_never_slower(const char* model, const std::map<std::string, std::strin
     CHECK(mine <= other);
     best = std::min(best, other);
   }
+  CHECK(mine <= rival(planners::planner("piper"), problem, {{"flush", "true"}}));
   return mine < best;
 }
 
