@@ -132,7 +132,7 @@ Tensor Layers::indices(const std::string& name, std::int64_t count) {
   return {builder_.add(std::move(op)), {count}, false};
 }
 
-Tensor Layers::linear(const std::string& name, const Tensor& x, std::int64_t width, Dense dense) {
+Tensor Layers::linear(const std::string& name, const Tensor& x, std::int64_t width, const Dense& dense) {
   Operator op =
       named(name, OpKind::linear, graph::Linear{x.rows(), x.width(), width, dense.bias, dense.fused});
   const Flops work = flops(2 * x.elements() * width);
@@ -209,7 +209,8 @@ Tensor Layers::experts(const std::string& name, const Tensor& x, const Tensor& p
   return emit(std::move(op), {x, probabilities}, x.shape, saved);
 }
 
-Tensor Layers::matmul(const std::string& name, const Tensor& a, const Tensor& b, Product p, Shape shape) {
+Tensor Layers::matmul(const std::string& name, const Tensor& a, const Tensor& b, Product p,
+                      const Shape& shape) {
   core::require(a.elements() == p.batch * p.rows * p.inner && b.elements() == p.batch * p.inner * p.columns,
                 "matrix shapes fit");
   Operator op = named(name, OpKind::matmul, p);
@@ -218,7 +219,7 @@ Tensor Layers::matmul(const std::string& name, const Tensor& a, const Tensor& b,
   return emit(std::move(op), {a, b}, shape, product(shape));
 }
 
-Tensor Layers::embedding(const std::string& name, const Tensor& rows, Table table) {
+Tensor Layers::embedding(const std::string& name, const Tensor& rows, const Table& table) {
   const std::int64_t count = rows.elements(), gathered = count * table.width;
   Operator op = named(name, OpKind::embedding, graph::Embedding{count, table.rows, table.width, table.sum});
   op.parameters_of = table.parameters_of;
@@ -242,8 +243,8 @@ Tensor Layers::conv2d(const std::string& name, const Tensor& x, std::int64_t cha
   return emit(std::move(op), {x}, shape, product(shape));
 }
 
-Tensor Layers::pool(const std::string& name, const Tensor& x, Shape shape, std::int64_t work_per_output,
-                    const Window& window, bool average) {
+Tensor Layers::pool(const std::string& name, const Tensor& x, const Shape& shape,
+                    std::int64_t work_per_output, const Window& window, bool average) {
   Operator op =
       named(name, OpKind::pool, graph::Pool{product(shape), work_per_output, over(x, window), average});
   const Flops work = flops(product(shape) * work_per_output);

@@ -85,7 +85,7 @@ class Layers {
   Tensor input(const std::string& name, Shape shape);
   Tensor indices(const std::string& name, std::int64_t count);  ///< row numbers of a table, 64 bit each
 
-  Tensor linear(const std::string& name, const Tensor& x, std::int64_t width, Dense dense = {});
+  Tensor linear(const std::string& name, const Tensor& x, std::int64_t width, const Dense& dense = {});
   /// Fused multi-head attention with its four projections to the width of `query`, or as the form has it.
   /// Softmax is not counted; its result (heads x queries x keys) is kept, as are the projected query, key and
   /// value and the context.
@@ -96,8 +96,9 @@ class Layers {
   /// by expert; what their first matrices make, and what the last one reads; the output; and for each copy
   /// its expert, 64 bit, and its share, fp32.
   Tensor experts(const std::string& name, const Tensor& x, const Tensor& probabilities, ExpertForm form);
-  Tensor matmul(const std::string& name, const Tensor& a, const Tensor& b, Product product, Shape shape);
-  Tensor embedding(const std::string& name, const Tensor& rows, Table table);
+  Tensor matmul(const std::string& name, const Tensor& a, const Tensor& b, Product product,
+                const Shape& shape);
+  Tensor embedding(const std::string& name, const Tensor& rows, const Table& table);
   Tensor conv2d(const std::string& name, const Tensor& x, std::int64_t channels, Window window,
                 bool bias = false);
   Tensor max_pool(const std::string& name, const Tensor& x, Window window);
@@ -141,7 +142,7 @@ class Layers {
               std::int64_t saved_elements);
   Tensor norm(const std::string& name, const Tensor& x, std::int64_t channels, std::int64_t statistics,
               graph::NormForm form, bool weights);
-  Tensor pool(const std::string& name, const Tensor& x, Shape shape, std::int64_t work_per_output,
+  Tensor pool(const std::string& name, const Tensor& x, const Shape& shape, std::int64_t work_per_output,
               const Window& window, bool average);
 
   graph::GraphBuilder builder_;
