@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <ranges>
 #include <set>
 
@@ -44,7 +45,8 @@ std::vector<Needs> stage_needs(const graph::OpGraph& graph, const plan::Plan& pl
 
 class RowBuilder {
  public:
-  RowBuilder(const std::vector<Needs>& needs, bool pairs_apart) : needs_(needs), pairs_apart_(pairs_apart) {}
+  RowBuilder(const std::vector<Needs>& needs, const LoweringOptions& options)
+      : needs_(needs), options_(options) {}
 
   Rank build(const schedule::RankOrder& row) {
     row_.reserve(row.size());
@@ -55,20 +57,37 @@ class RowBuilder {
  private:
   void add(const Action& action) {
     if (action.kind == ActionKind::idle) return;
-    if (action.kind == ActionKind::barrier) return update({action.kind, false, {}});
+    if (action.kind == ActionKind::barrier) return update({.kind = action.kind});
     const StageId stage(static_cast<std::size_t>(action.stage));
     if (action.kind == ActionKind::reduce_gradient) return sum(stage);
     if (action.kind == ActionKind::step) {
-      if (needs_[stage.index()].step) update({action.kind, false, stage});
+      if (needs_[stage.index()].step) update({.kind = action.kind, .stage = stage});
       return;
     }
     bool joined = false;
     for (const Action& part : parts(action)) {
       if (!computes(part.kind))
         throw core::BadInput(token(part) + " is neither a pass nor an update of a plan");
-      row_.push_back({part.kind, joined, StageId(static_cast<std::size_t>(part.stage)), part.micro_batch});
-      joined = !pairs_apart_;
+      const Instruction pass{.kind = part.kind,
+                             .joined = joined,
+                             .stage = StageId(static_cast<std::size_t>(part.stage)),
+                             .micro_batch = part.micro_batch};
+      action.kind == ActionKind::overlapped ? row_.push_back(pass) : cut(pass);
+      joined = !options_.pairs_apart;
     }
+  }
+  /// Into its pieces, if it has several.
+  void cut(Instruction pass) {
+    const std::size_t pieces = options_.pieces ? options_.pieces(pass.stage, pass.kind, pass.bucket) : 1;
+    constexpr std::size_t kMost = std::numeric_limits<std::int16_t>::max();
+    if (pieces > kMost)
+      throw core::Error(
+          core::ExitCode::limit,
+          fmt::format("a pass of stage {} has {} collectives, which take no more than {} pieces: "
+                      "they may be of closed form",
+                      pass.stage.index(), pieces - 1, kMost));
+    if (pieces == 1) return row_.push_back(pass);
+    for (pass.piece = 0; pass.piece < static_cast<std::int16_t>(pieces); ++pass.piece) row_.push_back(pass);
   }
   void update(const Instruction& instruction) {
     out_.updates.push_back(static_cast<std::int32_t>(row_.size()));
@@ -78,17 +97,20 @@ class RowBuilder {
   void sum(StageId stage) {
     const Needs& needs = needs_[stage.index()];
     if (!needs.sums) return;
-    const bool cut = needs.buckets > 1 && !row_.empty() && row_.back().stage == stage && !row_.back().joined;
-    const Instruction whole = cut ? row_.back() : Instruction{};
-    if (cut) row_.pop_back();
-    for (std::int32_t b = 0; b < needs.buckets; ++b) {
-      if (cut) row_.push_back({whole.kind, false, stage, whole.micro_batch, b});
-      update({ActionKind::reduce_gradient, false, stage, -1, b});
+    const bool by_bucket =
+        needs.buckets > 1 && !row_.empty() && row_.back().stage == stage && !row_.back().joined;
+    Instruction pass = by_bucket ? row_.back() : Instruction{};
+    if (by_bucket)
+      row_.resize(row_.size() - static_cast<std::size_t>(std::max<std::int16_t>(pass.piece, 0)) - 1);
+    pass.piece = -1;
+    for (pass.bucket = 0; pass.bucket < needs.buckets; ++pass.bucket) {
+      if (by_bucket) cut(pass);
+      update({.kind = ActionKind::reduce_gradient, .stage = stage, .bucket = pass.bucket});
     }
   }
 
   const std::vector<Needs>& needs_;
-  bool pairs_apart_;
+  const LoweringOptions& options_;
   Rank out_;
   Row& row_ = out_.row;
 };
@@ -125,7 +147,7 @@ void add_shared_sums(Program& program, std::size_t rank) {
     if (here == stages.end()) continue;
     const std::size_t place = place_of(program.shared[k], program.ranks[rank].row, next);
     insert(program.ranks[rank], place,
-           {ActionKind::reduce_gradient, false, *here, -1, -1, static_cast<std::int32_t>(k)});
+           {.kind = ActionKind::reduce_gradient, .stage = *here, .shared = static_cast<std::int32_t>(k)});
     next = place + 1;
   }
 }
@@ -142,7 +164,7 @@ Program lower(const graph::OpGraph& graph, const schedule::ScheduledPlan& schedu
         {static_cast<std::size_t>(scheduled.order.rank_of_stage[s]), Sharing(plan, plan.stages[s]), {}});
   const auto needs = stage_needs(graph, plan, out.shared, options.buckets);
   for (const schedule::RankOrder& row : scheduled.order.ranks)
-    out.ranks.push_back(RowBuilder(needs, options.pairs_apart).build(row));
+    out.ranks.push_back(RowBuilder(needs, options).build(row));
   for (std::size_t rank = 0; rank < out.ranks.size() && !plan::asynchronous(plan); ++rank)
     add_shared_sums(out, rank);
   const std::int64_t samples = schedule::mini_batches(plan) * plan.training.mini_batch;

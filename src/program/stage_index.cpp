@@ -34,11 +34,13 @@ class Indexer {
     const std::int32_t m = pass.micro_batch;
     const std::int32_t first = pass.joined ? p - 1 : p, last = leads(p) ? p + 1 : p;
     if (pass.kind == ActionKind::forward) {
-      slot(out_.forward, m, {}) = {first, last};
-      forwards_.push_back(m);
+      Stretch& stretch = slot(out_.forward, m, {});
+      if (stretch.first < 0) stretch.first = first, forwards_.push_back(m);
+      stretch.last = last;
       most_ = std::max(most_, forwards_.size() - releases_.size());
     } else if (pass.kind == ActionKind::recompute) {
-      slot(out_.recompute, m, -1) = p;
+      std::int32_t& again = slot(out_.recompute, m, -1);
+      if (again < 0) again = p;
       if (late_) begin_backward(m, first);
     } else if (pass.kind != ActionKind::weight_gradient) {
       begin_backward(m, first);

@@ -43,15 +43,16 @@ Program lowered(const Chain& c, const std::string& csv, const program::LoweringO
   return program::lower(c.graph, {c.graph, c.plan, schedule::parse_schedule(csv, "test.csv")}, options);
 }
 
-/// "0B1" a pass, "0B1/0" its part of bucket 0, "+0B1" one that runs with the pass before it, "sum 0/0" of a
-/// bucket, "sum #0" of shared parameters.
+/// "0B1" a pass, "0B1/0" its part of bucket 0, "0B1.2" its piece behind two collectives, "+0B1" one that runs
+/// with the pass before it, "sum 0/0" of a bucket, "sum #0" of shared parameters.
 std::string text(const Instruction& i) {
   const bool sum = i.kind == schedule::ActionKind::reduce_gradient;
   if (sum && i.shared >= 0) return "sum #" + std::to_string(i.shared);
   const auto stage = i.stage.valid() ? static_cast<std::int32_t>(i.stage.index()) : -1;
   std::string out = i.joined ? "+" : "";
   out += sum ? "sum " + std::to_string(stage) : schedule::token({i.kind, stage, i.micro_batch});
-  return i.bucket < 0 ? out : out + "/" + std::to_string(i.bucket);
+  if (i.bucket >= 0) out += "/" + std::to_string(i.bucket);
+  return i.piece < 0 ? out : out + "." + std::to_string(i.piece);
 }
 
 std::string text(const program::Rank& rank) {
@@ -152,4 +153,26 @@ TEST_CASE("what a plan's program cannot hold is refused") {
   const auto model = replay::test::shared_chain({1, 1, 1});
   CHECK(refusal(model.problem().graph, model.plan, "0F0,0STEP,0B0\n1F0,1B0\n2F0,2B0\n") ==
         "0STEP stands before the sum of what the stage shares with others");
+}
+
+TEST_CASE("collectives cut passes and their buckets, but not pairs") {
+  const Chain c = chain(2, 1, {0, 0});
+  program::LoweringOptions options;
+  options.buckets = {2, 1};
+  options.pieces = [](StageId stage, schedule::ActionKind kind, std::int32_t bucket) -> std::size_t {
+    if (stage.index() == 1 || kind == schedule::ActionKind::weight_gradient) return 1;
+    return bucket == 1 ? 1 : 2;
+  };
+  const Program p =
+      lowered(c, "0F0,1F0,(0F1;1B0)OVERLAP_F_B,0B0,1F1,1B1,0B1,0REDUCE_GRAD,0STEP,1STEP\n", options);
+  CHECK(text(p.ranks[0]) ==
+        "0F0.0 0F0.1 1F0 0F1 +1B0 0B0.0 0B0.1 1F1 1B1 0B1/0.0 0B1/0.1 sum 0/0 0B1/1 sum 0/1 0STEP 1STEP");
+  const auto& index = p.stages[0].index;
+  CHECK(index.forward[0].first == 0);
+  CHECK(index.forward[0].last == 1);
+  CHECK(index.backward[1].first == 9);
+  CHECK(index.backward[1].last == 12);
+  CHECK(index.release[0] == 6);
+  options.pieces = [](auto, auto, auto) -> std::size_t { return 40'000; };
+  CHECK_THROWS_AS(lowered(c, "0F0,1F0,1B0,0B0\n", options), core::Error);
 }

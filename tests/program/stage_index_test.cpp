@@ -21,7 +21,8 @@ using Positions = std::vector<std::int32_t>;
 /// Of stage 0.
 Row row(const std::vector<std::pair<ActionKind, std::int32_t>>& passes) {
   Row out;
-  for (const auto& [kind, micro_batch] : passes) out.push_back({kind, false, core::StageId(0), micro_batch});
+  for (const auto& [kind, micro_batch] : passes)
+    out.push_back({.kind = kind, .stage = core::StageId(0), .micro_batch = micro_batch});
   return out;
 }
 
@@ -69,8 +70,8 @@ TEST_CASE("late recomputation waits for the gradients, early does not") {
 
 TEST_CASE("passes of other stages and updates are passed over; micro-batches may stand in any order") {
   Row passes = row({{F, 2}, {F, 0}, {B, 2}, {B, 0}, {F, 1}, {B, 1}});
-  passes.insert(passes.begin(), {F, false, core::StageId(1), 7});
-  passes.push_back({ActionKind::step, false, core::StageId(0)});
+  passes.insert(passes.begin(), Instruction{.kind = F, .stage = core::StageId(1), .micro_batch = 7});
+  passes.push_back({.kind = ActionKind::step, .stage = core::StageId(0)});
   const StageIndex index = index_stage(passes, core::StageId(0), false);
   CHECK(firsts(index.forward) == Positions{2, 5, 1});
   CHECK(firsts(index.backward) == Positions{4, 6, 3});

@@ -17,7 +17,9 @@ struct Instruction {
       schedule::ActionKind::forward;  ///< forward, backward, input_gradient, weight_gradient,
                                       ///< recompute, reduce_gradient, step or barrier
   bool joined = false;                ///< a pass that runs as one with the instruction before it
-  core::StageId stage;                ///< invalid of a barrier
+  std::int16_t piece = -1;            ///< of a pass that its collectives cut: behind each piece but the last
+                                      ///< its group runs one of them (LoweringOptions::pieces)
+  core::StageId stage{};              ///< invalid of a barrier
   std::int32_t micro_batch = -1;      ///< of a pass, as the row counts (Share::in_row)
   std::int32_t bucket = -1;  ///< of a sum; of a pass that fills this bucket alone, the last of a mini-batch
   std::int32_t shared = -1;  ///< of a sum among stages: index into Program::shared

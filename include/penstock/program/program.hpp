@@ -2,6 +2,7 @@
 // A plan, lowered: what every rank runs, one instruction after the other. The simulator puts times on it,
 // replay gives it kernels, buffers and links.
 
+#include <functional>
 #include <vector>
 
 #include "penstock/graph/op_graph.hpp"
@@ -37,6 +38,9 @@ struct LoweringOptions {
   /// [stage] buckets of its gradients; empty: one each. Of several, the last backward pass of a mini-batch is
   /// cut at them, unless it runs as one with another pass.
   std::vector<std::int32_t> buckets{};
+  /// How many pieces the collectives within a pass cut it into, or what fills this bucket of its gradients
+  /// (-1: all of it). Passes of a pair are never cut. Empty: collectives are part of the passes' time.
+  std::function<std::size_t(core::StageId, schedule::ActionKind, std::int32_t bucket)> pieces{};
   /// An overlapped pair runs as its forward, then its backward, and not as one.
   bool pairs_apart = false;
 };
@@ -50,7 +54,7 @@ struct LoweringOptions {
 ///  - a stage receives at most one micro-batch ahead of those it may hold (StageIndex::forward_gate).
 /// Precondition: plan::structural_violations has none, the order no violations. Throws BadInput for actions
 /// that no program holds (EVICT, LOAD, messages), and where a stage is updated before the sum of what it
-/// shares.
+/// shares; Error(limit) for a pass of more than 32,767 pieces.
 Program lower(const graph::OpGraph& graph, const schedule::ScheduledPlan& scheduled,
               const LoweringOptions& options = {});
 

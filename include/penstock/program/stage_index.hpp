@@ -7,8 +7,8 @@
 
 namespace penstock::program {
 
-/// Positions of the first and the last instruction of one pass: several where it is cut at its buckets, or
-/// runs as one with another.
+/// Positions of the first and the last instruction of one pass: several where it is cut at its buckets or its
+/// collectives, or runs as one with another.
 struct Stretch {
   std::int32_t first = -1, last = -1;
 };
@@ -19,7 +19,7 @@ struct StageIndex {
   /// Of what makes the gradients for the stages before: from the instruction that waits for those of the
   /// stages behind. Recomputation belongs to it where it waits for them too.
   std::vector<Stretch> backward;
-  std::vector<std::int32_t> recompute;  ///< empty where nothing is
+  std::vector<std::int32_t> recompute;  ///< the first of it; empty where nothing is
   std::vector<std::int32_t> release;    ///< the instruction after which nothing of the micro-batch is held
   /// The instruction after which there is room for what its forward, or backward, receives; -1: from the
   /// beginning. One micro-batch may come ahead of the most that the row ever holds: what forward j receives
