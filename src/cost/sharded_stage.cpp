@@ -36,11 +36,6 @@ std::vector<OpId> all_of(const std::vector<std::vector<OpId>>& segments) {
   return out;
 }
 
-Again again(const graph::OpGraph& graph, const plan::Stage& stage) {
-  return {all_of(plan::segments(graph, stage.operators, stage.recompute)),
-          plan::inner_cores(graph, stage.operators, stage.recompute)};
-}
-
 /// What ZeRO asks for in every micro-batch. A layer that is computed again has its weights from then on.
 Sent zero_traffic(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
                   const std::map<OpId, Partition>& how, const Again& again) {
@@ -132,6 +127,11 @@ void divide_boundaries(StageLoad& load, const graph::OpGraph& graph, const plan:
 
 }  // namespace
 
+Again computed_again(const graph::OpGraph& graph, const plan::Stage& stage) {
+  return {all_of(plan::segments(graph, stage.operators, stage.recompute)),
+          plan::inner_cores(graph, stage.operators, stage.recompute)};
+}
+
 GroupTimes::GroupTimes(const cluster::Cluster& cluster, std::span<const DeviceId> group, bool all_to_alls) {
   const std::vector<Devices> one = {{group.begin(), group.end()}};
   all_reduce_ = all_reduce(cluster, one);
@@ -172,8 +172,12 @@ OpTime StageTime::total() const {
 ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators)
     : ReplicaTimes(problem, stage, OperatorSets{{operators.begin(), operators.end()}}) {}
 
-ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, OperatorSets sets)
-    : whole_(problem), local_(problem, stage), stage_(stage), again_(again(problem.graph, stage)) {
+ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, OperatorSets sets, Waits waits)
+    : whole_(problem),
+      local_(problem, stage),
+      stage_(stage),
+      again_(computed_again(problem.graph, stage)),
+      waits_(waits) {
   for (auto& operators : sets) parts_.push_back({std::move(operators), {}, {}, {}});
   if (stage.tensor_parallel > 1) divide();
   if (stage.context_parallel > 1) context_.emplace(problem.cluster, stage);
@@ -326,10 +330,10 @@ std::vector<StageTime> ReplicaTimes::times(std::size_t replica, std::int64_t sam
   if (fresh)
     for (const Part& part : parts_) known->second.push_back(compute(part, replica, samples));
   std::vector<StageTime> out = known->second;
-  add_group_collectives(group, samples, out);
+  if (waits_ == Waits::groups) add_group_collectives(group, samples, out);
   for (std::size_t p = 0; p < out.size(); ++p) {
     if (exchange_) add(out[p].collectives, exchange_time(parts_[p], samples, launch_of(group)));
-    add(out[p].collectives, waited(parts_[p].zero, out[p].compute));
+    if (waits_ != Waits::context) add(out[p].collectives, waited(parts_[p].zero, out[p].compute));
   }
   return out;
 }

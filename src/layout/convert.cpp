@@ -11,8 +11,8 @@ bool has_gradient(const graph::Operator& op) {
   return op.kind != graph::OpKind::input;
 }
 
-void push(std::vector<GroupCollective>& list, Kind kind, OpId op, Bytes bytes) {
-  if (bytes.value() > 0) list.push_back({kind, op, bytes});
+void push(std::vector<GroupCollective>& list, Kind kind, OpId op, Bytes bytes, bool before = false) {
+  if (bytes.value() > 0) list.push_back({kind, op, bytes, before});
 }
 
 /// Each once.
@@ -52,9 +52,9 @@ Collectives convert(const graph::OpGraph& graph, OpId producer, Placement from, 
   if (from == Placement::replicate) {
     if (back) push(out.backward, Kind::all_gather, reader, bytes);
   } else if (to == Placement::replicate) {
-    push(out.forward, Kind::all_gather, reader, bytes);
+    push(out.forward, Kind::all_gather, reader, bytes, true);
   } else if (from != Placement::sharded) {
-    push(out.forward, Kind::all_to_all, reader, bytes);
+    push(out.forward, Kind::all_to_all, reader, bytes, true);
     if (back) push(out.backward, Kind::all_to_all, reader, bytes);
   }
   return out;

@@ -29,7 +29,7 @@ class Inference {
       for (const OpId producer : producers(id)) place(id, producer, rule(op, how).reads);
       // The gradient of a replicated tensor that has left comes back in shards.
       if (placed_[id] == Placement::replicate && leaves(id) && op.output_bytes.value() > 0)
-        out_.collectives.backward.push_back({Kind::all_gather, id, op.output_bytes});
+        out_.collectives.backward.push_back({Kind::all_gather, id, op.output_bytes, true});
     }
     return std::move(out_);
   }
@@ -83,6 +83,7 @@ class Inference {
     for (GroupCollective& sum : out.forward) {
       sum.kind = Kind::all_gather;
       out.backward.push_back(sum);
+      out.backward.back().before = true;
     }
     return out;
   }

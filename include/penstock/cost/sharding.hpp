@@ -71,13 +71,18 @@ using OperatorSets = std::vector<std::vector<core::OpId>>;
 struct Again {
   std::vector<core::OpId> whole, core;
 };
+Again computed_again(const graph::OpGraph& graph, const plan::Stage& stage);
 
 /// Times of some of the stage's operators, or of several sets of them, on one replica after the other; what
 /// replicas and sets have in common is computed once. Problem and stage must outlive it. For one thread.
 class ReplicaTimes {
  public:
   ReplicaTimes(const Problem& problem, const plan::Stage& stage, std::span<const core::OpId> operators);
-  ReplicaTimes(const Problem& problem, const plan::Stage& stage, OperatorSets sets);
+  /// What passes wait for, each with all before it: context and expert groups, ZeRO's replicas,
+  /// tensor-parallel groups. What is left out somebody else times (pass_pieces.hpp).
+  enum class Waits : std::uint8_t { context, replicas, groups };
+  ReplicaTimes(const Problem& problem, const plan::Stage& stage, OperatorSets sets,
+               Waits waits = Waits::groups);
   StageTime time(std::size_t replica, std::int64_t samples) { return times(replica, samples).front(); }
   /// By set.
   std::vector<StageTime> times(std::size_t replica, std::int64_t samples);
@@ -118,7 +123,8 @@ class ReplicaTimes {
   std::optional<ExpertExchange> exchange_;
   Again again_;                                ///< of all of the stage's
   std::map<core::OpId, plan::Partition> how_;  ///< of a divided stage
-  bool all_to_alls_ = false;                   ///< whether one of the collectives is an all-to-all
+  Waits waits_;
+  bool all_to_alls_ = false;  ///< whether one of the collectives is an all-to-all
   std::map<Alike, std::vector<StageTime>>
       computed_;  ///< by set, without collectives of tensor-parallel groups and replicas
   std::vector<std::pair<CollectiveSetting, std::vector<OpTime>>> known_collectives_;

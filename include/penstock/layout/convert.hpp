@@ -16,8 +16,9 @@ struct GroupCollective {
     all_to_all,  ///< every device keeps one part of its part
   };
   Kind kind;
-  core::OpId op;      ///< operator whose pass waits for the collective
-  core::Bytes bytes;  ///< per sample, of the whole tensor
+  core::OpId op;        ///< operator whose pass waits for the collective
+  core::Bytes bytes;    ///< per sample, of the whole tensor
+  bool before = false;  ///< whether the operator computes with its result, or makes what it moves
 };
 
 struct Collectives {
