@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "penstock/sim/options.hpp"
 #include "support/near.hpp"
@@ -115,4 +116,17 @@ TEST_CASE("between nodes every member of a hierarchical ring sends both parts of
   for (const auto& message : collective::algorithm("hierarchical").messages(cluster, group, 6))
     if (devices[message.from].node != devices[message.to].node) sent[message.from] += message.bytes;
   CHECK(sent == std::vector<std::int64_t>{3, 3, 3, 3});
+}
+
+TEST_CASE("in an all-to-all everybody sends everybody else a part, one after the other") {
+  const auto messages = collective::all_to_all(3, 90);
+  CHECK(messages.size() == 6);
+  std::map<std::pair<std::size_t, std::size_t>, std::int64_t> sent;
+  for (const auto& message : messages) {
+    sent[{message.from, message.to}] += message.bytes;
+    for (const std::size_t before : message.after) CHECK(&messages[before] < &message);
+  }
+  CHECK(sent.size() == 6);
+  CHECK(std::ranges::all_of(sent, [](const auto& each) { return each.second == 10; }));
+  CHECK(messages[3].after.size() == 1);  // the second round follows the first
 }

@@ -41,5 +41,8 @@ const Algorithm& cheapest(const cluster::Cluster& cluster, Group group, core::By
 
 /// Messages of an all-gather around a ring: every member has one part of `bytes`, all need the whole.
 std::vector<Message> all_gather(std::size_t members, std::int64_t bytes);
+/// Messages of an all-to-all of `bytes` in all: every member sends every other its part, one after the other,
+/// beginning with the next.
+std::vector<Message> all_to_all(std::size_t members, std::int64_t bytes);
 
 }  // namespace penstock::collective
