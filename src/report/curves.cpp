@@ -61,10 +61,15 @@ Curve memory_curve(const trace::DeviceTrace& device, MemoryKind kind) {
   return out;
 }
 
+/// Between stages, or within a pass.
+bool sends(const Span& span) {
+  return span.kind == trace::TaskKind::transfer || span.kind == trace::TaskKind::collective;
+}
+
 Moving moving_bytes(const trace::Trace& trace) {
   std::vector<Steps> out(trace.devices.size()), in(trace.devices.size());
   for (const Span& span : trace.spans) {
-    if (span.kind != trace::TaskKind::transfer) continue;
+    if (!sends(span)) continue;
     hold(out.at(span.device.index()), span, span.bytes.value());
     hold(in.at(span.peer.index()), span, span.bytes.value());
   }
@@ -75,7 +80,7 @@ std::vector<Curve> link_load(const trace::Trace& trace, const cluster::Cluster& 
   std::map<std::pair<DeviceId, DeviceId>, std::vector<std::size_t>> routes;
   std::vector<Steps> steps(cluster.links().size());
   for (const Span& span : trace.spans) {
-    if (span.kind != trace::TaskKind::transfer || span.start == span.end) continue;
+    if (!sends(span) || span.start == span.end) continue;
     auto [route, unknown] = routes.try_emplace({span.device, span.peer});
     if (unknown) route->second = cluster.route(span.device, span.peer).links;
     for (const std::size_t link : route->second) hold(steps[link], span, mean_rate(span));

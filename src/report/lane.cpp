@@ -173,7 +173,7 @@ std::vector<Lane> lanes(const trace::Trace& trace, const Scale& time) {
     if (computes(span.kind))
       own.compute.add(paint(span.kind), span, later(trace.devices[span.device.index()], span));
     if (span.kind == TaskKind::all_reduce) own.all_reduce.add(Paint::all_reduce, span);
-    if (span.kind != TaskKind::transfer) continue;
+    if (span.kind != TaskKind::transfer && span.kind != TaskKind::collective) continue;
     own.sent.add(Paint::sent, span);
     row_of(span.peer).received.add(Paint::received, span);
   }

@@ -113,6 +113,7 @@ class Writer {
       case TaskKind::all_reduce:
         return slice(device, all_reduce, "all-reduce", span);
       case TaskKind::transfer:
+      case TaskKind::collective:
         break;
     }
     const std::size_t peer = span.peer.index();

@@ -119,6 +119,7 @@ class Writer {
   void add_span(std::size_t i) {
     const Span& span = trace_.spans[i];
     if (span.kind == TaskKind::transfer) return add_transfer(span, next_transfer_++);
+    if (span.kind == TaskKind::collective) return add_collective(span);
     leaving_.clear(), arriving_.clear();
     for (; next_end_ < ends_.size() && ends_[next_end_].span == i; ++next_end_)
       (ends_[next_end_].arrives ? arriving_ : leaving_).push_back(ends_[next_end_].flow);
@@ -133,9 +134,16 @@ class Writer {
     slice(span.peer, receive, span, label(kind, span), Annotation{"from device", index(span.device)});
   }
 
+  void add_collective(const Span& span) {
+    leaving_.clear(), arriving_.clear();
+    const std::string_view name = trace::name(span.kind);
+    slice(span.device, send, span, name, Annotation{"to device", index(span.peer)});
+    slice(span.peer, receive, span, name, Annotation{"from device", index(span.device)});
+  }
+
   /// "F3", "B3" and so on; "3" for a transfer of unknown direction.
   static std::string label(TaskKind kind, const Span& span) {
-    constexpr std::string_view kLetters[trace::kTaskKinds] = {"F", "B", "I", "W", "R", "", "", ""};
+    constexpr std::string_view kLetters[trace::kTaskKinds] = {"F", "B", "I", "W", "R", "", "", "", ""};
     if (span.micro_batch < 0) return std::string(trace::name(kind));
     return fmt::format("{}{}", kLetters[static_cast<std::size_t>(kind)], span.micro_batch);
   }

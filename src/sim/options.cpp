@@ -9,6 +9,7 @@ namespace penstock::sim {
 namespace {
 
 constexpr std::array<std::string_view, 2> kModels = {"fair", "fifo"};
+constexpr std::array<std::string_view, 2> kPassCollectives = {"closed_form", "links"};
 
 }  // namespace
 
@@ -17,6 +18,13 @@ std::string_view name(NetworkModel model) {
 }
 NetworkModel network_model(std::string_view given) {
   return static_cast<NetworkModel>(core::index_of(given, kModels, "network"));
+}
+
+std::string_view name(PassCollectives collectives) {
+  return kPassCollectives[static_cast<std::size_t>(collectives)];
+}
+PassCollectives pass_collectives(std::string_view given) {
+  return static_cast<PassCollectives>(core::index_of(given, kPassCollectives, "collectives within passes"));
 }
 
 const std::vector<std::string_view>& collective_names() {

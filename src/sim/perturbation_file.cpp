@@ -18,9 +18,9 @@ using core::Yaml;
 using trace::TaskKind;
 
 constexpr std::array kDistributions = {Distribution::lognormal, Distribution::normal, Distribution::uniform};
-constexpr std::array kKinds = {TaskKind::forward,         TaskKind::backward,  TaskKind::input_gradient,
-                               TaskKind::weight_gradient, TaskKind::recompute, TaskKind::step,
-                               TaskKind::transfer,        TaskKind::all_reduce};
+constexpr std::array kKinds = {TaskKind::forward,         TaskKind::backward,   TaskKind::input_gradient,
+                               TaskKind::weight_gradient, TaskKind::recompute,  TaskKind::step,
+                               TaskKind::transfer,        TaskKind::all_reduce, TaskKind::collective};
 
 /// Spans of time of one thing that must not overlap.
 class Windows {

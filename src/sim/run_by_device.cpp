@@ -48,7 +48,7 @@ bool is_shared(const Task& task) {
   return task.kind == TaskKind::all_reduce && task.micro_batch >= 0;
 }
 
-/// Pieces of one pass that was cut at its buckets.
+/// Pieces of one pass that was cut at its buckets or its collectives.
 bool same_pass(const trace::Span& a, const trace::Span& b) {
   return a.kind == b.kind && a.stage == b.stage && a.micro_batch == b.micro_batch && a.kind != TaskKind::step;
 }
@@ -113,6 +113,7 @@ void RunByDevice::visit(DeviceId device, const trace::SpanVisitor& visitor) cons
     if (!computes(task.kind)) {
       visitor(span);
     } else if (pass && same_pass(*pass, span)) {
+      if (iteration_.cut) pass->collective += span.start - pass->end;
       pass->end = span.end;
     } else {
       if (pass) visitor(*pass);

@@ -7,8 +7,8 @@ namespace penstock::trace {
 
 std::string_view name(TaskKind kind) {
   constexpr std::array<std::string_view, kTaskKinds> names = {
-      "forward",   "backward", "input gradient", "weight gradient",
-      "recompute", "step",     "transfer",       "all-reduce"};
+      "forward", "backward", "input gradient", "weight gradient", "recompute",
+      "step",    "transfer", "all-reduce",     "collective"};
   return names[static_cast<std::size_t>(kind)];
 }
 

@@ -38,6 +38,16 @@ Collective collective(std::string_view name);  ///< throws BadInput for an unkno
 /// Names of all: closed_form, automatic, and those of collective::algorithms().
 const std::vector<std::string_view>& collective_names();
 
+/// Collectives of tensor-parallel groups, between the operators of a pass. Those of context and expert
+/// groups and of ZeRO are of closed form.
+enum class PassCollectives : std::uint8_t {
+  closed_form,  ///< part of a pass's time, and take no link
+  links,        ///< travel step by step: all-reduces as gradients do, or by the cheapest algorithm, others
+                ///< around a ring; whatever else is on a link slows them
+};
+std::string_view name(PassCollectives collectives);
+PassCollectives pass_collectives(std::string_view name);  ///< throws BadInput for an unknown name
+
 struct Perturbation;
 
 struct SimulationOptions {
@@ -48,6 +58,7 @@ struct SimulationOptions {
   core::StopToken
       stop{};            ///< asked every few thousand tasks: the simulation ends with Interrupted or LimitHit
   bool crowding = true;  ///< devices of a node slow each other, where costs know (cost/crowding.hpp)
+  PassCollectives pass_collectives = PassCollectives::closed_form;
 };
 
 }  // namespace penstock::sim

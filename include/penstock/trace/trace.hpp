@@ -20,8 +20,9 @@ enum class TaskKind : std::uint8_t {
   step,       ///< of the optimizer
   transfer,
   all_reduce,
+  collective,  ///< a message of a tensor-parallel group, within a pass
 };
-inline constexpr std::size_t kTaskKinds = 8;
+inline constexpr std::size_t kTaskKinds = 9;
 std::string_view name(TaskKind kind);
 /// Occupies its device's compute stream.
 constexpr bool computes(TaskKind kind) {

@@ -30,6 +30,12 @@ void add_collective(const cost::Problem& problem, const plan::Plan& plan, const 
     out.push_back(fmt::format("bucket {} {}", core::show(problem.training.bucket), kWhy));
 }
 
+void add_pass_collectives(const plan::Plan& plan, const SimulationOptions& options, Lines& out) {
+  if (options.pass_collectives == PassCollectives::links &&
+      std::ranges::none_of(plan.stages, [](const plan::Stage& stage) { return stage.tensor_parallel > 1; }))
+    out.push_back("pass-collectives links is set, but no stage is tensor-parallel");
+}
+
 void add_devices(const cost::Problem& problem, const plan::Plan& plan, Lines& out) {
   std::set<core::DeviceId> used;
   for (const plan::Stage& stage : plan.stages) used.insert(stage.devices.begin(), stage.devices.end());
@@ -67,6 +73,7 @@ Lines unused(const cost::Problem& problem, const schedule::ScheduledPlan& schedu
              const SimulationOptions& options) {
   Lines out;
   add_collective(problem, scheduled.plan, options, out);
+  add_pass_collectives(scheduled.plan, options, out);
   add_devices(problem, scheduled.plan, out);
   add_in_flight(scheduled, out);
   add_routes(problem, prepare(problem, scheduled, options).graph, out);

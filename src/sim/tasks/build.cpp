@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "penstock/collective/messages.hpp"
@@ -9,6 +10,8 @@
 #include "penstock/cost/sharding.hpp"
 #include "penstock/plan/mesh.hpp"
 #include "penstock/program/messages.hpp"
+#include "tasks/cut_passes.hpp"
+#include "tasks/group_messages.hpp"
 #include "tasks/task_list.hpp"
 #include "tasks/updates.hpp"
 
@@ -20,13 +23,6 @@ using core::StageId;
 using schedule::ActionKind;
 using trace::TaskKind;
 
-core::Seconds time_of(ActionKind kind, const cost::OpTime& time) {
-  if (kind == ActionKind::forward) return time.forward;
-  if (kind == ActionKind::recompute) return time.recompute;
-  if (kind == ActionKind::backward) return time.backward();
-  return kind == ActionKind::input_gradient ? time.input_gradient : time.weight_gradient;
-}
-
 class Builder {
  public:
   Builder(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
@@ -37,11 +33,18 @@ class Builder {
         options_(options),
         tasks_(problem.cluster, options.stop) {
     program::LoweringOptions lowering;
+    if (options.pass_collectives == PassCollectives::links) {
+      cut_.emplace(problem_, plan_, buckets_);
+      lowering.pieces = [&](StageId stage, ActionKind kind, std::int32_t bucket) {
+        return cut_->count(stage, kind, bucket);
+      };
+    }
     for (const plan::Stage& stage : plan_.stages) {
       buckets_.push_back(cost::buckets(problem_, stage));
       lowering.buckets.push_back(static_cast<std::int32_t>(buckets_.back().size()));
     }
     program_ = program::lower(problem.graph, scheduled, lowering);
+    out_.cut = cut_.has_value();
   }
 
   Iteration build() {
@@ -52,6 +55,10 @@ class Builder {
         times_[s].push_back(passes.front().total());
         out_.collectives[s].push_back(passes.front().collectives);
       }
+      if (!cut_) continue;
+      out_.collectives[s].clear();  // those of groups are between pieces
+      for (const auto& passes : times_of(s, {plan_.stages[s].operators}, cost::ReplicaTimes::Waits::replicas))
+        out_.collectives[s].push_back(passes.front().collectives);
     }
     bucket_times_.resize(plan_.stages.size());
     step_times_.resize(plan_.stages.size());
@@ -115,6 +122,7 @@ class Builder {
     rank.end = static_cast<TaskId>(tasks_.size());
     if (std::ranges::any_of(plan_.stages, [](const auto& stage) { return stage.replica_size() > 1; }))
       keep_together(r);
+    if (cut_) add_collectives(r);
   }
 
   void add_instruction(const program::Instruction& instruction, std::size_t rank, bool more) {
@@ -150,6 +158,45 @@ class Builder {
     }
   }
 
+  // Collectives within passes, where they take links.
+
+  void add_collectives(std::size_t r) {
+    for (std::size_t p = 0; p < program_.ranks[r].row.size(); ++p) {
+      const program::Instruction& piece = program_.ranks[r].row[p];
+      const layout::GroupCollective* then = piece.piece < 0 ? nullptr : cut_->behind(piece);
+      if (then != nullptr) add_collective(piece, *then, ranks_[r].at[p], ranks_[r].at[p + 1]);
+    }
+  }
+
+  /// Of every group of the rank, between its tasks of one piece and those of the next.
+  void add_collective(const program::Instruction& piece, const layout::GroupCollective& collective,
+                      TaskId before, TaskId after) {
+    const plan::Stage& stage = plan_.stages[piece.stage.index()];
+    const program::Sharing& sharing = program_.stages[piece.stage.index()].sharing;
+    const auto size = static_cast<std::size_t>(stage.tensor_parallel);
+    for (std::size_t start = 0; start < stage.devices.size(); start += size) {
+      const std::span<const DeviceId> group{stage.devices.data() + start, size};
+      Task like = tasks_.graph().task(before + static_cast<TaskId>(start));
+      like.kind = TaskKind::collective;
+      Ready ready;
+      for (std::size_t a = 0; a < size; ++a) ready.push_back({before + static_cast<TaskId>(start + a)});
+      const std::int64_t samples =
+          std::max<std::int64_t>(1, sharing.size(static_cast<std::int64_t>(start) / sharing.group));
+      const Ready done = messages_.add(like, messages_of(collective, group, samples), group, ready);
+      for (std::size_t a = 0; a < size; ++a)
+        for (const TaskId last : done[a]) tasks_.edge(last, after + static_cast<TaskId>(start + a));
+    }
+  }
+
+  std::vector<collective::Message> messages_of(const layout::GroupCollective& collective,
+                                               std::span<const DeviceId> group, std::int64_t samples) const {
+    using Kind = layout::GroupCollective::Kind;
+    const std::int64_t bytes = (collective.bytes * samples).value();
+    if (collective.kind == Kind::all_reduce) return messages_.all_reduce(group, bytes);
+    return collective.kind == Kind::all_gather ? collective::all_gather(group.size(), bytes)
+                                               : collective::all_to_all(group.size(), bytes);
+  }
+
   Task compute_task(const program::Instruction& from, std::size_t rank, std::size_t device) {
     const program::Sharing& sharing = program_.stages[from.stage.index()].sharing;
     Task task;
@@ -168,6 +215,10 @@ class Builder {
     const std::size_t s = instruction.stage.index();
     const auto group = static_cast<std::size_t>(plan_.stages[s].replica_size());
     if (instruction.kind == ActionKind::step) return step_time(s, device);
+    if (instruction.piece >= 0)
+      return cut_->time(instruction, device / group,
+                        std::max<std::int64_t>(
+                            1, program_.stages[s].sharing.size(static_cast<std::int64_t>(device / group))));
     if (instruction.bucket < 0) return time_of(instruction.kind, times_[s][device / group]);
     const auto b = static_cast<std::size_t>(instruction.bucket);
     if (bucket_times_[s].empty()) bucket_times_[s] = times_of(s, operators_of(buckets_[s]));
@@ -191,9 +242,11 @@ class Builder {
   }
 
   /// By replica and set of operators.
-  std::vector<std::vector<cost::StageTime>> times_of(std::size_t s, cost::OperatorSets sets) const {
+  std::vector<std::vector<cost::StageTime>> times_of(
+      std::size_t s, cost::OperatorSets sets,
+      cost::ReplicaTimes::Waits waits = cost::ReplicaTimes::Waits::groups) const {
     const plan::Stage& stage = plan_.stages[s];
-    cost::ReplicaTimes times(problem_, stage, std::move(sets));
+    cost::ReplicaTimes times(problem_, stage, std::move(sets), waits);
     const program::Sharing& sharing = program_.stages[s].sharing;
     std::vector<std::vector<cost::StageTime>> out;
     for (std::int64_t r = 0; r < stage.replicas(); ++r)
@@ -253,6 +306,8 @@ class Builder {
   TaskList tasks_;
   Iteration out_;
   std::vector<std::vector<cost::Bucket>> buckets_;  ///< [stage]
+  std::optional<CutPasses> cut_;                    ///< where collectives within passes take links
+  GroupMessages messages_{problem_.cluster, options_, tasks_};
   program::Program program_;
   std::vector<RankTasks> ranks_;                  ///< [rank]
   std::vector<std::vector<cost::OpTime>> times_;  ///< [stage][replica]

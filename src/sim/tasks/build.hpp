@@ -14,7 +14,8 @@ struct Iteration {
   std::vector<StageTasks> stages;
   std::vector<std::vector<core::DeviceId>> devices;  ///< [rank]
   std::vector<std::vector<cost::OpTime>>
-      collectives;  ///< [stage][replica] what is part of its passes (cost/sharding.hpp)
+      collectives;   ///< [stage][replica] what is part of its passes (cost/sharding.hpp)
+  bool cut = false;  ///< passes at the collectives of their groups, which are tasks
 };
 
 /// Puts times on a program (program::lower). Rules beyond its own:

@@ -1,13 +1,11 @@
 #include "tasks/updates.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 
-#include "penstock/collective/catalogue.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/cost/shared_reduction.hpp"
+#include "tasks/group_messages.hpp"
 
 namespace penstock::sim {
 namespace {
@@ -28,9 +26,6 @@ class UpdateBuilder {
   }
 
  private:
-  /// By device of a rank: what must have ended.
-  using Ready = std::vector<std::vector<TaskId>>;
-
   /// What a task of a sum shows.
   struct Label {
     StageId stage;
@@ -137,57 +132,28 @@ class UpdateBuilder {
 
   Ready reduce_by_messages(const std::vector<core::DeviceId>& devices, Label label,
                            const cost::Reduction& reduction, const Ready& ready) {
+    Task like;
+    like.stage = label.stage;
+    like.kind = TaskKind::all_reduce;
+    like.micro_batch = label.shared;
     Ready done(ready.size());
     for (const auto& group : reduction.groups) {
       std::vector<std::size_t> members;
       for (const core::DeviceId device : group)
-        members.push_back(
-            static_cast<std::size_t>(std::find(devices.begin(), devices.end(), device) - devices.begin()));
-      reduce_group(label, reduction, group, members, ready, done);
+        members.push_back(static_cast<std::size_t>(std::ranges::find(devices, device) - devices.begin()));
+      Ready mine;
+      for (const std::size_t member : members) mine.push_back(ready[member]);
+      Ready reduced = messages_.add(like, messages_of(reduction, group), group, mine);
+      for (std::size_t a = 0; a < members.size(); ++a) done[members[a]] = std::move(reduced[a]);
     }
     return done;
   }
 
-  /// As the options say; a ring where that does not fit the group.
-  const collective::Algorithm& algorithm(const std::vector<core::DeviceId>& group, core::Bytes bytes) const {
-    if (options_.collective.by == Collective::By::cheapest)
-      return collective::cheapest(problem_.cluster, group, bytes);
-    const collective::Algorithm& asked = *options_.collective.algorithm;
-    return asked.fits(problem_.cluster, group) ? asked : collective::algorithm("ring");
-  }
-
-  void reduce_group(Label label, const cost::Reduction& reduction, const std::vector<core::DeviceId>& group,
-                    const std::vector<std::size_t>& members, const Ready& ready, Ready& done) {
+  std::vector<collective::Message> messages_of(const cost::Reduction& reduction,
+                                               const std::vector<core::DeviceId>& group) const {
     const std::int64_t bytes = reduction.bytes.value();
-    const auto messages = reduction.all_gather
-                              ? collective::all_gather(group.size(), bytes)
-                              : algorithm(group, reduction.bytes).messages(problem_.cluster, group, bytes);
-    constexpr std::size_t kMostMessages = std::size_t{1} << 24;
-    if ((messages_ += messages.size()) > kMostMessages)
-      throw core::Error(
-          core::ExitCode::limit,
-          fmt::format("gradients are reduced by more than {} messages: buckets may be larger, or "
-                      "collectives of closed form",
-                      kMostMessages));
-    const auto first = static_cast<TaskId>(tasks_.size());
-    std::vector<std::map<std::size_t, TaskId>> last(group.size());  // [member] of each sender
-    for (const collective::Message& message : messages) {
-      Task task = tasks_.transfer(group[message.from], group[message.to], message.bytes);
-      task.stage = label.stage;
-      task.kind = TaskKind::all_reduce;
-      task.micro_batch = label.shared;
-      const TaskId id = tasks_.add(task);
-      for (const std::size_t m : message.after) tasks_.edge(first + static_cast<TaskId>(m), id);
-      // Both take part only when their own gradients are there; one that this message builds on has waited
-      // for that.
-      for (const std::size_t side : {message.from, message.to})
-        if (std::none_of(message.after.begin(), message.after.end(),
-                         [&](auto m) { return messages[m].to == side; }))
-          for (const TaskId task_before : ready[members[side]]) tasks_.edge(task_before, id);
-      last[message.to][message.from] = id;
-    }
-    for (std::size_t a = 0; a < group.size(); ++a)
-      for (const auto& [sender, id] : last[a]) done[members[a]].push_back(id);
+    return reduction.all_gather ? collective::all_gather(group.size(), bytes)
+                                : messages_.all_reduce(group, bytes);
   }
 
   /// The k-th of all ranks are one, a task of no length.
@@ -219,7 +185,7 @@ class UpdateBuilder {
   const BuiltRows& built_;
   TaskList& tasks_;
   cost::ReductionTimes reduction_times_{problem_.cluster};
-  std::size_t messages_ = 0;
+  GroupMessages messages_{problem_.cluster, options_, tasks_};
   std::vector<Ready> streams_;  ///< [rank] what its reduce stream ran last
 };
 
