@@ -62,6 +62,8 @@ Evidence::Evidence(const cost::Problem& problem_in, const schedule::ScheduledPla
     if (trace::computes(span.kind))
       ran[span.device.index()].push_back({&span, span.start, span.end, nullptr});
     if (span.peer.valid()) moved.push_back(&span);
+    if (span.peer.valid() && span.kind == TaskKind::collective)
+      collectives[{span.peer, span.stage, span.micro_batch}].push_back(&span);
   }
   for (std::size_t r = 0; r < ranks(); ++r)
     for (std::size_t i = 0; i < devices(r).size(); ++i)
@@ -149,9 +151,10 @@ std::int64_t Evidence::samples(StageId stage, std::size_t i) const {
 
 cost::OpTime Evidence::time(StageId stage, std::span<const core::OpId> operators, std::size_t i) const {
   const plan::Stage& s = plan.stages[stage.index()];
-  return cost::stage_time(problem, s, operators, replica_of(s, i),
-                          std::max<std::int64_t>(1, samples(stage, i)))
-      .total();
+  using Waits = cost::ReplicaTimes::Waits;
+  cost::ReplicaTimes times(problem, s, cost::OperatorSets{{operators.begin(), operators.end()}},
+                           links() ? Waits::replicas : Waits::groups);
+  return times.time(replica_of(s, i), std::max<std::int64_t>(1, samples(stage, i))).total();
 }
 
 const std::vector<cost::OpTime>& Evidence::pieces(StageId stage, std::size_t i, bool cut) {
@@ -219,7 +222,8 @@ const Ran* Evidence::release(DeviceId device, StageId stage, std::int32_t m) con
 
 bool Evidence::steady_messages() const {
   return perfect() || (!options.perturbation->jitter.contains(TaskKind::transfer) &&
-                       !options.perturbation->jitter.contains(TaskKind::all_reduce));
+                       !options.perturbation->jitter.contains(TaskKind::all_reduce) &&
+                       !options.perturbation->jitter.contains(TaskKind::collective));
 }
 
 }  // namespace penstock::check

@@ -76,7 +76,9 @@ class Evidence {
   std::vector<std::vector<Ran>> ran;                           ///< [device] in time order
   std::map<std::pair<std::size_t, std::size_t>, Asked> asked;  ///< [rank, i-th of its devices]
   std::vector<const Span*> moved;                              ///< over links
-  std::vector<plan::SharedParameters> shared;                  ///< among stages
+  /// Messages of collectives within passes, by receiver, stage and micro-batch.
+  std::map<std::tuple<DeviceId, StageId, std::int32_t>, std::vector<const Span*>> collectives;
+  std::vector<plan::SharedParameters> shared;  ///< among stages
   /// First start of a message that a pass waits for, by the pass; filled in by check_messages.
   std::map<const Span*, Picoseconds> arrival;
 
@@ -97,6 +99,8 @@ class Evidence {
   const Ran* release(DeviceId device, StageId stage, std::int32_t micro_batch) const;
   const Ran* find(DeviceId device, StageId stage, TaskKind kind, std::int32_t micro_batch) const;
   void pair_up();  ///< once the passes are known to be those asked for
+  /// Whether collectives of tensor-parallel groups take links: `pieces` are without them then.
+  bool links() const { return options.pass_collectives == sim::PassCollectives::links; }
   bool perfect() const { return options.perturbation == nullptr; }
   /// Whether messages take the time that routes and sharing say.
   bool steady_messages() const;
@@ -125,7 +129,12 @@ void check_reductions(Evidence& evidence);
 void check_shared(Evidence& evidence);
 void check_memory(Evidence& evidence);
 void check_context(Evidence& evidence);
+void check_pass_collectives(Evidence& evidence);
 void check_experts(Evidence& evidence);
+
+/// Time in a pass of one device during which it receives messages of its tensor-parallel group, which it
+/// waits for.
+Picoseconds communicating(const Evidence& evidence, const Span& pass);
 
 /// Forward passes of a stage's devices in a group take at least what `bytes` per sample from the others,
 /// `what`, take to come in.

@@ -183,7 +183,8 @@ class Rank {
     const auto& last = asked_.passes[reduction.after];
     const bool cut = reduction.buckets > 1 && last.stage == reduction.stage && !last.joined;
     if (!cut || reduction.bucket + 1 == reduction.buckets) return span.end;
-    return evidence_.perfect() ? span.start + pieces(reduction, span, replica) : span.start;
+    return evidence_.perfect() && !evidence_.links() ? span.start + pieces(reduction, span, replica)
+                                                     : span.start;
   }
   Picoseconds pieces(const Reduction& reduction, const Span& span, std::size_t replica) const {
     const auto& times = evidence_.pieces(reduction.stage, replica, true);

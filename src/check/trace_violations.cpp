@@ -47,6 +47,7 @@ std::vector<std::string> trace_violations(const cost::Problem& problem,
   check_shared(evidence);
   check_memory(evidence);
   check_context(evidence);
+  check_pass_collectives(evidence);
   check_experts(evidence);
   check_end(evidence);
   return evidence.violations;
