@@ -165,10 +165,20 @@ void SimulationFlags::add(CLI::App& command) {
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({sim::collective_names().begin(), sim::collective_names().end()}));
+  command
+      .add_option(
+          "--pass-collectives", pass_collectives,
+          "how tensor-parallel groups communicate within a pass: closed_form (part of the pass's time, off "
+          "the links) or links (by messages, which share links with all others)")
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->check(one_of({"closed_form", "links"}));
 }
 
 sim::SimulationOptions SimulationFlags::options() const {
-  return {sim::network_model(network), sim::collective(collective)};
+  return {.network = sim::network_model(network),
+          .collective = sim::collective(collective),
+          .pass_collectives = sim::pass_collectives(pass_collectives)};
 }
 
 namespace {

@@ -95,10 +95,11 @@ struct CostFlags {
       const cluster::Cluster& cluster) const;  ///< throws BadInput for another device's
 };
 
-/// What the simulator assumes: --network, --collective.
+/// What the simulator assumes: --network, --collective, --pass-collectives.
 struct SimulationFlags {
   std::string network = "fair";
   std::string collective = "closed_form";
+  std::string pass_collectives = "closed_form";
   void add(CLI::App& command);
   sim::SimulationOptions options() const;
 };

@@ -86,6 +86,9 @@ void read_network(const Yaml& node, Cell& cell) {
 void read_collective(const Yaml& node, Cell& cell) {
   cell.simulation.collective = at_node(node, [&] { return sim::collective(node.text()); });
 }
+void read_pass_collectives(const Yaml& node, Cell& cell) {
+  cell.simulation.pass_collectives = at_node(node, [&] { return sim::pass_collectives(node.text()); });
+}
 
 struct Key {
   const char* name;
@@ -116,9 +119,11 @@ std::vector<Cell> read_axes(const Yaml& root, const fs::path& folder) {
   if (!simulation) return cells;
   if (const auto bucket = simulation->find("bucket"))
     bucket->fail("a key of the experiment itself, beside simulation");
-  simulation->only({"network", "collective"});
+  simulation->only({"network", "collective", "pass_collectives"});
   return times_each(std::move(cells), *simulation,
-                    {{"network", read_network}, {"collective", read_collective}});
+                    {{"network", read_network},
+                     {"collective", read_collective},
+                     {"pass_collectives", read_pass_collectives}});
 }
 
 }  // namespace penstock::experiment

@@ -69,7 +69,11 @@ OrderedJson training(const plan::Training& training) {
 }
 
 OrderedJson simulation(const sim::SimulationOptions& options) {
-  return object("network", sim::name(options.network), "collective", sim::name(options.collective));
+  OrderedJson out =
+      object("network", sim::name(options.network), "collective", sim::name(options.collective));
+  if (options.pass_collectives != sim::PassCollectives::closed_form)
+    out["pass_collectives"] = sim::name(options.pass_collectives);
+  return out;
 }
 
 OrderedJson memory(const cost::MemoryRule& rule) {
@@ -96,6 +100,8 @@ sim::SimulationOptions read_simulation(const OrderedJson& simulation) {
   sim::SimulationOptions out;
   out.network = sim::network_model(simulation.at("network").get<std::string>());
   out.collective = sim::collective(simulation.at("collective").get<std::string>());
+  if (simulation.contains("pass_collectives"))
+    out.pass_collectives = sim::pass_collectives(simulation.at("pass_collectives").get<std::string>());
   return out;
 }
 
