@@ -173,10 +173,24 @@ std::vector<bool> over_sequence(const graph::OpGraph& graph) {
   return out;
 }
 
-graph::OpGraph shortened(const graph::OpGraph& graph, std::int64_t tokens, std::int64_t keys) {
+Bytes sequence_bytes(const graph::OpGraph& graph, const plan::StageGraph& stages,
+                     const plan::Boundary& boundary) {
+  const auto over = over_sequence(graph);
+  Bytes sum;
+  for (std::size_t v = 0; v < graph.size(); ++v) {
+    if (!over[v] || stages.stage_of(OpId(v)) != boundary.from) continue;
+    const auto readers = graph.dag().successors(static_cast<graph::Vertex>(v));
+    if (std::ranges::any_of(readers, [&](graph::Vertex reader) {
+          return stages.stage_of(OpId(static_cast<std::size_t>(reader))) == boundary.to;
+        }))
+      sum += graph.op(OpId(v)).output_bytes;
+  }
+  return sum;
+}
+
+graph::OpGraph shortened(const graph::OpGraph& graph, const Fill& fill) {
   const std::int64_t length = sequence(graph);
-  const double t = static_cast<double>(tokens) / static_cast<double>(length),
-               k = static_cast<double>(keys) / static_cast<double>(length);
+  const double t = fill.tokens / static_cast<double>(length), k = fill.keys / static_cast<double>(length);
   std::vector<bool> over = over_sequence(graph);
   std::vector<graph::Operator> operators = graph.operators();
   for (const auto& core : split_cores_over(graph, length)) {

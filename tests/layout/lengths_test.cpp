@@ -44,19 +44,19 @@ TEST_CASE("half of the tokens make the model of half the sequence") {
     CAPTURE(attention);
     Given given = gpt;
     given["attention"] = attention;
-    check_alike(layout::shortened(models::build("gpt", with(given, 64)), 32, 32),
+    check_alike(layout::shortened(models::build("gpt", with(given, 64)), {32, 32}),
                 models::build("gpt", with(given, 32)));
   }
   const Given llama = {{"layers", "2"}, {"hidden", "32"}, {"heads", "4"}, {"kv_heads", "2"},
                        {"feed_forward", "64"}, {"vocabulary", "64"}};
-  check_alike(layout::shortened(models::build("llama", with(llama, 64)), 16, 16),
+  check_alike(layout::shortened(models::build("llama", with(llama, 64)), {16, 16}),
               models::build("llama", with(llama, 16)));
 }
 
 TEST_CASE("whole samples are the model itself") {
   const auto g = models::build("mmt", {{"branches", "2"}, {"layers", "1"}, {"sequence", "32"}});
   CHECK(layout::sequence(g) == 32);
-  check_alike(layout::shortened(g, 32, 32), g);
+  check_alike(layout::shortened(g, {32, 32}), g);
 }
 
 TEST_CASE("FLOPs by hand: products go by tokens, attention by tokens and what they meet") {
@@ -65,14 +65,15 @@ TEST_CASE("FLOPs by hand: products go by tokens, attention by tokens and what th
   // Scores and the weighted sum are 2 x 2 x 64 x 64 x 32 FLOPs forward and twice that back.
   const double core = 3.0 * 2 * 2 * 64 * 64 * 32, all = graph::training_flops(g).value();
   // Two sequences of 8 and 24 tokens in one sample: 32 tokens, which meet (8^2 + 24^2) / 32 = 20 in the mean.
-  const double filled = graph::training_flops(layout::shortened(g, 32, 20)).value();
+  const double filled = graph::training_flops(layout::shortened(g, {32, 20})).value();
   CHECK(filled == support::near((all - core) / 2 + core * (8 * 8 + 24 * 24) / (64 * 64), 1e-12));
 }
 
 TEST_CASE("a vision tower keeps its patches") {
   const auto g = models::build("vlm", {});
   const auto over = layout::over_sequence(g);
-  const auto half = layout::shortened(g, layout::sequence(g) / 2, layout::sequence(g) / 2);
+  const double length = static_cast<double>(layout::sequence(g)) / 2;
+  const auto half = layout::shortened(g, {length, length});
   int towers = 0, decoders = 0;
   for (std::size_t v = 0; v < g.size(); ++v) {
     const auto& op = g.op(OpId(v));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "penstock/graph/op_graph.hpp"
+#include "penstock/plan/stage_graph.hpp"
 
 namespace penstock::layout {
 
@@ -23,10 +24,14 @@ std::int64_t sequence(const graph::OpGraph& graph);
 /// rows. Others, such as a vision tower beside a language model, take as long whatever the lengths are.
 std::vector<bool> over_sequence(const graph::OpGraph& graph);
 
-/// The model with samples that have `tokens` of the sequence's tokens and whose attention meets `keys` of
-/// them, at least one each: FLOPs and bytes of operators over the sequence, and the extents in their
-/// attributes, shrink; weights do not. With both equal it is the model of a shorter sequence. A mask is left
-/// out, as everywhere: a causal one halves what attention does at any length.
-graph::OpGraph shortened(const graph::OpGraph& graph, std::int64_t tokens, std::int64_t keys);
+/// Of a boundary's bytes per sample those of tensors over the sequence.
+core::Bytes sequence_bytes(const graph::OpGraph& graph, const plan::StageGraph& stages,
+                           const plan::Boundary& boundary);
+
+/// The model with samples that are filled so: FLOPs and bytes of operators over the sequence, and the extents
+/// in their attributes (rounded, at least one), shrink; weights do not. With as many keys as tokens it is the
+/// model of a shorter sequence. A mask is left out, as everywhere: a causal one halves what attention does at
+/// any length.
+graph::OpGraph shortened(const graph::OpGraph& graph, const Fill& fill);
 
 }  // namespace penstock::layout
