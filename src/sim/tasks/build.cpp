@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "penstock/collective/messages.hpp"
@@ -9,6 +10,7 @@
 #include "penstock/cost/sharding.hpp"
 #include "penstock/plan/mesh.hpp"
 #include "penstock/program/messages.hpp"
+#include "penstock/sim/perturbation.hpp"
 #include "tasks/task_list.hpp"
 #include "tasks/updates.hpp"
 
@@ -30,11 +32,12 @@ core::Seconds time_of(ActionKind kind, const cost::OpTime& time) {
 class Builder {
  public:
   Builder(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-          const SimulationOptions& options)
+          const SimulationOptions& options, FilledTimes* filled)
       : problem_(problem),
         plan_(scheduled.plan),
         stages_(scheduled.stages),
         options_(options),
+        filled_(filled),
         tasks_(problem.cluster, options.stop) {
     program::LoweringOptions lowering;
     for (const plan::Stage& stage : plan_.stages) {
@@ -42,17 +45,13 @@ class Builder {
       lowering.buckets.push_back(static_cast<std::int32_t>(buckets_.back().size()));
     }
     program_ = program::lower(problem.graph, scheduled, lowering);
+    if (filled_ != nullptr)
+      samples_.emplace(problem_, plan_, program_.stages.front().samples() / plan_.training.mini_batch,
+                       options_);
   }
 
   Iteration build() {
-    for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
-      times_.emplace_back();
-      out_.collectives.emplace_back();
-      for (const auto& passes : times_of(s, {plan_.stages[s].operators})) {
-        times_[s].push_back(passes.front().total());
-        out_.collectives[s].push_back(passes.front().collectives);
-      }
-    }
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s) add_pass_times(s);
     bucket_times_.resize(plan_.stages.size());
     step_times_.resize(plan_.stages.size());
     out_.devices.resize(program_.ranks.size());
@@ -73,6 +72,41 @@ class Builder {
   }
 
  private:
+  void add_pass_times(std::size_t s) {
+    times_.emplace_back();
+    out_.collectives.emplace_back();
+    for (const auto& passes : samples_ ? filled_passes(s) : full_passes(s)) {
+      times_[s].emplace_back();
+      out_.collectives[s].emplace_back();
+      for (const cost::StageTime& pass : passes) {
+        times_[s].back().push_back(pass.total());
+        out_.collectives[s].back().push_back(pass.collectives);
+      }
+    }
+  }
+
+  /// By replica, one for all its micro-batches.
+  std::vector<std::vector<cost::StageTime>> full_passes(std::size_t s) const {
+    return times_of(s, {plan_.stages[s].operators});
+  }
+
+  /// By replica and micro-batch.
+  std::vector<std::vector<cost::StageTime>> filled_passes(std::size_t s) const {
+    const program::Stage& stage = program_.stages[s];
+    std::vector<std::vector<cost::StageTime>> out(static_cast<std::size_t>(stage.sharing.replicas));
+    for (std::size_t r = 0; r < out.size(); ++r)
+      for (std::size_t m = 0; m < stage.index.forward.size(); ++m) {
+        options_.stop.check();
+        out[r].push_back(filled_->pass(s, r, fill(stage, r, m)));
+      }
+    return out;
+  }
+
+  layout::Fill fill(const program::Stage& stage, std::size_t replica, std::size_t in_row) const {
+    return samples_->fill(
+        stage.sharing.share(static_cast<std::int64_t>(in_row), static_cast<std::int64_t>(replica)).samples);
+  }
+
   void add_overlap() {
     const auto& types = problem_.cluster.types();
     if (std::all_of(types.begin(), types.end(), [](const auto& type) { return type.overlap_slowdown == 1; }))
@@ -168,8 +202,15 @@ class Builder {
     const std::size_t s = instruction.stage.index();
     const auto group = static_cast<std::size_t>(plan_.stages[s].replica_size());
     if (instruction.kind == ActionKind::step) return step_time(s, device);
-    if (instruction.bucket < 0) return time_of(instruction.kind, times_[s][device / group]);
+    const auto micro_batch = static_cast<std::size_t>(instruction.micro_batch);
+    if (instruction.bucket < 0)
+      return time_of(instruction.kind, of_micro_batch(times_[s][device / group], micro_batch));
     const auto b = static_cast<std::size_t>(instruction.bucket);
+    if (samples_)
+      return time_of(
+          instruction.kind,
+          filled_->pieces(s, device / group, fill(program_.stages[s], device / group, micro_batch))[b]
+              .total());
     if (bucket_times_[s].empty()) bucket_times_[s] = times_of(s, operators_of(buckets_[s]));
     return time_of(instruction.kind, bucket_times_[s][device / group][b].total());
   }
@@ -204,9 +245,12 @@ class Builder {
   // Messages.
 
   void add_boundary(const plan::Boundary& boundary) {
+    const core::Bytes moving =
+        samples_ ? layout::sequence_bytes(problem_.graph, stages_, boundary) : core::Bytes(0);
     program::for_each_message(program_, boundary, [&](const program::Message& message) {
-      send(message,
-           problem_.training.compression.activation_bytes(boundary.bytes * message.samples.count).value());
+      const core::Bytes bytes = samples_ ? samples_->bytes(boundary.bytes, moving, message.samples)
+                                         : boundary.bytes * message.samples.count;
+      send(message, problem_.training.compression.activation_bytes(bytes).value());
     });
   }
 
@@ -250,12 +294,14 @@ class Builder {
   const plan::Plan& plan_;
   const plan::StageGraph& stages_;
   const SimulationOptions& options_;
+  FilledTimes* filled_;                   ///< null: samples are full
+  std::optional<FilledSamples> samples_;  ///< likewise
   TaskList tasks_;
   Iteration out_;
   std::vector<std::vector<cost::Bucket>> buckets_;  ///< [stage]
   program::Program program_;
-  std::vector<RankTasks> ranks_;                  ///< [rank]
-  std::vector<std::vector<cost::OpTime>> times_;  ///< [stage][replica]
+  std::vector<RankTasks> ranks_;                               ///< [rank]
+  std::vector<std::vector<std::vector<cost::OpTime>>> times_;  ///< [stage][replica], of_micro_batch
   std::vector<std::vector<std::vector<cost::StageTime>>>
       bucket_times_;  ///< [stage][replica][bucket], when needed
   std::vector<std::map<std::pair<double, std::size_t>, core::Seconds>> step_times_;  ///< [stage] {part, type}
@@ -264,8 +310,8 @@ class Builder {
 }  // namespace
 
 Iteration build_iteration(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-                          const SimulationOptions& options) {
-  return Builder(problem, scheduled, options).build();
+                          const SimulationOptions& options, FilledTimes* filled) {
+  return Builder(problem, scheduled, options, filled).build();
 }
 
 }  // namespace penstock::sim

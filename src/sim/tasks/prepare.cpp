@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine.hpp"
 #include "tasks/apply.hpp"
 #include "tasks/crowding.hpp"
 
@@ -29,8 +30,9 @@ std::int64_t end_of(std::int64_t count, const plan::Plan& plan, const Iteration&
 }  // namespace
 
 Iteration prepare(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-                  const SimulationOptions& options) {
-  Iteration iteration = build_iteration(problem, scheduled, options);
+                  const SimulationOptions& options, std::shared_ptr<FilledTimes> filled) {
+  if (filled == nullptr) filled = filled_times(problem, scheduled.plan, options);
+  Iteration iteration = build_iteration(problem, scheduled, options, filled.get());
   if (options.crowding) add_crowding(problem, scheduled.plan, iteration);
   if (options.perturbation) apply(*options.perturbation, options.seed, iteration.graph);
   return iteration;
@@ -46,6 +48,11 @@ Picoseconds iteration_time(const plan::Plan& plan, const Iteration& iteration, c
   if (half == 0) return Picoseconds(times.makespan);
   return Picoseconds((end_of(all, plan, iteration, times) - end_of(half, plan, iteration, times)) /
                      (all - half));
+}
+
+Picoseconds time_of(const plan::Plan& plan, const Iteration& iteration, const SimulationOptions& options) {
+  const bool one = mini_batches(plan, iteration) == 1;
+  return iteration_time(plan, iteration, run(iteration.graph, options.network, !one, options.stop));
 }
 
 }  // namespace penstock::sim
