@@ -165,7 +165,7 @@ expect 0 '"p99"' cat one.json
   { echo "FAILED: the fastest run is not the one with the greatest rate"; failures=$((failures + 1)); }
 expect 11 "--verify: a transfer's jitter" "${perturbed[@]}" --verify
 expect 11 "--runs: --svg, --perfetto, --verify, --explain and --allow-oom go with a single run" "${perturbed[@]}" --runs 2 --svg bad.svg
-expect 11 "without jitter in the file every run is the same" "$penstock" simulate plan.yaml --perturbation <(sed '/jitter/d' day.yaml) --runs 2
+expect 11 "without jitter or lengths in the file every run is the same" "$penstock" simulate plan.yaml --perturbation <(sed '/jitter/d' day.yaml) --runs 2
 expect 10 "requires --perturbation" "$penstock" simulate plan.yaml --seed 3
 expect 10 "--seed: Value -1 not in range 0 to 4611686018427387904" "${perturbed[@]}" --seed -1
 expect 10 "--seed: Value 18446744073709551616 not in range" "${perturbed[@]}" --seed 18446744073709551616
