@@ -158,8 +158,7 @@ cost::OpTime Evidence::time(StageId stage, std::span<const core::OpId> operators
 const std::vector<cost::OpTime>& Evidence::pieces(StageId stage, std::size_t i, std::int32_t micro_batch,
                                                   bool cut) {
   const plan::Stage& s = plan.stages[stage.index()];
-  auto& out =
-      pieces_[{stage, static_cast<std::int64_t>(replica_of(s, i)), shorter_ ? micro_batch : -1, cut}];
+  auto& out = pieces_[{stage, static_cast<std::int64_t>(replica_of(s, i)), shorter_ ? micro_batch : -1, cut}];
   if (!out.empty()) return out;
   if (shorter_) return out = filled_pieces(stage, i, micro_batch, cut);
   if (!cut) return out.assign(1, time(stage, s.operators, i)), out;

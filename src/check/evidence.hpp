@@ -125,9 +125,9 @@ class Evidence {
   std::vector<cost::OpTime> filled_pieces(StageId stage, std::size_t i, std::int32_t micro_batch, bool cut);
   void fill_samples();
   std::map<std::tuple<StageId, std::int64_t, std::int32_t, bool>, std::vector<cost::OpTime>>
-      pieces_;                                      ///< stage, replica, micro-batch where they differ, cut
-  std::unique_ptr<cost::ShorterModels> shorter_;    ///< null: all samples are full
-  std::vector<sim::Filling> samples_;               ///< of the run; likewise
+      pieces_;                                    ///< stage, replica, micro-batch where they differ, cut
+  std::unique_ptr<cost::ShorterModels> shorter_;  ///< null: all samples are full
+  std::vector<sim::Filling> samples_;             ///< of the run; likewise
   std::map<std::tuple<StageId, std::int64_t, bool>, std::unique_ptr<cost::LengthTimes>> length_times_;
   std::vector<std::vector<DeviceId>> devices_;  ///< [rank]
   std::map<std::tuple<DeviceId, StageId, TaskKind, std::int32_t>, const Ran*> index_;

@@ -67,8 +67,7 @@ class Checker {
   void expect(const plan::Boundary& boundary) {
     const auto from = evidence_.shares(boundary.from), to = evidence_.shares(boundary.to);
     for (std::size_t x = 0, y = 0; x < from.size() && y < to.size();) {
-      const std::int64_t begin = std::max(from[x].begin, to[y].begin),
-                         end = std::min(from[x].end, to[y].end);
+      const std::int64_t begin = std::max(from[x].begin, to[y].begin), end = std::min(from[x].end, to[y].end);
       if (begin < end) {
         const Bytes bytes =
             evidence_.problem.training.compression.activation_bytes(evidence_.sent(boundary, begin, end));

@@ -37,8 +37,8 @@ struct RunsSummary {
   experiment::AppliedPerturbation applied;
   std::size_t runs = 0;
   std::int64_t mini_batch = 0;
-  std::string costs;  ///< of operators
-  Spread iteration;   ///< seconds
+  std::string costs;                   ///< of operators
+  Spread iteration;                    ///< seconds
   std::vector<double> seconds;         ///< by run
   std::vector<sim::Filling> fillings;  ///< of each run's first mini-batch; none: samples are full
 
@@ -46,7 +46,8 @@ struct RunsSummary {
 };
 
 sim::Filling first_mini_batch(const cost::Problem& problem, const sim::Lengths& lengths, std::uint64_t seed) {
-  return sim::sum(sim::fillings(lengths, sim::room(lengths, problem.graph), problem.training.mini_batch, seed, 0));
+  return sim::sum(
+      sim::fillings(lengths, sim::room(lengths, problem.graph), problem.training.mini_batch, seed, 0));
 }
 
 /// Of all runs' first mini-batches.
@@ -56,8 +57,9 @@ std::string filling_line(const RunsSummary& summary) {
   std::vector<double> tokens;
   for (const sim::Filling& filling : summary.fillings) tokens.push_back(static_cast<double>(filling.tokens));
   const Spread spread = sim::spread(std::move(tokens));
-  return fmt::format("tokens per iteration {:.0f} to {:.0f}, mean {:.0f}; padding {:.1f} % of what is computed\n",
-                     spread.min, spread.max, spread.mean, all.padding() * 100);
+  return fmt::format(
+      "tokens per iteration {:.0f} to {:.0f}, mean {:.0f}; padding {:.1f} % of what is computed\n",
+      spread.min, spread.max, spread.mean, all.padding() * 100);
 }
 
 std::string table(const RunsSummary& summary) {
@@ -68,9 +70,9 @@ std::string table(const RunsSummary& summary) {
     const double seconds = summary.iteration.*statistic.of;
     out.add({statistic.name, show(Seconds(seconds)), fmt::format("{:.1f}", summary.throughput(seconds))});
   }
-  return fmt::format("{}\n{}, seeds {} to {}: {}; samples/s are those of the row's iteration\n{}{}", out.text(),
-                     summary.applied.file, summary.applied.seed, summary.applied.seed + summary.runs - 1,
-                     summary.applied.what, filling_line(summary),
+  return fmt::format("{}\n{}, seeds {} to {}: {}; samples/s are those of the row's iteration\n{}{}",
+                     out.text(), summary.applied.file, summary.applied.seed,
+                     summary.applied.seed + summary.runs - 1, summary.applied.what, filling_line(summary),
                      summary.costs == "analytic" ? "" : "costs: " + summary.costs + "\n");
 }
 
@@ -99,9 +101,10 @@ std::string json(const RunsSummary& summary) {
 }  // namespace
 
 void PerturbationFlags::add(CLI::App& command) {
-  auto* option = command.add_option("--perturbation,--imperfection", file,
-                                    "slow devices, stragglers, jitter, link faults and lengths of sequences, such as "
-                                    "experiments/imperfect/bad_day.yaml");
+  auto* option =
+      command.add_option("--perturbation,--imperfection", file,
+                         "slow devices, stragglers, jitter, link faults and lengths of sequences, such as "
+                         "experiments/imperfect/bad_day.yaml");
   option->type_name("FILE");
   command.add_option("--seed", seed, "seed of jitter and lengths; default: 0")
       ->check(seeds())

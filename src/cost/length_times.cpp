@@ -30,7 +30,8 @@ struct Between {
 Between between(const std::vector<std::int64_t>& knots, double value) {
   const double inside =
       std::clamp(value, static_cast<double>(knots.front()), static_cast<double>(knots.back()));
-  const auto above = std::ranges::find_if(knots, [&](auto knot) { return static_cast<double>(knot) >= inside; });
+  const auto above =
+      std::ranges::find_if(knots, [&](auto knot) { return static_cast<double>(knot) >= inside; });
   if (above == knots.begin() || static_cast<double>(*above) == inside) return {*above, *above, 0};
   const std::int64_t low = *std::prev(above), high = *above;
   return {low, high, (inside - static_cast<double>(low)) / static_cast<double>(high - low)};
@@ -58,15 +59,16 @@ ShorterModels::ShorterModels(const Problem& problem)
   if (sequence_ == 0)
     throw core::BadInput(problem.graph.name() + " has no attention, so its samples are no sequences");
   if (!problem.costs.goes_by_extents())
-    throw core::BadInput("costs (" + problem.costs.source() + ") are of full samples, whatever their lengths");
+    throw core::BadInput("costs (" + problem.costs.source() +
+                         ") are of full samples, whatever their lengths");
 }
 
 std::shared_ptr<const graph::OpGraph> ShorterModels::at(std::int64_t tokens, std::int64_t keys) {
   const std::lock_guard lock(mutex_);
   auto& graph = known_[{tokens, keys}];
   if (graph == nullptr)
-    graph = std::make_shared<const graph::OpGraph>(layout::shortened(
-        problem_.graph, {static_cast<double>(tokens), static_cast<double>(keys)}));
+    graph = std::make_shared<const graph::OpGraph>(
+        layout::shortened(problem_.graph, {static_cast<double>(tokens), static_cast<double>(keys)}));
   return graph;
 }
 

@@ -220,8 +220,8 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
   const auto& row = outcome.row;
   const auto& perturbed = beside.perturbed;
   const std::string perturbation =
-      perturbed ? fmt::format("{}, seed {}: {}; iteration without it {}\n{}", perturbed->file, perturbed->seed,
-                              perturbed->what, show(perturbed->perfect),
+      perturbed ? fmt::format("{}, seed {}: {}; iteration without it {}\n{}", perturbed->file,
+                              perturbed->seed, perturbed->what, show(perturbed->perfect),
                               perturbed->filling ? in_words(*perturbed->filling) + "\n" : "")
                 : "";
   return fmt::format(

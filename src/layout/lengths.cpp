@@ -23,7 +23,9 @@ struct TokensOf {
   std::int64_t operator()(const graph::Embedding& a) const { return a.sum ? 0 : a.lookups; }
   std::int64_t operator()(const graph::Norm& a) const { return a.channels > 0 ? a.elements / a.channels : 0; }
   std::int64_t operator()(const graph::Softmax& a) const { return a.rows; }
-  std::int64_t operator()(const graph::Concat& a) const { return a.rows > 1 ? a.rows : 0; }  // 1: joins tokens
+  std::int64_t operator()(const graph::Concat& a) const {
+    return a.rows > 1 ? a.rows : 0;
+  }  // 1: joins tokens
   std::int64_t operator()(const graph::Experts& a) const { return a.rows; }
 };
 
@@ -83,8 +85,7 @@ class Shrink {
 
  private:
   static void cut(std::int64_t& extent, double share) {
-    if (extent > 0)
-      extent = std::max<std::int64_t>(1, std::llround(static_cast<double>(extent) * share));
+    if (extent > 0) extent = std::max<std::int64_t>(1, std::llround(static_cast<double>(extent) * share));
   }
   double tokens_, keys_;
 };

@@ -130,8 +130,7 @@ Filling Filling::unpadded() const {
 std::int64_t room(const Lengths& lengths, const graph::OpGraph& graph) {
   const std::int64_t sequence = layout::sequence(graph);
   if (sequence == 0)
-    throw core::BadInput(lengths.place,
-                         graph.name() + " has no attention, so its samples are no sequences");
+    throw core::BadInput(lengths.place, graph.name() + " has no attention, so its samples are no sequences");
   if (lengths.maximum > sequence)
     throw core::BadInput(lengths.place, fmt::format("maximum {} is more than the {} tokens of the model's "
                                                     "sequence",
@@ -144,8 +143,8 @@ std::int64_t length(const Lengths& lengths, std::int64_t room, double unit) {
   if (const auto* log = std::get_if<LognormalLengths>(&lengths.distribution)) {
     drawn = log->median * std::exp(log->sigma * normal_quantile(unit));
   } else if (const auto* even = std::get_if<UniformLengths>(&lengths.distribution)) {
-    drawn = std::floor(static_cast<double>(even->from) +
-                       unit * static_cast<double>(even->to - even->from + 1));
+    drawn =
+        std::floor(static_cast<double>(even->from) + unit * static_cast<double>(even->to - even->from + 1));
   } else {
     const auto& up_to = std::get<CountedLengths>(lengths.distribution).up_to;
     const auto place = static_cast<std::int64_t>(unit * static_cast<double>(up_to.back().second));

@@ -79,8 +79,7 @@ TEST_CASE("costs in proportion to FLOPs: unlike lengths by hand") {
   // Two samples of 50 and 7 tokens: 57 of 64 tokens, and the squares of both lengths.
   const double tokens = 50 + 7, squares = 50 * 50 + 7 * 7;
   const auto time = filled({g, cluster, costs, {}}, all(g, 2), {tokens / 2, squares / tokens});
-  CHECK(time.total().value() ==
-        support::near((rest * tokens / 64 + core * squares / (64 * 64)) / 1e9, 1e-9));
+  CHECK(time.total().value() == support::near((rest * tokens / 64 + core * squares / (64 * 64)) / 1e9, 1e-9));
 }
 
 TEST_CASE("models without sequences and costs of full samples are refused") {

@@ -38,8 +38,8 @@ void check_alike(const graph::OpGraph& a, const graph::OpGraph& b) {
 }  // namespace
 
 TEST_CASE("half of the tokens make the model of half the sequence") {
-  const Given gpt = {{"layers", "2"}, {"hidden", "32"}, {"heads", "4"}, {"vocabulary", "64"},
-                     {"positions", "64"}};
+  const Given gpt = {
+      {"layers", "2"}, {"hidden", "32"}, {"heads", "4"}, {"vocabulary", "64"}, {"positions", "64"}};
   for (const char* attention : {"fused", "plain", "flash", "split"}) {
     CAPTURE(attention);
     Given given = gpt;
@@ -47,8 +47,8 @@ TEST_CASE("half of the tokens make the model of half the sequence") {
     check_alike(layout::shortened(models::build("gpt", with(given, 64)), {32, 32}),
                 models::build("gpt", with(given, 32)));
   }
-  const Given llama = {{"layers", "2"}, {"hidden", "32"}, {"heads", "4"}, {"kv_heads", "2"},
-                       {"feed_forward", "64"}, {"vocabulary", "64"}};
+  const Given llama = {{"layers", "2"},   {"hidden", "32"},       {"heads", "4"},
+                       {"kv_heads", "2"}, {"feed_forward", "64"}, {"vocabulary", "64"}};
   check_alike(layout::shortened(models::build("llama", with(llama, 64)), {16, 16}),
               models::build("llama", with(llama, 16)));
 }
@@ -60,8 +60,8 @@ TEST_CASE("whole samples are the model itself") {
 }
 
 TEST_CASE("FLOPs by hand: products go by tokens, attention by tokens and what they meet") {
-  const auto g = models::build("gpt", {{"layers", "1"}, {"hidden", "32"}, {"heads", "4"},
-                                       {"vocabulary", "64"}, {"sequence", "64"}});
+  const auto g = models::build(
+      "gpt", {{"layers", "1"}, {"hidden", "32"}, {"heads", "4"}, {"vocabulary", "64"}, {"sequence", "64"}});
   // Scores and the weighted sum are 2 x 2 x 64 x 64 x 32 FLOPs forward and twice that back.
   const double core = 3.0 * 2 * 2 * 64 * 64 * 32, all = graph::training_flops(g).value();
   // Two sequences of 8 and 24 tokens in one sample: 32 tokens, which meet (8^2 + 24^2) / 32 = 20 in the mean.

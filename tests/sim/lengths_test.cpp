@@ -69,7 +69,8 @@ plan::Plan random_plan(const graph::OpGraph& graph, Random& random, std::size_t&
   std::size_t first = 0;
   devices = 0;
   for (int s = 0; s < stages; ++s) {
-    const std::size_t last = graph.size() * static_cast<std::size_t>(s + 1) / static_cast<std::size_t>(stages);
+    const std::size_t last =
+        graph.size() * static_cast<std::size_t>(s + 1) / static_cast<std::size_t>(stages);
     plan::Stage each = stage_of(first, last, 0, out.schedule == "1f1b" ? 2 * random.between(1, 2) : 2);
     if (random.chance(0.4)) each.tensor_parallel = 2;
     if (random.chance(0.3)) each.context_parallel = 2;
@@ -173,8 +174,8 @@ TEST_CASE("two stages, two micro-batches of unlike length, by hand") {
   const auto drawn = sim::fillings(*two.lengths, kSequence, 2, options.seed, 0);
   REQUIRE(drawn[0].tokens != drawn[1].tokens);
 
-  // What a pass of one sequence takes: of an attention 2 x 2 x 64 x 64 x 32 FLOPs forward, twice that back, go
-  // by the square of its length, everything else by its length.
+  // What a pass of one sequence takes: of an attention 2 x 2 x 64 x 64 x 32 FLOPs forward, twice that back,
+  // go by the square of its length, everything else by its length.
   const auto passes = [&](std::size_t s, std::size_t m) {
     const double share = static_cast<double>(drawn[m].tokens) / kSequence;
     double forward = 0, backward = 0;
@@ -192,8 +193,8 @@ TEST_CASE("two stages, two micro-batches of unlike length, by hand") {
   const auto [f01, b01] = passes(0, 1);
   const auto [f10, b10] = passes(1, 0);
   const auto [f11, b11] = passes(1, 1);
-  const double back0 = f00 + f10 + b10;                                  // stage 1 has the first gradient
-  const double back1 = std::max(f00 + f01, back0) + f11 + b11;           // and the second
+  const double back0 = f00 + f10 + b10;                         // stage 1 has the first gradient
+  const double back1 = std::max(f00 + f01, back0) + f11 + b11;  // and the second
   const double end0 = std::max(std::max(f00 + f01, back0) + b00, back1) + b01;
   const auto step = [&](std::size_t s) {
     return cost::step_time(problem, plan.stages[s], 0, cluster.type(core::DeviceId(s))).value();
@@ -238,8 +239,8 @@ TEST_CASE("random plans: the verifier accepts just the trace of these lengths") 
     Random random(seed + 1000);
     std::size_t devices = 0;
     plan::Plan plan = random_plan(g, random, devices);
-    const auto cluster = support::tiny_cluster(devices, std::int64_t{1} << 40,
-                                               random.chance(0.5) ? 1e9 : 1e6, random.chance(0.5) ? 0 : 1e-5);
+    const auto cluster = support::tiny_cluster(devices, std::int64_t{1} << 40, random.chance(0.5) ? 1e9 : 1e6,
+                                               random.chance(0.5) ? 0 : 1e-5);
     const cost::CostModel& costs = random.chance(0.5) ? static_cast<const cost::CostModel&>(flops) : analytic;
     const cost::Problem problem{g, cluster, costs, plan.training};
     score::derive_in_flight(problem, plan);
@@ -297,7 +298,8 @@ TEST_CASE("drawn lengths have the moments of their distribution") {
   CHECK(std::abs(spread - width) < 5 * width / 280);
   // A tenth of one kind, three tenths of another, the rest of a third.
   const auto [counted, unused] = moments("{counts: {10: 1, 20: 3, 50: 6}}", itself);
-  CHECK(std::abs(counted - (1 + 6 + 30)) < 5 * std::sqrt(10 * 10 * 0.1 + 400 * 0.3 + 2500 * 0.6 - 37 * 37) / 200);
+  CHECK(std::abs(counted - (1 + 6 + 30)) <
+        5 * std::sqrt(10 * 10 * 0.1 + 400 * 0.3 + 2500 * 0.6 - 37 * 37) / 200);
   static_cast<void>(unused);
 }
 
@@ -335,7 +337,8 @@ TEST_CASE("padding is computed, and met by a lone sequence only") {
   const auto lone = sim::fillings(lengths_of("{counts: {50: 1}, pad: 64}"), 200, 1, 0, 0)[0];
   CHECK((lone.tokens == 50 && lone.computed == 64 && lone.meetings == 64 * 64));
   CHECK(lone.padding() == support::near(14.0 / 64));
-  const auto packed = sim::fillings(lengths_of("{counts: {50: 1}, pad: 64, packing: first_fit}"), 120, 1, 0, 0)[0];
+  const auto packed =
+      sim::fillings(lengths_of("{counts: {50: 1}, pad: 64, packing: first_fit}"), 120, 1, 0, 0)[0];
   CHECK((packed.sequences == 2 && packed.tokens == 100 && packed.computed == 120 &&
          packed.meetings == 2 * 50 * 50));
   CHECK(sim::fillings(lengths_of("{counts: {50: 1}, pad: maximum}"), 120, 1, 0, 0)[0].computed == 120);
@@ -376,7 +379,8 @@ TEST_CASE("faults have file, line and key") {
         "l.yaml:1: lengths.lognormal.median: expected a number of tokens, at least 1");
   CHECK(fault_of("{lognormal: {median: 5, sigma: -1}}") ==
         "l.yaml:1: lengths.lognormal.sigma: expected the standard deviation of the logarithm, from 0 to 10");
-  CHECK(fault_of("{uniform: {from: 9, to: 8}}") == "l.yaml:1: lengths.uniform.to: expected no less than 'from'");
+  CHECK(fault_of("{uniform: {from: 9, to: 8}}") ==
+        "l.yaml:1: lengths.uniform.to: expected no less than 'from'");
   CHECK(fault_of("{counts: {no: 8}}") ==
         "l.yaml:1: lengths.counts.no: expected a length in tokens and how many sequences have it, such as "
         "512: 40");

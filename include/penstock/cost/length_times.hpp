@@ -36,9 +36,9 @@ class ShorterModels {
 /// see the right number of tokens, attention the right sum of squared lengths (layout::Fill).
 ///
 /// Approximate: between eighths of the sequence, and below an eighth between powers of two of tokens, times
-/// are linear in tokens and in keys; a kernel that computes several sequences at a time is as fast as one that
-/// computes equal ones; a context group's members have equal parts of every sequence. Full samples, and equal
-/// ones of such a length, have the times of ReplicaTimes to the last bit.
+/// are linear in tokens and in keys; a kernel that computes several sequences at a time is as fast as one
+/// that computes equal ones; a context group's members have equal parts of every sequence. Full samples, and
+/// equal ones of such a length, have the times of ReplicaTimes to the last bit.
 ///
 /// Safe to call from any thread.
 class LengthTimes {

@@ -30,9 +30,9 @@ struct CountedLengths {
 /// has room for `maximum` tokens.
 ///
 /// Approximate: passes take what cost::LengthTimes says, messages between stages carry the tokens that there
-/// are, those within a core that is cut in two among them. Memory is that of full samples, which a run must have room for; so are optimizer steps, reductions
-/// of gradients, and how busy a device is that slows others of its node. The packer sees the whole
-/// mini-batch, not one replica's part of it.
+/// are, those within a core that is cut in two among them. Memory is that of full samples, which a run must
+/// have room for; so are optimizer steps, reductions of gradients, and how busy a device is that slows others
+/// of its node. The packer sees the whole mini-batch, not one replica's part of it.
 struct Lengths {
   enum class Packing : std::uint8_t {
     none,       ///< a sequence in each sample
@@ -53,8 +53,8 @@ std::string_view name(Lengths::Packing packing);
 struct Filling {
   std::int64_t sequences = 0, tokens = 0;
   std::int64_t computed = 0;  ///< tokens with padding
-  /// Tokens that computed ones meet in attention, summed: l^2 of each sequence. A lone sequence is padded as a
-  /// whole; padding behind packed ones meets nothing.
+  /// Tokens that computed ones meet in attention, summed: l^2 of each sequence. A lone sequence is padded as
+  /// a whole; padding behind packed ones meets nothing.
   double meetings = 0;
 
   Filling& operator+=(const Filling& other);

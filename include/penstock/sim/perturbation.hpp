@@ -1,7 +1,7 @@
 #pragma once
 // Perturbations of an iteration: slow devices, stragglers, jitter, links that weaken or fail, and sequences
-// of unlike length. Speeds and bandwidths are constant between changes, as in the profiles of SimGrid (Casanova et al., JPDC 2014);
-// differs in drawing a factor for every task.
+// of unlike length. Speeds and bandwidths are constant between changes, as in the profiles of SimGrid
+// (Casanova et al., JPDC 2014); differs in drawing a factor for every task.
 
 #include <cstdint>
 #include <map>

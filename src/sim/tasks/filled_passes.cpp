@@ -21,8 +21,8 @@ FilledTimes::FilledTimes(const cost::Problem& problem, const plan::Plan& plan) :
     std::vector<std::int64_t> samples;
     for (std::int64_t r = 0; r < sharing.replicas; ++r)
       samples.push_back(std::max<std::int64_t>(1, sharing.size(r)));
-    passes_.push_back(std::make_unique<cost::LengthTimes>(
-        models_, stage, cost::OperatorSets{stage.operators}, samples));
+    passes_.push_back(
+        std::make_unique<cost::LengthTimes>(models_, stage, cost::OperatorSets{stage.operators}, samples));
     pieces_.push_back(std::make_unique<cost::LengthTimes>(
         models_, stage, operators_of(cost::buckets(problem, stage)), std::move(samples)));
   }
@@ -72,8 +72,8 @@ layout::Fill FilledSamples::fill(const program::Samples& samples) const {
 
 core::Bytes FilledSamples::bytes(core::Bytes per_sample, core::Bytes moving,
                                  const program::Samples& samples) const {
-  const std::int64_t tokens = computed_[static_cast<std::size_t>(samples.end())] -
-                              computed_[static_cast<std::size_t>(samples.first)];
+  const std::int64_t tokens =
+      computed_[static_cast<std::size_t>(samples.end())] - computed_[static_cast<std::size_t>(samples.first)];
   const std::int64_t each = moving.value() / sequence_, rest = moving.value() % sequence_;
   return (per_sample - moving) * samples.count + core::Bytes(each * tokens + rest * tokens / sequence_);
 }
