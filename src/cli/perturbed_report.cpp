@@ -39,7 +39,7 @@ struct RunsSummary {
   std::int64_t mini_batch = 0;
   std::string costs;                   ///< of operators
   Spread iteration;                    ///< seconds
-  std::vector<double> seconds;         ///< by run
+  std::vector<double> times;           ///< seconds, by run
   std::vector<sim::Filling> fillings;  ///< of each run's first mini-batch; none: samples are full
 
   double throughput(double seconds) const { return static_cast<double>(mini_batch) / seconds; }
@@ -91,7 +91,7 @@ std::string json(const RunsSummary& summary) {
   }
   for (std::size_t run = 0; run < summary.fillings.size(); ++run)
     out["by_seed"].push_back({{"seed", summary.applied.seed + run},
-                              {"iteration_s", summary.seconds[run]},
+                              {"iteration_s", summary.times[run]},
                               {"sequences", summary.fillings[run].sequences},
                               {"tokens", summary.fillings[run].tokens},
                               {"padding", summary.fillings[run].padding()}});
@@ -153,8 +153,8 @@ std::string runs_report(const PerturbationFlags& flags, const cost::Problem& pro
   summary.runs = flags.runs;
   summary.mini_batch = scheduled.plan.training.mini_batch;
   summary.costs = cost::source_of(problem.costs, problem.cluster);
-  for (const core::Picoseconds time : times) summary.seconds.push_back(to_seconds(time).value());
-  summary.iteration = sim::spread(summary.seconds);
+  for (const core::Picoseconds time : times) summary.times.push_back(to_seconds(time).value());
+  summary.iteration = sim::spread(summary.times);
   if (const auto& lengths = options.perturbation->lengths)
     for (std::size_t run = 0; run < flags.runs; ++run) {
       stop.check();
