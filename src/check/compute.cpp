@@ -82,7 +82,7 @@ class RankCheck {
                              plan::Mesh(stage).coordinate(number_, plan::MeshDim::tensor),
                              evidence_.problem.cluster.type(device_));
     core::Seconds sum;
-    for (const cost::OpTime& time : evidence_.pieces(pass.stage, number_, is_cut(p)))
+    for (const cost::OpTime& time : evidence_.pieces(pass.stage, number_, pass.micro_batch, is_cut(p)))
       sum += seconds_of(pass.kind, time);
     return sum;
   }

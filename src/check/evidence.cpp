@@ -50,6 +50,7 @@ Evidence::Evidence(const cost::Problem& problem_in, const schedule::ScheduledPla
       devices_(order.ranks.size()) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
     devices_[static_cast<std::size_t>(order.rank_of_stage[s])] = plan.stages[s].devices;
+  fill_samples();
   if (trace.devices.size() != problem.cluster.size())
     violation("the trace has {} devices", trace.devices.size());
   for (const Span& span : trace.spans) {
@@ -157,12 +158,83 @@ cost::OpTime Evidence::time(StageId stage, std::span<const core::OpId> operators
   return times.time(replica_of(s, i), std::max<std::int64_t>(1, samples(stage, i))).total();
 }
 
-const std::vector<cost::OpTime>& Evidence::pieces(StageId stage, std::size_t i, bool cut) {
+const std::vector<cost::OpTime>& Evidence::pieces(StageId stage, std::size_t i, std::int32_t micro_batch,
+                                                  bool cut) {
   const plan::Stage& s = plan.stages[stage.index()];
-  auto& out = pieces_[{stage, static_cast<std::int64_t>(replica_of(s, i)), cut}];
+  auto& out = pieces_[{stage, static_cast<std::int64_t>(replica_of(s, i)), shorter_ ? micro_batch : -1, cut}];
   if (!out.empty()) return out;
+  if (shorter_) return out = filled_pieces(stage, i, micro_batch, cut);
   if (!cut) return out.assign(1, time(stage, s.operators, i)), out;
   for (const auto& operators : buckets(stage)) out.push_back(time(stage, operators, i));
+  return out;
+}
+
+void Evidence::fill_samples() {
+  if (options.perturbation == nullptr || !options.perturbation->lengths) return;
+  const sim::Lengths& lengths = *options.perturbation->lengths;
+  shorter_ = std::make_unique<cost::ShorterModels>(problem);
+  const std::int64_t room = sim::room(lengths, problem.graph);
+  for (std::int64_t k = 0; k < trace.mini_batches; ++k)
+    for (const sim::Filling& sample :
+         sim::fillings(lengths, room, plan.training.mini_batch, options.seed, k, options.stop))
+      samples_.push_back(sample);
+}
+
+/// Samples that the i-th device has of a micro-batch: [first, second).
+std::pair<std::int64_t, std::int64_t> Evidence::range(StageId stage, std::size_t i,
+                                                      std::int32_t micro_batch) const {
+  const plan::Stage& s = plan.stages[stage.index()];
+  const std::int64_t first = micro_batch * s.micro_batch;
+  if (in_turn) return {first, first + s.micro_batch};
+  const auto n = s.replicas(), r = static_cast<std::int64_t>(replica_of(s, i));
+  return {first + s.micro_batch * r / n, first + s.micro_batch * (r + 1) / n};
+}
+
+sim::Filling Evidence::filling(std::int64_t begin, std::int64_t end) const {
+  sim::Filling sum;
+  for (std::int64_t i = begin; i < end; ++i) sum += samples_.at(static_cast<std::size_t>(i));
+  return sum;
+}
+
+double Evidence::filled_share(StageId stage, std::size_t i, std::int32_t micro_batch) const {
+  if (!shorter_) return 1;
+  const auto [begin, end] = range(stage, i, micro_batch);
+  return filling(begin, end).per_sample(end - begin).tokens / static_cast<double>(shorter_->sequence());
+}
+
+Bytes Evidence::sent(const plan::Boundary& boundary, std::int64_t begin, std::int64_t end) const {
+  if (!shorter_) return boundary.bytes * (end - begin);
+  Bytes sum;
+  const auto shortest = shorter_->at(1, 1);
+  const std::int64_t tokens = filling(begin, end).computed, sequence = shorter_->sequence();
+  std::int64_t shrinks = 0;  // bytes of tensors over the sequence
+  for (const core::OpId id : plan.stages[boundary.from.index()].operators)
+    for (const graph::Vertex reader : problem.graph.dag().successors(static_cast<graph::Vertex>(id.index())))
+      if (stages.stage_of(core::OpId(static_cast<std::size_t>(reader))) == boundary.to) {
+        const Bytes bytes = problem.graph.op(id).output_bytes;
+        if (shortest->op(id).output_bytes != bytes)
+          shrinks += bytes.value();
+        else
+          sum += bytes * (end - begin);
+        break;
+      }
+  return sum + Bytes(shrinks / sequence * tokens + shrinks % sequence * tokens / sequence);
+}
+
+/// As time(), with the samples as they are filled.
+std::vector<cost::OpTime> Evidence::filled_pieces(StageId stage, std::size_t i, std::int32_t micro_batch,
+                                                  bool cut) {
+  const plan::Stage& s = plan.stages[stage.index()];
+  const auto replica = replica_of(s, i);
+  const auto [begin, end] = range(stage, i, micro_batch);
+  auto& times = length_times_[{stage, end - begin, cut}];
+  if (times == nullptr)
+    times = std::make_unique<cost::LengthTimes>(
+        *shorter_, s, cut ? buckets(stage) : cost::OperatorSets{s.operators},
+        std::vector<std::int64_t>(static_cast<std::size_t>(s.replicas()), end - begin));
+  std::vector<cost::OpTime> out;
+  for (const cost::StageTime& time : times->times(replica, filling(begin, end).per_sample(end - begin)))
+    out.push_back(time.total());
   return out;
 }
 

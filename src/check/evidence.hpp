@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "penstock/check/trace_violations.hpp"
+#include "penstock/cost/length_times.hpp"
 #include "penstock/plan/shared_parameters.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/sim/perturbation.hpp"
@@ -86,8 +89,12 @@ class Evidence {
   std::size_t ranks() const { return devices_.size(); }
   std::vector<Share> shares(StageId stage) const;
   std::int64_t samples(StageId stage, std::size_t i) const;  ///< of every micro-batch, on the i-th device
-  /// A pass on the i-th device, whole or in the pieces that buckets cut it into.
-  const std::vector<cost::OpTime>& pieces(StageId stage, std::size_t i, bool cut);
+  /// A pass of a micro-batch on the i-th device, whole or in the pieces that buckets cut it into.
+  const std::vector<cost::OpTime>& pieces(StageId stage, std::size_t i, std::int32_t micro_batch, bool cut);
+  /// What the samples that the i-th device has of a micro-batch are filled with, as share of full ones.
+  double filled_share(StageId stage, std::size_t i, std::int32_t micro_batch) const;
+  /// Bytes that samples [begin, end) send over a boundary.
+  Bytes sent(const plan::Boundary& boundary, std::int64_t begin, std::int64_t end) const;
   bool has_weights(StageId stage) const;
   /// Operators of the buckets that a stage's gradients are reduced in; one where nothing is reduced or no
   /// bucket size is given.
@@ -101,7 +108,8 @@ class Evidence {
   void pair_up();  ///< once the passes are known to be those asked for
   /// Whether collectives of tensor-parallel groups take links: `pieces` are without them then.
   bool links() const { return options.pass_collectives == sim::PassCollectives::links; }
-  bool perfect() const { return options.perturbation == nullptr; }
+  /// Whether devices, links and the time of tasks are as cluster and costs say.
+  bool perfect() const { return options.perturbation == nullptr || options.perturbation->only_lengths(); }
   /// Whether messages take the time that routes and sharing say.
   bool steady_messages() const;
 
@@ -116,8 +124,15 @@ class Evidence {
   static void sort(std::vector<Ran>& passes, const Asked& row);
   Asked ask(std::size_t rank, std::size_t i) const;
   cost::OpTime time(StageId stage, std::span<const core::OpId> operators, std::size_t i) const;
-  std::map<std::tuple<StageId, std::int64_t, bool>, std::vector<cost::OpTime>>
-      pieces_;                                  ///< stage, replica, cut
+  std::pair<std::int64_t, std::int64_t> range(StageId stage, std::size_t i, std::int32_t micro_batch) const;
+  sim::Filling filling(std::int64_t begin, std::int64_t end) const;
+  std::vector<cost::OpTime> filled_pieces(StageId stage, std::size_t i, std::int32_t micro_batch, bool cut);
+  void fill_samples();
+  std::map<std::tuple<StageId, std::int64_t, std::int32_t, bool>, std::vector<cost::OpTime>>
+      pieces_;                                    ///< stage, replica, micro-batch where they differ, cut
+  std::unique_ptr<cost::ShorterModels> shorter_;  ///< null: all samples are full
+  std::vector<sim::Filling> samples_;             ///< of the run; likewise
+  std::map<std::tuple<StageId, std::int64_t, bool>, std::unique_ptr<cost::LengthTimes>> length_times_;
   std::vector<std::vector<DeviceId>> devices_;  ///< [rank]
   std::map<std::tuple<DeviceId, StageId, TaskKind, std::int32_t>, const Ran*> index_;
 };

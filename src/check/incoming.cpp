@@ -30,7 +30,8 @@ void check_incoming(Evidence& evidence, StageId id, const std::vector<DeviceId>&
                          ingress(evidence.problem.cluster, group, device);
     for (const Ran& ran : evidence.ran[device.index()])
       if (ran.span->stage == id && ran.span->kind == TaskKind::forward &&
-          to_seconds(ran.span->end - ran.span->start).value() < least * (1 - 1e-9) - 1e-12)
+          to_seconds(ran.span->end - ran.span->start).value() <
+              least * evidence.filled_share(id, i, ran.span->micro_batch) * (1 - 1e-9) - 1e-12)
         return evidence.violation("device {}: the forward pass of stage {} ends before its {} could come in",
                                   device.index(), id.index(), what);
   }

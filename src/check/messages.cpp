@@ -67,10 +67,10 @@ class Checker {
   void expect(const plan::Boundary& boundary) {
     const auto from = evidence_.shares(boundary.from), to = evidence_.shares(boundary.to);
     for (std::size_t x = 0, y = 0; x < from.size() && y < to.size();) {
-      const std::int64_t samples = std::min(from[x].end, to[y].end) - std::max(from[x].begin, to[y].begin);
-      const Bytes bytes = evidence_.problem.training.compression.activation_bytes(
-          boundary.bytes * std::max<std::int64_t>(0, samples));
-      if (samples > 0) {
+      const std::int64_t begin = std::max(from[x].begin, to[y].begin), end = std::min(from[x].end, to[y].end);
+      if (begin < end) {
+        const Bytes bytes =
+            evidence_.problem.training.compression.activation_bytes(evidence_.sent(boundary, begin, end));
         expect({boundary.from, from[x]}, {boundary.to, to[y]}, &Evidence::forward, bytes);
         expect({boundary.to, to[y]}, {boundary.from, from[x]}, &Evidence::backward, bytes);
       }

@@ -69,8 +69,7 @@ class StageCollectives {
     };
     const Ran *sender = of(message.device), *receiver = of(message.peer);
     return sender != nullptr && receiver != nullptr && message.start >= sender->span->start &&
-           message.start >= receiver->span->start &&
-           message.end <= receiver->span->end;
+           message.start >= receiver->span->start && message.end <= receiver->span->end;
   }
 
   /// Takes the pass's messages away. A pair's passes have theirs in closed form.
@@ -100,8 +99,9 @@ class StageCollectives {
     // Messages may be rounded to whole bytes, and some algorithms round each of theirs up.
     const double slack = 1e-9 * due + static_cast<double>(most + (rounds_up() ? count : 0));
     if (std::abs(sent - due) > slack)
-      evidence_.violation("the {} of micro-batch {} on stage {} moves {:.0f} bytes in its group where {:.0f} are due",
-                          name(pass.span->kind), pass.span->micro_batch, id_.index(), sent, due);
+      evidence_.violation(
+          "the {} of micro-batch {} on stage {} moves {:.0f} bytes in its group where {:.0f} are due",
+          name(pass.span->kind), pass.span->micro_batch, id_.index(), sent, due);
   }
   bool rounds_up() const {
     return evidence_.options.collective.rounds_up() || evidence_.options.collective.algorithm == nullptr;
@@ -111,8 +111,7 @@ class StageCollectives {
   StageId id_;
   const plan::Stage& stage_;
   std::size_t size_;
-  std::map<std::pair<std::size_t, std::int32_t>, std::vector<const Span*>>
-      seen_;  ///< {group, micro-batch}
+  std::map<std::pair<std::size_t, std::int32_t>, std::vector<const Span*>> seen_;  ///< {group, micro-batch}
 };
 
 }  // namespace
@@ -134,9 +133,10 @@ Picoseconds communicating(const Evidence& evidence, const Span& pass) {
 
 void check_pass_collectives(Evidence& evidence) {
   for (std::size_t s = 0; s < evidence.plan.stages.size(); ++s)
-    if (evidence.links() && evidence.plan.stages[s].tensor_parallel > 1) StageCollectives(evidence, StageId(s)).check();
-  if (!evidence.links() && std::ranges::any_of(evidence.trace.spans,
-                                    [](const Span& s) { return s.kind == TaskKind::collective; }))
+    if (evidence.links() && evidence.plan.stages[s].tensor_parallel > 1)
+      StageCollectives(evidence, StageId(s)).check();
+  if (!evidence.links() &&
+      std::ranges::any_of(evidence.trace.spans, [](const Span& s) { return s.kind == TaskKind::collective; }))
     evidence.violation("a collective within a pass takes a link");
 }
 

@@ -187,7 +187,7 @@ class Rank {
                                                      : span.start;
   }
   Picoseconds pieces(const Reduction& reduction, const Span& span, std::size_t replica) const {
-    const auto& times = evidence_.pieces(reduction.stage, replica, true);
+    const auto& times = evidence_.pieces(reduction.stage, replica, span.micro_batch, true);
     Picoseconds out;
     for (std::size_t b = 0; b <= reduction.bucket; ++b)
       out += core::to_picoseconds(span.kind == TaskKind::weight_gradient ? times[b].weight_gradient

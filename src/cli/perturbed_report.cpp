@@ -37,11 +37,30 @@ struct RunsSummary {
   experiment::AppliedPerturbation applied;
   std::size_t runs = 0;
   std::int64_t mini_batch = 0;
-  std::string costs;  ///< of operators
-  Spread iteration;   ///< seconds
+  std::string costs;                   ///< of operators
+  Spread iteration;                    ///< seconds
+  std::vector<double> times;           ///< seconds, by run
+  std::vector<sim::Filling> fillings;  ///< of each run's first mini-batch; none: samples are full
 
   double throughput(double seconds) const { return static_cast<double>(mini_batch) / seconds; }
 };
+
+sim::Filling first_mini_batch(const cost::Problem& problem, const sim::Lengths& lengths, std::uint64_t seed) {
+  return sim::sum(
+      sim::fillings(lengths, sim::room(lengths, problem.graph), problem.training.mini_batch, seed, 0));
+}
+
+/// Of all runs' first mini-batches.
+std::string filling_line(const RunsSummary& summary) {
+  if (summary.fillings.empty()) return "";
+  const sim::Filling all = sim::sum(summary.fillings);
+  std::vector<double> tokens;
+  for (const sim::Filling& filling : summary.fillings) tokens.push_back(static_cast<double>(filling.tokens));
+  const Spread spread = sim::spread(std::move(tokens));
+  return fmt::format(
+      "tokens per iteration {:.0f} to {:.0f}, mean {:.0f}; padding {:.1f} % of what is computed\n",
+      spread.min, spread.max, spread.mean, all.padding() * 100);
+}
 
 std::string table(const RunsSummary& summary) {
   report::Table out({{""}, {"iteration", report::Align::right}, {"samples/s", report::Align::right}});
@@ -51,9 +70,9 @@ std::string table(const RunsSummary& summary) {
     const double seconds = summary.iteration.*statistic.of;
     out.add({statistic.name, show(Seconds(seconds)), fmt::format("{:.1f}", summary.throughput(seconds))});
   }
-  return fmt::format("{}\n{}, seeds {} to {}: {}; samples/s are those of the row's iteration\n{}", out.text(),
-                     summary.applied.file, summary.applied.seed, summary.applied.seed + summary.runs - 1,
-                     summary.applied.what,
+  return fmt::format("{}\n{}, seeds {} to {}: {}; samples/s are those of the row's iteration\n{}{}",
+                     out.text(), summary.applied.file, summary.applied.seed,
+                     summary.applied.seed + summary.runs - 1, summary.applied.what, filling_line(summary),
                      summary.costs == "analytic" ? "" : "costs: " + summary.costs + "\n");
 }
 
@@ -70,17 +89,24 @@ std::string json(const RunsSummary& summary) {
     out["iteration_s"][statistic.name] = summary.iteration.*statistic.of;
     out["samples_per_s"][statistic.name] = summary.throughput(summary.iteration.*statistic.of);
   }
+  for (std::size_t run = 0; run < summary.fillings.size(); ++run)
+    out["by_seed"].push_back({{"seed", summary.applied.seed + run},
+                              {"iteration_s", summary.times[run]},
+                              {"sequences", summary.fillings[run].sequences},
+                              {"tokens", summary.fillings[run].tokens},
+                              {"padding", summary.fillings[run].padding()}});
   return out.dump(2) + "\n";
 }
 
 }  // namespace
 
 void PerturbationFlags::add(CLI::App& command) {
-  auto* option = command.add_option("--perturbation,--imperfection", file,
-                                    "slow devices, stragglers, jitter and link faults, such as "
-                                    "experiments/imperfect/bad_day.yaml");
+  auto* option =
+      command.add_option("--perturbation,--imperfection", file,
+                         "slow devices, stragglers, jitter, link faults and lengths of sequences, such as "
+                         "experiments/imperfect/bad_day.yaml");
   option->type_name("FILE");
-  command.add_option("--seed", seed, "seed of the jitter; default: 0")
+  command.add_option("--seed", seed, "seed of jitter and lengths; default: 0")
       ->check(seeds())
       ->type_name("N")
       ->needs(option);
@@ -103,8 +129,10 @@ void warn_of_unmet(const sim::Perturbation& perturbation, const cluster::Cluster
 }
 
 experiment::AppliedPerturbation applied(const PerturbationFlags& flags, const sim::Perturbation& perturbation,
-                                        core::Seconds perfect) {
-  return {flags.file, sim::in_words(perturbation), flags.seed, perfect};
+                                        const cost::Problem& problem, core::Seconds perfect) {
+  std::optional<sim::Filling> filling;
+  if (perturbation.lengths) filling = first_mini_batch(problem, *perturbation.lengths, flags.seed);
+  return {flags.file, sim::in_words(perturbation), flags.seed, perfect, filling};
 }
 
 std::string runs_report(const PerturbationFlags& flags, const cost::Problem& problem,
@@ -121,13 +149,17 @@ std::string runs_report(const PerturbationFlags& flags, const cost::Problem& pro
   const core::Picoseconds length = sim::simulate_time(problem, scheduled, ideal);
   experiment::check_length(length);
   const auto perfect = to_seconds(length);
-  summary.applied = applied(flags, *options.perturbation, perfect);
+  summary.applied = applied(flags, *options.perturbation, problem, perfect);
   summary.runs = flags.runs;
   summary.mini_batch = scheduled.plan.training.mini_batch;
   summary.costs = cost::source_of(problem.costs, problem.cluster);
-  std::vector<double> seconds;
-  for (const core::Picoseconds time : times) seconds.push_back(to_seconds(time).value());
-  summary.iteration = sim::spread(seconds);
+  for (const core::Picoseconds time : times) summary.times.push_back(to_seconds(time).value());
+  summary.iteration = sim::spread(summary.times);
+  if (const auto& lengths = options.perturbation->lengths)
+    for (std::size_t run = 0; run < flags.runs; ++run) {
+      stop.check();
+      summary.fillings.push_back(first_mini_batch(problem, *lengths, flags.seed + run));
+    }
   return as_json ? json(summary) : table(summary);
 }
 

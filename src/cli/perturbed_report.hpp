@@ -29,9 +29,9 @@ struct PerturbationFlags {
 void warn_of_unmet(const sim::Perturbation& perturbation, const cluster::Cluster& cluster,
                    const trace::Trace& trace);
 
-/// What was applied to one run, beside the iteration without it.
+/// What was applied to one run of a problem, beside the iteration without it.
 experiment::AppliedPerturbation applied(const PerturbationFlags& flags, const sim::Perturbation& perturbation,
-                                        core::Seconds perfect);
+                                        const cost::Problem& problem, core::Seconds perfect);
 
 /// Simulates all runs and says how iteration time and throughput are spread: a table, or JSON.
 std::string runs_report(const PerturbationFlags& flags, const cost::Problem& problem,

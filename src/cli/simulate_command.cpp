@@ -48,8 +48,8 @@ void check_combination(const SimulateFlags& flags, const std::optional<sim::Pert
   if (flags.perturbation.runs > 1 && one)
     throw core::BadInput(
         "--runs: --svg, --perfetto, --verify, --explain and --allow-oom go with a single run");
-  if (flags.perturbation.runs > 1 && perturbation->jitter.empty())
-    throw core::BadInput("--runs: without jitter in the file every run is the same");
+  if (flags.perturbation.runs > 1 && !perturbation->draws())
+    throw core::BadInput("--runs: without jitter or lengths in the file every run is the same");
   if (flags.verify && perturbation && perturbation->jitter.contains(trace::TaskKind::transfer))
     throw core::BadInput("--verify: a transfer's jitter may make it faster than its route allows");
 }
@@ -81,7 +81,7 @@ core::ExitCode one_run(const SimulateFlags& flags, const cost::Problem& problem,
   if (options.perturbation) {
     warn_of_unmet(*options.perturbation, problem.cluster, *outcome.trace);
     const auto perfect = core::to_seconds(sim::simulate_time(problem, scheduled, flags.simulation.options()));
-    beside.perturbed = applied(flags.perturbation, *options.perturbation, perfect);
+    beside.perturbed = applied(flags.perturbation, *options.perturbation, problem, perfect);
   }
   if (flags.explain.given()) beside.explained = explained(flags, problem, scheduled, options);
   const report::Screen screen = flags.wide.screen();

@@ -136,13 +136,46 @@ void describe_plan(const plan::Strategy& strategy, report::CellResult& row) {
   row.schedule = strategy.schedule;
 }
 
-void add_rates(const cost::Problem& problem, double samples_per_second, report::CellResult& row) {
-  row.samples_per_s = samples_per_second;
-  if (const auto tokens = graph::tokens(problem.graph))
-    row.tokens_per_s = samples_per_second * static_cast<double>(*tokens);
-  const auto used = cost::utilisation(problem.graph, problem.cluster, samples_per_second);
+void add_utilisation(const graph::OpGraph& graph, const cluster::Cluster& cluster, double samples_per_second,
+                     report::CellResult& row) {
+  const auto used = cost::utilisation(graph, cluster, samples_per_second);
   if (used.flops_per_device > 0) row.tflops_per_device = used.flops_per_device * 1e-12;
   if (used.mfu > 0) row.mfu = used.mfu;
+}
+
+/// What the samples are filled with whose time an iteration takes, without padding (trace::Trace::iteration).
+sim::Filling timed_samples(const cost::Problem& problem, const sim::SimulationOptions& simulation,
+                           std::int64_t mini_batches) {
+  const sim::Lengths& lengths = *simulation.perturbation->lengths;
+  sim::Filling out;
+  for (std::int64_t k = mini_batches / 2; k < mini_batches; ++k)
+    for (const sim::Filling& sample :
+         sim::fillings(lengths, sim::room(lengths, problem.graph), problem.training.mini_batch,
+                       simulation.seed, k, simulation.stop))
+      out += sample.unpadded();
+  return out;
+}
+
+/// By the tokens that sequences have.
+void add_filled_rates(const cost::Problem& problem, const sim::SimulationOptions& simulation,
+                      const trace::Summary& summary, report::CellResult& row) {
+  const std::int64_t samples =
+      problem.training.mini_batch * (summary.mini_batches - summary.mini_batches / 2);
+  const layout::Fill mean = timed_samples(problem, simulation, summary.mini_batches).per_sample(samples);
+  const double share = mean.tokens / static_cast<double>(layout::sequence(problem.graph));
+  if (const auto tokens = graph::tokens(problem.graph))
+    row.tokens_per_s = summary.samples_per_second * static_cast<double>(*tokens) * share;
+  add_utilisation(layout::shortened(problem.graph, mean), problem.cluster, summary.samples_per_second, row);
+}
+
+void add_rates(const cost::Problem& problem, const sim::SimulationOptions& simulation,
+               const trace::Summary& summary, report::CellResult& row) {
+  row.samples_per_s = summary.samples_per_second;
+  if (simulation.perturbation && simulation.perturbation->lengths)
+    return add_filled_rates(problem, simulation, summary, row);
+  if (const auto tokens = graph::tokens(problem.graph))
+    row.tokens_per_s = summary.samples_per_second * static_cast<double>(*tokens);
+  add_utilisation(problem.graph, problem.cluster, summary.samples_per_second, row);
 }
 
 /// As search(); what is known of the row stands in it whatever happens.
@@ -260,7 +293,7 @@ CellOutcome evaluate(const cost::Problem& problem, const schedule::ScheduledPlan
   constexpr double kPicosecond = 1e-12;  // a bound below says nothing
   if (out.row.lower_bound_s.value_or(0) >= kPicosecond)
     out.row.gap = *out.row.iteration_s / *out.row.lower_bound_s - 1;
-  add_rates(problem, out.summary->samples_per_second, out.row);
+  add_rates(problem, simulation, *out.summary, out.row);
   out.row.bubble = out.summary->bubble;
   out.row.peak_memory_bytes = out.summary->peak_memory.value();
   out.row.status = "ok";

@@ -220,8 +220,9 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
   const auto& row = outcome.row;
   const auto& perturbed = beside.perturbed;
   const std::string perturbation =
-      perturbed ? fmt::format("{}, seed {}: {}; iteration without it {}\n", perturbed->file, perturbed->seed,
-                              perturbed->what, show(perturbed->perfect))
+      perturbed ? fmt::format("{}, seed {}: {}; iteration without it {}\n{}", perturbed->file,
+                              perturbed->seed, perturbed->what, show(perturbed->perfect),
+                              perturbed->filling ? in_words(*perturbed->filling) + "\n" : "")
                 : "";
   return fmt::format(
       "{}\n{}: {:.1f} samples/s{}\ndepth {} of {} stages; estimated iteration {}, simulated {}; bubble "
@@ -263,11 +264,17 @@ std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
                                 {"peak_memory_bytes", *row.peak_memory_bytes},
                                 {"costs", row.costs},
                                 {"origins", origins_json(problem, plan)}};
-  if (const auto& perturbed = beside.perturbed)
+  if (const auto& perturbed = beside.perturbed) {
     out.update({{"imperfection", perturbed->file},
                 {"applied", perturbed->what},
                 {"seed", perturbed->seed},
                 {"perfect_iteration_s", perturbed->perfect.value()}});
+    if (const auto& filling = perturbed->filling)
+      out["lengths"] = {{"sequences", filling->sequences},
+                        {"tokens", filling->tokens},
+                        {"computed_tokens", filling->computed},
+                        {"padding", filling->padding()}};
+  }
   if (row.search_s)
     out.update({{"search_s", *row.search_s},
                 {"judging_s", or_json_null(row.judging_s)},
@@ -289,6 +296,11 @@ std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
                                     {"what", trace::in_words(failure)}});
   if (beside.explained) out["explain"] = explain_json(*beside.explained);
   return out.dump(2) + "\n";
+}
+
+std::string in_words(const sim::Filling& filling) {
+  return fmt::format("lengths: {} sequences, {} tokens, padding {:.1f} % of what is computed",
+                     filling.sequences, filling.tokens, filling.padding() * 100);
 }
 
 std::string timeline_svg(const CellOutcome& outcome) {

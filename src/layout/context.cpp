@@ -111,7 +111,8 @@ ContextTensors context_tensors(const graph::Operator& op, int element_bytes) {
   if (op.kind != graph::OpKind::attention) return {};
   const auto& a = as<graph::Attention>(op);
   const auto bytes = [&](std::int64_t numbers) { return Bytes(numbers * element_bytes); };
-  return {bytes(a.queries * a.inner_width()), bytes(a.keys * (a.shared_width() + a.values_width())),
+  return {bytes(a.queries * a.inner_width()),
+          bytes(a.projected_keys() * (a.shared_width() + a.values_width())),
           bytes(a.queries * a.result_width())};
 }
 

@@ -66,6 +66,7 @@ std::string in_words(const Perturbation& perturbation) {
         fmt::format("{} {} {:g}%", trace::name(kind), name(jitter.distribution), jitter.width * 100));
   if (!jitters.empty()) parts.push_back(fmt::format("jitter ({})", fmt::join(jitters, ", ")));
   add(perturbation.link_faults.size(), "link fault");
+  if (perturbation.lengths) parts.push_back(in_words(*perturbation.lengths));
   return parts.empty() ? "nothing" : fmt::format("{}", fmt::join(parts, ", "));
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "lengths_file.hpp"
 #include "penstock/core/spelling.hpp"
 #include "penstock/core/yaml.hpp"
 #include "penstock/sim/perturbation.hpp"
@@ -46,12 +47,13 @@ class Reader {
   }
 
   Perturbation read(const Yaml& root) {
-    root.only({"devices", "stragglers", "jitter", "links"});
+    root.only({"devices", "stragglers", "jitter", "links", "lengths"});
     for (const Yaml& node : list(root, "devices")) slow_device(node);
     for (const Yaml& node : list(root, "stragglers")) straggler(node);
     if (const auto jitter = root.find("jitter"))
       for (const auto& [kind, node] : jitter->entries()) this->jitter(kind, node);
     for (const Yaml& node : list(root, "links")) link_fault(node);
+    if (const auto lengths = root.find("lengths")) out_.lengths = read_lengths(*lengths);
     return std::move(out_);
   }
 

@@ -5,6 +5,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "tasks/prepare.hpp"
 
 namespace penstock::sim {
 
@@ -12,11 +13,13 @@ std::vector<core::Picoseconds> repeat(const cost::Problem& problem, const schedu
                                       const SimulationOptions& options, std::size_t runs,
                                       core::StopToken stop) {
   std::vector<core::Picoseconds> times(runs);
+  const auto filled = filled_times(problem, scheduled.plan, options);
   core::parallel_for(runs, [&](std::size_t run) {
     stop.check();
     SimulationOptions own = options;
     own.seed += run;
-    times[run] = simulate_time(problem, scheduled, own);
+    const Iteration iteration = prepare(problem, scheduled, own, filled);
+    times[run] = time_of(scheduled.plan, iteration, own);
   });
   return times;
 }

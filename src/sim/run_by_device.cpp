@@ -146,7 +146,11 @@ core::Picoseconds RunByDevice::collective_of(const Task& task) const {
   if (replica_.empty() || !computes(task.kind)) return {};
   const std::size_t stage = task.stage.index();
   const std::size_t replica = replica_[stage][task.device().index()];
-  return collective_time(iteration_.collectives[stage][replica], task.kind);
+  if (task.kind == TaskKind::step) return {};
+  const program::Sharing& sharing = iteration_.stages[stage].sharing;
+  const std::int32_t in_row = sharing.in_turn ? task.micro_batch / sharing.replicas : task.micro_batch;
+  return collective_time(
+      of_micro_batch(iteration_.collectives[stage][replica], static_cast<std::size_t>(in_row)), task.kind);
 }
 
 }  // namespace penstock::sim

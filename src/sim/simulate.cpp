@@ -36,9 +36,7 @@ trace::Summary simulate_summary(const cost::Problem& problem, const schedule::Sc
 
 core::Picoseconds simulate_time(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                                 const SimulationOptions& options) {
-  const Iteration iteration = prepare(problem, scheduled, options);
-  const bool one = mini_batches(scheduled.plan, iteration) == 1;
-  return iteration_time(scheduled.plan, iteration, run(iteration.graph, options.network, !one, options.stop));
+  return time_of(scheduled.plan, prepare(problem, scheduled, options), options);
 }
 
 core::Picoseconds simulate_time_against(const cost::Problem& problem,

@@ -165,7 +165,7 @@ expect 0 '"p99"' cat one.json
   { echo "FAILED: the fastest run is not the one with the greatest rate"; failures=$((failures + 1)); }
 expect 11 "--verify: a transfer's jitter" "${perturbed[@]}" --verify
 expect 11 "--runs: --svg, --perfetto, --verify, --explain and --allow-oom go with a single run" "${perturbed[@]}" --runs 2 --svg bad.svg
-expect 11 "without jitter in the file every run is the same" "$penstock" simulate plan.yaml --perturbation <(sed '/jitter/d' day.yaml) --runs 2
+expect 11 "without jitter or lengths in the file every run is the same" "$penstock" simulate plan.yaml --perturbation <(sed '/jitter/d' day.yaml) --runs 2
 expect 10 "requires --perturbation" "$penstock" simulate plan.yaml --seed 3
 expect 10 "--seed: Value -1 not in range 0 to 4611686018427387904" "${perturbed[@]}" --seed -1
 expect 10 "--seed: Value 18446744073709551616 not in range" "${perturbed[@]}" --seed 18446744073709551616
@@ -176,6 +176,19 @@ expect 11 "down.yaml:5: links[0]: node0 to network is down from 5.00 ms on and n
 sed 's/node0.1/node0.7/' day.yaml >noone.yaml
 expect 11 "noone.yaml:1: devices[0].device: no device is named 'node0.7'" "$penstock" simulate plan.yaml --perturbation noone.yaml --svg bad.svg
 expect 0 "samples/s" "$penstock" simulate plan.yaml --imperfection "$clusters/../imperfect/bad_day.yaml" --runs 3  # its old name
+
+# Sequences of unlike length.
+echo 'lengths: {lognormal: {median: 60, sigma: 0.7}, packing: first_fit, pad: 16}' >lengths.yaml
+filled=("$penstock" simulate plan.yaml --perturbation lengths.yaml --seed 3)
+expect 0 "lengths.yaml, seed 3: lengths (lognormal median 60 sigma 0.7, first_fit, padded to 16); iteration without it" "${filled[@]}" --verify
+expect 0 "% of what is computed" "${filled[@]}"
+expect 0 '"computed_tokens"' "${filled[@]}" --json
+expect 0 "tokens per iteration" "${filled[@]}" --runs 5
+"${filled[@]}" --runs 5 --json -j 1 >one.json && "${filled[@]}" --runs 5 --json -j 3 >three.json
+cmp one.json three.json || { echo "FAILED: threads show in lengths"; failures=$((failures + 1)); }
+expect 0 '"by_seed"' cat one.json
+sed 's/pad: 16/maximum: 9999/' lengths.yaml >long.yaml
+expect 11 "long.yaml:1: lengths: maximum 9999 is more than the 256 tokens of the model's sequence" "$penstock" simulate plan.yaml --perturbation long.yaml --svg bad.svg
 
 expect 0 "no plan for this problem takes less than" "${plan[@]}" --pipeline-micro-batch 4
 expect 0 '"estimate_error": ' "${plan[@]}" --pipeline-micro-batch 4 --json

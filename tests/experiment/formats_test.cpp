@@ -164,7 +164,7 @@ TEST_CASE("every key that a reader takes is told on its page") {
       {"model", {"/src/graph/graph_file.cpp"}},
       {"model_reference", {"/src/frameworks/model_reference.cpp"}},
       {"cluster", {"/src/cluster/cluster_file.cpp"}},
-      {"perturbation", {"/src/sim/perturbation_file.cpp"}},
+      {"perturbation", {"/src/sim/perturbation_file.cpp", "/src/sim/lengths_file.cpp"}},
       {"plan", {"/src/plan/plan_file.cpp"}},
       {"experiment",
        {"/src/experiment/spec.cpp", "/src/experiment/axes.cpp", "/src/experiment/claims_file.cpp",

@@ -24,8 +24,8 @@ namespace {
 
 /// Two nodes of two devices on cables of 2 GB/s, and 1 GB/s between the nodes; nothing has latency.
 cluster::Cluster two_nodes() {
-  const cluster::DeviceType type{
-      "tiny", Bytes(1 << 30), core::Bandwidth(1e15), {core::FlopRate(1e12)}, 1, core::Seconds(0)};
+  const cluster::DeviceType type{"tiny", Bytes(1 << 30),  core::Bandwidth(1e15), {core::FlopRate(1e12)},
+                                 1,      core::Seconds(0)};
   constexpr std::size_t kFirst = 4, kSecond = 5;
   std::vector<cluster::Link> links;
   const auto cable = [&](std::size_t a, std::size_t b, double bandwidth) {
@@ -111,8 +111,10 @@ TEST_CASE("the verifier knows what groups send within their passes") {
   finds("moves 1500 bytes in its group where 2000 are due", [](trace::Trace& t) {
     t.spans.erase(std::ranges::find(t.spans, TaskKind::collective, &trace::Span::kind));
   });
-  finds("leaves its group", [](trace::Trace& t) { support::span(t, TaskKind::collective, 0).peer = DeviceId(1); });
-  finds("outside of its passes", [](trace::Trace& t) { support::span(t, TaskKind::collective, 0).micro_batch = 7; });
+  finds("leaves its group",
+        [](trace::Trace& t) { support::span(t, TaskKind::collective, 0).peer = DeviceId(1); });
+  finds("outside of its passes",
+        [](trace::Trace& t) { support::span(t, TaskKind::collective, 0).micro_batch = 7; });
   finds("where its operators take", [](trace::Trace& t) {
     for (auto& s : t.spans)
       if (s.kind == TaskKind::forward) s.start += core::Picoseconds(1'000'000);

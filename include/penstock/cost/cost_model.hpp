@@ -79,6 +79,8 @@ class CostModel {
                              std::int64_t samples, const OpShard& part) const;
   /// What devices of a node do to each other; null where nothing is known of it.
   virtual const Crowding* crowding() const { return nullptr; }
+  /// Whether times follow an operator's attributes and FLOPs; false where they are known by its name alone.
+  virtual bool goes_by_extents() const { return true; }
   /// Source of the times, in a few words for results.
   virtual std::string source() const { return "given"; }
   /// Names of the types of the cluster's devices that the times are known not to hold for; none: no such

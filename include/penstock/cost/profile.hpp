@@ -58,6 +58,7 @@ class ProfileCosts final : public EstimatedCosts {
   Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                     std::int64_t samples, const OpShard& part) const override;
   cluster::DeviceType measured_device() const override;
+  bool goes_by_extents() const override { return false; }
   std::string source() const override { return "profile of " + device_; }
   const std::string& device() const { return device_; }
   const std::map<std::string, Entry>& entries() const { return entries_; }

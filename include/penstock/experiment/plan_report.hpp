@@ -8,6 +8,7 @@
 #include "penstock/experiment/cell.hpp"
 #include "penstock/report/lines.hpp"
 #include "penstock/sim/explain.hpp"
+#include "penstock/sim/lengths.hpp"
 
 namespace penstock::experiment {
 
@@ -16,7 +17,8 @@ struct AppliedPerturbation {
   std::string file;
   std::string what;  ///< in words
   std::uint64_t seed = 0;
-  core::Seconds perfect;  ///< iteration without it
+  core::Seconds perfect;                ///< iteration without it
+  std::optional<sim::Filling> filling;  ///< of the first mini-batch, where it has lengths
 };
 using MaybePerturbed = std::optional<AppliedPerturbation>;
 
@@ -41,6 +43,9 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
 /// The same as JSON, and each device's peak with its moment.
 std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
                       const sim::SimulationOptions& simulation, const Beside& beside = {});
+
+/// "lengths: 512 sequences, 300000 tokens, padding 12.5 %".
+std::string in_words(const sim::Filling& filling);
 
 /// The timeline of an outcome that has a trace, with the problem as its heading.
 std::string timeline_svg(const CellOutcome& outcome);

@@ -1,16 +1,18 @@
 #pragma once
-// Perturbations of a cluster: slow devices, stragglers, jitter, links that weaken or fail. Speeds and
-// bandwidths are constant between changes, as in the profiles of SimGrid (Casanova et al., JPDC 2014);
-// differs in drawing a factor for every task.
+// Perturbations of an iteration: slow devices, stragglers, jitter, links that weaken or fail, and sequences
+// of unlike length. Speeds and bandwidths are constant between changes, as in the profiles of SimGrid
+// (Casanova et al., JPDC 2014); differs in drawing a factor for every task.
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "penstock/cluster/cluster.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/sim/lengths.hpp"
 #include "penstock/trace/trace.hpp"
 
 namespace penstock::sim {
@@ -61,15 +63,23 @@ struct Perturbation {
   std::vector<Straggler> stragglers;     ///< windows of a device do not overlap
   std::map<trace::TaskKind, Jitter> jitter;
   std::vector<LinkFault> link_faults;  ///< of a link they do not overlap
+  std::optional<Lengths> lengths;      ///< none: all samples are full
+
+  /// Whether devices, links and the time of tasks are as the cluster file and the costs say.
+  bool only_lengths() const {
+    return slow_devices.empty() && stragglers.empty() && jitter.empty() && link_faults.empty();
+  }
+  /// Whether a seed shows in it.
+  bool draws() const { return !jitter.empty() || lengths.has_value(); }
 };
 
-/// Loads a perturbation file (experiments/imperfect/README.md describes the form). Throws BadInput with
+/// Loads a perturbation file (docs/formats/perturbation.md describes the form). Throws BadInput with
 /// file, line and key for what is malformed, contradicts itself or names what the cluster does not have.
 Perturbation load_perturbation(const std::string& path, const cluster::Cluster& cluster);
 Perturbation parse_perturbation(const std::string& text, const std::string& file,
                                 const cluster::Cluster& cluster);
 
-/// "1 slow device, 2 stragglers, jitter (forward lognormal 5%), 1 link fault".
+/// "1 slow device, 2 stragglers, jitter (forward lognormal 5%), 1 link fault, lengths (uniform 1 to 512)".
 std::string in_words(const Perturbation& perturbation);
 
 /// What an iteration never met, each in words with file and line: a device that computed nothing, a link that

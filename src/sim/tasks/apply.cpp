@@ -3,27 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/math/special_functions/erf.hpp>
 #include <cmath>
-#include <numbers>
 
+#include "normal.hpp"
 #include "penstock/core/random.hpp"
 
 namespace penstock::sim {
 namespace {
 
 using trace::TaskKind;
-
-/// The standard normal distribution's value below which lies the share `p`; finite for 0 and 1 too.
-double normal_quantile(double p) {
-  using namespace boost::math::policies;
-  const double inside = std::clamp(p, 0x1.0p-54, 1 - 0x1.0p-53);
-  return -std::numbers::sqrt2 * boost::math::erfc_inv(2 * inside, policy<promote_double<false>>());
-}
-
-double normal_share_below(double x) {
-  return std::erfc(-x / std::numbers::sqrt2) / 2;
-}
 
 /// A number drawn for the task: the seed and everything that tells the task from others, mixed in one by one.
 double draw(std::uint64_t seed, const TaskGraph& graph, const Task& task) {

@@ -10,8 +10,10 @@
 #include "penstock/cost/sharding.hpp"
 #include "penstock/plan/mesh.hpp"
 #include "penstock/program/messages.hpp"
+#include "penstock/sim/perturbation.hpp"
 #include "tasks/cut_passes.hpp"
 #include "tasks/group_messages.hpp"
+#include "tasks/pass_collectives.hpp"
 #include "tasks/task_list.hpp"
 #include "tasks/updates.hpp"
 
@@ -26,14 +28,18 @@ using trace::TaskKind;
 class Builder {
  public:
   Builder(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-          const SimulationOptions& options)
+          const SimulationOptions& options, FilledTimes* filled)
       : problem_(problem),
         plan_(scheduled.plan),
         stages_(scheduled.stages),
         options_(options),
+        filled_(filled),
         tasks_(problem.cluster, options.stop) {
     program::LoweringOptions lowering;
     if (options.pass_collectives == PassCollectives::links) {
+      if (filled_ != nullptr)
+        throw core::BadInput(
+            "collectives within passes take links only where all samples are full, not with lengths");
       cut_.emplace(problem_, plan_, buckets_);
       lowering.pieces = [&](StageId stage, ActionKind kind, std::int32_t bucket) {
         return cut_->count(stage, kind, bucket);
@@ -45,21 +51,13 @@ class Builder {
     }
     program_ = program::lower(problem.graph, scheduled, lowering);
     out_.cut = cut_.has_value();
+    if (filled_ != nullptr)
+      samples_.emplace(problem_, plan_, program_.stages.front().samples() / plan_.training.mini_batch,
+                       options_);
   }
 
   Iteration build() {
-    for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
-      times_.emplace_back();
-      out_.collectives.emplace_back();
-      for (const auto& passes : times_of(s, {plan_.stages[s].operators})) {
-        times_[s].push_back(passes.front().total());
-        out_.collectives[s].push_back(passes.front().collectives);
-      }
-      if (!cut_) continue;
-      out_.collectives[s].clear();  // those of groups are between pieces
-      for (const auto& passes : times_of(s, {plan_.stages[s].operators}, cost::ReplicaTimes::Waits::replicas))
-        out_.collectives[s].push_back(passes.front().collectives);
-    }
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s) add_pass_times(s);
     bucket_times_.resize(plan_.stages.size());
     step_times_.resize(plan_.stages.size());
     out_.devices.resize(program_.ranks.size());
@@ -80,6 +78,45 @@ class Builder {
   }
 
  private:
+  void add_pass_times(std::size_t s) {
+    times_.emplace_back();
+    out_.collectives.emplace_back();
+    for (const auto& passes : samples_ ? filled_passes(s) : full_passes(s)) {
+      times_[s].emplace_back();
+      out_.collectives[s].emplace_back();
+      for (const cost::StageTime& pass : passes) {
+        times_[s].back().push_back(pass.total());
+        out_.collectives[s].back().push_back(pass.collectives);
+      }
+    }
+    if (!cut_) return;
+    out_.collectives[s].clear();  // those of groups are between pieces
+    for (const auto& passes : times_of(s, {plan_.stages[s].operators}, cost::ReplicaTimes::Waits::replicas))
+      out_.collectives[s].push_back({passes.front().collectives});
+  }
+
+  /// By replica, one for all its micro-batches.
+  std::vector<std::vector<cost::StageTime>> full_passes(std::size_t s) const {
+    return times_of(s, {plan_.stages[s].operators});
+  }
+
+  /// By replica and micro-batch.
+  std::vector<std::vector<cost::StageTime>> filled_passes(std::size_t s) const {
+    const program::Stage& stage = program_.stages[s];
+    std::vector<std::vector<cost::StageTime>> out(static_cast<std::size_t>(stage.sharing.replicas));
+    for (std::size_t r = 0; r < out.size(); ++r)
+      for (std::size_t m = 0; m < stage.index.forward.size(); ++m) {
+        options_.stop.check();
+        out[r].push_back(filled_->pass(s, r, fill(stage, r, m)));
+      }
+    return out;
+  }
+
+  layout::Fill fill(const program::Stage& stage, std::size_t replica, std::size_t in_row) const {
+    return samples_->fill(
+        stage.sharing.share(static_cast<std::int64_t>(in_row), static_cast<std::int64_t>(replica)).samples);
+  }
+
   void add_overlap() {
     const auto& types = problem_.cluster.types();
     if (std::all_of(types.begin(), types.end(), [](const auto& type) { return type.overlap_slowdown == 1; }))
@@ -122,7 +159,7 @@ class Builder {
     rank.end = static_cast<TaskId>(tasks_.size());
     if (std::ranges::any_of(plan_.stages, [](const auto& stage) { return stage.replica_size() > 1; }))
       keep_together(r);
-    if (cut_) add_collectives(r);
+    if (cut_) add_collectives(*cut_, {program_, plan_, program_.ranks[r].row, ranks_[r]}, messages_, tasks_);
   }
 
   void add_instruction(const program::Instruction& instruction, std::size_t rank, bool more) {
@@ -158,45 +195,6 @@ class Builder {
     }
   }
 
-  // Collectives within passes, where they take links.
-
-  void add_collectives(std::size_t r) {
-    for (std::size_t p = 0; p < program_.ranks[r].row.size(); ++p) {
-      const program::Instruction& piece = program_.ranks[r].row[p];
-      const layout::GroupCollective* then = piece.piece < 0 ? nullptr : cut_->behind(piece);
-      if (then != nullptr) add_collective(piece, *then, ranks_[r].at[p], ranks_[r].at[p + 1]);
-    }
-  }
-
-  /// Of every group of the rank, between its tasks of one piece and those of the next.
-  void add_collective(const program::Instruction& piece, const layout::GroupCollective& collective,
-                      TaskId before, TaskId after) {
-    const plan::Stage& stage = plan_.stages[piece.stage.index()];
-    const program::Sharing& sharing = program_.stages[piece.stage.index()].sharing;
-    const auto size = static_cast<std::size_t>(stage.tensor_parallel);
-    for (std::size_t start = 0; start < stage.devices.size(); start += size) {
-      const std::span<const DeviceId> group{stage.devices.data() + start, size};
-      Task like = tasks_.graph().task(before + static_cast<TaskId>(start));
-      like.kind = TaskKind::collective;
-      Ready ready;
-      for (std::size_t a = 0; a < size; ++a) ready.push_back({before + static_cast<TaskId>(start + a)});
-      const std::int64_t samples =
-          std::max<std::int64_t>(1, sharing.size(static_cast<std::int64_t>(start) / sharing.group));
-      const Ready done = messages_.add(like, messages_of(collective, group, samples), group, ready);
-      for (std::size_t a = 0; a < size; ++a)
-        for (const TaskId last : done[a]) tasks_.edge(last, after + static_cast<TaskId>(start + a));
-    }
-  }
-
-  std::vector<collective::Message> messages_of(const layout::GroupCollective& collective,
-                                               std::span<const DeviceId> group, std::int64_t samples) const {
-    using Kind = layout::GroupCollective::Kind;
-    const std::int64_t bytes = (collective.bytes * samples).value();
-    if (collective.kind == Kind::all_reduce) return messages_.all_reduce(group, bytes);
-    return collective.kind == Kind::all_gather ? collective::all_gather(group.size(), bytes)
-                                               : collective::all_to_all(group.size(), bytes);
-  }
-
   Task compute_task(const program::Instruction& from, std::size_t rank, std::size_t device) {
     const program::Sharing& sharing = program_.stages[from.stage.index()].sharing;
     Task task;
@@ -219,8 +217,15 @@ class Builder {
       return cut_->time(instruction, device / group,
                         std::max<std::int64_t>(
                             1, program_.stages[s].sharing.size(static_cast<std::int64_t>(device / group))));
-    if (instruction.bucket < 0) return time_of(instruction.kind, times_[s][device / group]);
+    const auto micro_batch = static_cast<std::size_t>(instruction.micro_batch);
+    if (instruction.bucket < 0)
+      return time_of(instruction.kind, of_micro_batch(times_[s][device / group], micro_batch));
     const auto b = static_cast<std::size_t>(instruction.bucket);
+    if (samples_)
+      return time_of(
+          instruction.kind,
+          filled_->pieces(s, device / group, fill(program_.stages[s], device / group, micro_batch))[b]
+              .total());
     if (bucket_times_[s].empty()) bucket_times_[s] = times_of(s, operators_of(buckets_[s]));
     return time_of(instruction.kind, bucket_times_[s][device / group][b].total());
   }
@@ -257,9 +262,12 @@ class Builder {
   // Messages.
 
   void add_boundary(const plan::Boundary& boundary) {
+    const core::Bytes moving =
+        samples_ ? layout::sequence_bytes(problem_.graph, stages_, boundary) : core::Bytes(0);
     program::for_each_message(program_, boundary, [&](const program::Message& message) {
-      send(message,
-           problem_.training.compression.activation_bytes(boundary.bytes * message.samples.count).value());
+      const core::Bytes bytes = samples_ ? samples_->bytes(boundary.bytes, moving, message.samples)
+                                         : boundary.bytes * message.samples.count;
+      send(message, problem_.training.compression.activation_bytes(bytes).value());
     });
   }
 
@@ -303,14 +311,16 @@ class Builder {
   const plan::Plan& plan_;
   const plan::StageGraph& stages_;
   const SimulationOptions& options_;
+  FilledTimes* filled_;                   ///< null: samples are full
+  std::optional<FilledSamples> samples_;  ///< likewise
   TaskList tasks_;
   Iteration out_;
   std::vector<std::vector<cost::Bucket>> buckets_;  ///< [stage]
   std::optional<CutPasses> cut_;                    ///< where collectives within passes take links
   GroupMessages messages_{problem_.cluster, options_, tasks_};
   program::Program program_;
-  std::vector<RankTasks> ranks_;                  ///< [rank]
-  std::vector<std::vector<cost::OpTime>> times_;  ///< [stage][replica]
+  std::vector<RankTasks> ranks_;                               ///< [rank]
+  std::vector<std::vector<std::vector<cost::OpTime>>> times_;  ///< [stage][replica], of_micro_batch
   std::vector<std::vector<std::vector<cost::StageTime>>>
       bucket_times_;  ///< [stage][replica][bucket], when needed
   std::vector<std::map<std::pair<double, std::size_t>, core::Seconds>> step_times_;  ///< [stage] {part, type}
@@ -319,8 +329,8 @@ class Builder {
 }  // namespace
 
 Iteration build_iteration(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-                          const SimulationOptions& options) {
-  return Builder(problem, scheduled, options).build();
+                          const SimulationOptions& options, FilledTimes* filled) {
+  return Builder(problem, scheduled, options, filled).build();
 }
 
 }  // namespace penstock::sim

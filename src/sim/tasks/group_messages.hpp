@@ -20,7 +20,8 @@ class GroupMessages {
 
   /// An all-reduce as the options say, by the cheapest algorithm where they say closed form; a ring where
   /// that does not fit the group.
-  std::vector<collective::Message> all_reduce(std::span<const core::DeviceId> group, std::int64_t bytes) const;
+  std::vector<collective::Message> all_reduce(std::span<const core::DeviceId> group,
+                                              std::int64_t bytes) const;
 
   /// Adds a task for each message, which shows what `like` does. Both ends take part only when what they
   /// wait for has ended (`ready`). Returns what each member has the result of. Throws Error(limit) where all

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine.hpp"
 #include "tasks/apply.hpp"
 #include "tasks/crowding.hpp"
 
@@ -20,17 +21,19 @@ std::int64_t end_of(std::int64_t count, const plan::Plan& plan, const Iteration&
   std::int64_t end = 0;
   for (const StageTasks& stage : iteration.stages)
     for (std::int64_t m = 0; m < count * per_iteration(plan, stage); ++m)
-      for (TaskId d = 0; d < stage.devices(); ++d)
-        end = std::max(end,
-                       times.end[static_cast<std::size_t>(stage.release[static_cast<std::size_t>(m)] + d)]);
+      for (TaskId d = 0; d < stage.devices(); ++d) {
+        const TaskId task = stage.release[static_cast<std::size_t>(m)] + d;
+        end = std::max(end, times.end[static_cast<std::size_t>(task)]);
+      }
   return end;
 }
 
 }  // namespace
 
 Iteration prepare(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-                  const SimulationOptions& options) {
-  Iteration iteration = build_iteration(problem, scheduled, options);
+                  const SimulationOptions& options, std::shared_ptr<FilledTimes> filled) {
+  if (filled == nullptr) filled = filled_times(problem, scheduled.plan, options);
+  Iteration iteration = build_iteration(problem, scheduled, options, filled.get());
   if (options.crowding) add_crowding(problem, scheduled.plan, iteration);
   if (options.perturbation) apply(*options.perturbation, options.seed, iteration.graph);
   return iteration;
@@ -46,6 +49,11 @@ Picoseconds iteration_time(const plan::Plan& plan, const Iteration& iteration, c
   if (half == 0) return Picoseconds(times.makespan);
   return Picoseconds((end_of(all, plan, iteration, times) - end_of(half, plan, iteration, times)) /
                      (all - half));
+}
+
+Picoseconds time_of(const plan::Plan& plan, const Iteration& iteration, const SimulationOptions& options) {
+  const bool one = mini_batches(plan, iteration) == 1;
+  return iteration_time(plan, iteration, run(iteration.graph, options.network, !one, options.stop));
 }
 
 }  // namespace penstock::sim

@@ -6,13 +6,17 @@
 
 namespace penstock::sim {
 
-/// The tasks of the plan in the world of the options.
+/// The tasks of the plan in the world of the options. `filled`: filled_times of them, which runs may share;
+/// null: made anew where they are needed.
 Iteration prepare(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-                  const SimulationOptions& options);
+                  const SimulationOptions& options, std::shared_ptr<FilledTimes> filled = nullptr);
 
 std::int64_t mini_batches(const plan::Plan& plan, const Iteration& iteration);
 
 /// Trace::iteration. Of one mini-batch the makespan alone is asked for.
 core::Picoseconds iteration_time(const plan::Plan& plan, const Iteration& iteration, const Times& times);
+/// The same of a run that leaves nothing else.
+core::Picoseconds time_of(const plan::Plan& plan, const Iteration& iteration,
+                          const SimulationOptions& options);
 
 }  // namespace penstock::sim

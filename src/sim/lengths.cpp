@@ -1,0 +1,191 @@
+#include "penstock/sim/lengths.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <functional>
+
+#include "normal.hpp"
+#include "penstock/core/random.hpp"
+
+namespace penstock::sim {
+namespace {
+
+/// How many tokens each of several samples still has room for, and the first that has enough: a tree of
+/// maxima over the samples.
+class Rooms {
+ public:
+  Rooms(std::size_t samples, std::int64_t room) : leaves_(std::bit_ceil(samples)), tree_(2 * leaves_) {
+    for (std::size_t s = 0; s < samples; ++s) tree_[leaves_ + s] = room;
+    for (std::size_t node = leaves_; node-- > 1;) pull(node);
+  }
+  bool fits(std::int64_t tokens) const { return tree_[1] >= tokens; }
+  /// Takes the room in the first sample that has it, and says which.
+  std::size_t take(std::int64_t tokens) {
+    std::size_t node = 1;
+    while (node < leaves_) node = 2 * node + (tree_[2 * node] >= tokens ? 0 : 1);
+    const std::size_t sample = node - leaves_;
+    tree_[node] -= tokens;
+    while ((node /= 2) > 0) pull(node);
+    return sample;
+  }
+
+ private:
+  void pull(std::size_t node) { tree_[node] = std::max(tree_[2 * node], tree_[2 * node + 1]); }
+  std::size_t leaves_;
+  std::vector<std::int64_t> tree_;  ///< [node] the most room of a sample below it
+};
+
+/// The stream of sequences of a mini-batch.
+class Stream {
+ public:
+  Stream(const Lengths& lengths, std::int64_t room, std::uint64_t seed, std::int64_t number)
+      : lengths_(lengths),
+        room_(room),
+        random_(core::Random(core::Random(seed).next() ^ static_cast<std::uint64_t>(number)).next()) {}
+  std::int64_t next() { return length(lengths_, room_, random_.unit()); }
+
+ private:
+  const Lengths& lengths_;
+  std::int64_t room_;
+  core::Random random_;
+};
+
+constexpr std::size_t kBetweenStops = 4096, kMostPacked = 100'000'000;
+
+/// Sequences with as many tokens as there is room for.
+std::vector<std::int64_t> enough(Stream& stream, std::int64_t tokens, core::StopToken stop) {
+  std::vector<std::int64_t> out;
+  for (std::int64_t drawn = 0; drawn < tokens; drawn += out.back()) {
+    if (out.size() % kBetweenStops == 0) stop.check();
+    if (out.size() == kMostPacked)
+      throw core::Error(core::ExitCode::limit,
+                        fmt::format("a mini-batch packs more than {} sequences", kMostPacked));
+    out.push_back(stream.next());
+  }
+  return out;
+}
+
+void pack(const std::vector<std::int64_t>& sequences, std::int64_t room, std::vector<Filling>& samples,
+          core::StopToken stop) {
+  Rooms rooms(samples.size(), room);
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
+    if (i % kBetweenStops == 0) stop.check();
+    if (!rooms.fits(sequences[i])) continue;
+    const auto tokens = static_cast<double>(sequences[i]);
+    samples[rooms.take(sequences[i])] += {1, sequences[i], sequences[i], tokens * tokens};
+  }
+}
+
+std::int64_t padded(std::int64_t tokens, const Lengths& lengths, std::int64_t room) {
+  if (lengths.pad == Lengths::kFull) return room;
+  return std::min(room, (tokens + lengths.pad - 1) / lengths.pad * lengths.pad);
+}
+
+struct InWords {
+  std::string operator()(const LognormalLengths& d) const {
+    return fmt::format("lognormal median {:g} sigma {:g}", d.median, d.sigma);
+  }
+  std::string operator()(const UniformLengths& d) const {
+    return fmt::format("uniform {} to {}", d.from, d.to);
+  }
+  std::string operator()(const CountedLengths& d) const {
+    return fmt::format("{} counted lengths", d.up_to.size());
+  }
+};
+
+}  // namespace
+
+std::string_view name(Lengths::Packing packing) {
+  constexpr std::array<std::string_view, 3> names = {"none", "first_fit", "sorted"};
+  return names[static_cast<std::size_t>(packing)];
+}
+
+Filling& Filling::operator+=(const Filling& other) {
+  sequences += other.sequences;
+  tokens += other.tokens;
+  computed += other.computed;
+  meetings += other.meetings;
+  return *this;
+}
+
+layout::Fill Filling::per_sample(std::int64_t samples) const {
+  if (computed == 0) return {};
+  const auto all = static_cast<double>(computed);
+  return {all / static_cast<double>(samples), meetings / all};
+}
+
+double Filling::padding() const {
+  return computed == 0 ? 0 : static_cast<double>(computed - tokens) / static_cast<double>(computed);
+}
+
+Filling Filling::unpadded() const {
+  const auto length = static_cast<double>(tokens);
+  return {sequences, tokens, tokens, sequences == 1 ? length * length : meetings};
+}
+
+std::int64_t room(const Lengths& lengths, const graph::OpGraph& graph) {
+  const std::int64_t sequence = layout::sequence(graph);
+  if (sequence == 0)
+    throw core::BadInput(lengths.place, graph.name() + " has no attention, so its samples are no sequences");
+  if (lengths.maximum > sequence)
+    throw core::BadInput(lengths.place, fmt::format("maximum {} is more than the {} tokens of the model's "
+                                                    "sequence",
+                                                    lengths.maximum, sequence));
+  return lengths.maximum == 0 ? sequence : lengths.maximum;
+}
+
+std::int64_t length(const Lengths& lengths, std::int64_t room, double unit) {
+  double drawn = 0;
+  if (const auto* log = std::get_if<LognormalLengths>(&lengths.distribution)) {
+    drawn = log->median * std::exp(log->sigma * normal_quantile(unit));
+  } else if (const auto* even = std::get_if<UniformLengths>(&lengths.distribution)) {
+    drawn =
+        std::floor(static_cast<double>(even->from) + unit * static_cast<double>(even->to - even->from + 1));
+  } else {
+    const auto& up_to = std::get<CountedLengths>(lengths.distribution).up_to;
+    const auto place = static_cast<std::int64_t>(unit * static_cast<double>(up_to.back().second));
+    drawn = static_cast<double>(
+        std::ranges::upper_bound(up_to, place, {}, [](const auto& entry) { return entry.second; })->first);
+  }
+  return std::llround(std::clamp(drawn, 1.0, static_cast<double>(room)));
+}
+
+std::vector<Filling> fillings(const Lengths& lengths, std::int64_t room, std::int64_t samples,
+                              std::uint64_t seed, std::int64_t number, core::StopToken stop) {
+  std::vector<Filling> out(static_cast<std::size_t>(samples));
+  Stream stream(lengths, room, seed, number);
+  const bool lone = lengths.packing == Lengths::Packing::none;
+  if (lone) {
+    for (Filling& sample : out) sample = {1, stream.next(), 0, 0};
+  } else {
+    auto sequences = enough(stream, samples * room, stop);
+    if (lengths.packing == Lengths::Packing::sorted) std::ranges::sort(sequences, std::greater());
+    pack(sequences, room, out, stop);
+  }
+  for (Filling& sample : out) {
+    sample.computed = padded(sample.tokens, lengths, room);
+    if (lone) sample.meetings = static_cast<double>(sample.computed) * static_cast<double>(sample.computed);
+  }
+  return out;
+}
+
+Filling sum(const std::vector<Filling>& samples) {
+  Filling out;
+  for (const Filling& sample : samples) out += sample;
+  return out;
+}
+
+std::string in_words(const Lengths& lengths) {
+  std::string out = "lengths (" + std::visit(InWords{}, lengths.distribution);
+  if (lengths.maximum > 0) out += fmt::format(", at most {}", lengths.maximum);
+  if (lengths.packing != Lengths::Packing::none) out += fmt::format(", {}", name(lengths.packing));
+  if (lengths.pad == Lengths::kFull) out += ", padded to the maximum";
+  if (lengths.pad > 1) out += fmt::format(", padded to {}", lengths.pad);
+  return out + ")";
+}
+
+}  // namespace penstock::sim

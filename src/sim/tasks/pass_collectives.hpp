@@ -1,0 +1,22 @@
+#pragma once
+// Collectives between the pieces of passes, as messages.
+
+#include "tasks/cut_passes.hpp"
+#include "tasks/group_messages.hpp"
+#include "tasks/stage_tasks.hpp"
+
+namespace penstock::sim {
+
+/// A rank whose passes are tasks already.
+struct CutRank {
+  const program::Program& program;
+  const plan::Plan& plan;
+  const program::Row& row;
+  const RankTasks& tasks;
+};
+
+/// Adds the messages of every tensor-parallel group of the rank: they wait for its tasks of one piece, those
+/// of the next wait for what they receive. Senders go on meanwhile.
+void add_collectives(CutPasses& cut, const CutRank& rank, GroupMessages& messages, TaskList& tasks);
+
+}  // namespace penstock::sim
