@@ -5,7 +5,6 @@
 #include <tbb/global_control.h>
 
 #include <algorithm>
-#include <ranges>
 
 #include "models/catalogue.hpp"
 #include "penstock/cluster/runtime.hpp"
@@ -150,6 +149,7 @@ std::shared_ptr<const cost::CostModel> CostFlags::load(const cluster::Cluster& c
 }
 
 void SimulationFlags::add(CLI::App& command) {
+  const std::vector<std::string_view>& collectives = sim::collective_names();  // the closed form is the first
   command
       .add_option("--network", network,
                   "how simulated transfers use a link: fair (shared max-min) or fifo (one after the other)")
@@ -161,10 +161,10 @@ void SimulationFlags::add(CLI::App& command) {
           "--collective", collective,
           fmt::format("how gradients are reduced: closed_form (the time of a formula, off the links), or by "
                       "messages over the network: {}",
-                      fmt::join(sim::collective_names() | std::views::drop(1), ", ")))
+                      fmt::join(collectives.begin() + 1, collectives.end(), ", ")))
       ->capture_default_str()
       ->type_name("NAME")
-      ->check(one_of({sim::collective_names().begin(), sim::collective_names().end()}));
+      ->check(one_of({collectives.begin(), collectives.end()}));
   command
       .add_option(
           "--pass-collectives", pass_collectives,
