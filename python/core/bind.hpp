@@ -3,14 +3,21 @@
 
 #include <nanobind/nanobind.h>
 
+#include <exception>
+
 namespace penstock::python {
 
 void bind_errors(nanobind::module_& m);
+/// What a C++ exception is in Python, as a value; None of none.
+nanobind::object as_exception(const std::exception_ptr& thrown);
 void bind_inputs(nanobind::module_& m);
 void bind_rows(nanobind::module_& m);
 void bind_plans(nanobind::module_& m);
 void bind_simulations(nanobind::module_& m);
 void bind_schedules(nanobind::module_& m);
 void bind_results(nanobind::module_& m);
+void bind_experiments(nanobind::module_& m);
+void bind_remote(nanobind::module_& m);
+void bind_repeats(nanobind::module_& m);
 
 }  // namespace penstock::python

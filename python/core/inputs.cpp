@@ -175,7 +175,7 @@ plan::Training training(const Setting& setting) {
 
 Problem problem(const Model& model, const Cluster& cluster, const Setting& setting,
                 const std::optional<std::string>& costs, bool allow_foreign) {
-  Problem out{model, cluster, experiment::load_costs(costs), training(setting)};
+  Problem out{model, cluster, experiment::load_costs(costs), training(setting), costs};
   // A model of the zoo is built anew in the numbers that hold its weights.
   const plan::ModelRef ref = experiment::in_numbers_of(out.training, model.ref);
   if (ref.parameters != model.ref.parameters) out.model = built(ref, model.notes);

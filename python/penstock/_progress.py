@@ -32,11 +32,11 @@ def of_search(progress: bool | Callable[[float], object], planner: str) -> Itera
 
 
 @contextmanager
-def of_comparison(
-    progress: bool | Callable[[_core.Row, int, int], object],
+def of_rows(
+    progress: bool | Callable[[_core.Row, int, int], object], unit: str
 ) -> Iterator[Callable[[_core.Row, int, int], object] | None]:
     """What to tell of each finished row."""
-    bar = _bar(unit="planner") if progress is True else None
+    bar = _bar(unit=unit) if progress is True else None
     if bar is None:
         yield progress if callable(progress) else None
         return

@@ -60,7 +60,17 @@ def plan(value: _core.Plan) -> str:
 
 def comparison(value: _core.Comparison) -> str:
     """The problem, then one line per planner."""
-    titles = ["planner", "samples/s", "strategy", "MFU", "iteration", "gap", "memory", "search", "status"]
+    return f"<pre>{escape(value.heading)}</pre>" + _rows(value.rows)
+
+
+def results(value: _core.Results) -> str:
+    """One line per cell, then the claims."""
+    problems = [f"{row.model} on {row.devices} of {row.cluster}, {row.mini_batch} samples" for row in value.rows]
+    return _rows(value.rows, problems) + (f"<pre>{escape(value.claims)}</pre>" if value.claims else "")
+
+
+def _rows(rows: list[_core.Row], problems: list[str] | None = None) -> str:
+    titles = [*(["problem"] if problems else []), "planner", "samples/s", "strategy", "MFU", "iteration", "gap", "memory", "search", "status"]
 
     def shown(number: float | None, form: str) -> str:
         return "" if number is None else form.format(number)
@@ -68,6 +78,7 @@ def comparison(value: _core.Comparison) -> str:
     lines = [
         _line(
             [
+                *([problems[number]] if problems else []),
                 row.planner,
                 shown(row.samples_per_s, "{:.1f}"),
                 row.strategy or "",
@@ -79,6 +90,6 @@ def comparison(value: _core.Comparison) -> str:
                 row.status,
             ]
         )
-        for row in value.rows
+        for number, row in enumerate(rows)
     ]
-    return f"<pre>{escape(value.heading)}</pre>" + _TABLE.format(_line(titles, "th"), "".join(lines))
+    return _TABLE.format(_line(titles, "th"), "".join(lines))
