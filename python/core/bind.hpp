@@ -2,10 +2,14 @@
 // The parts of the module; each registers the classes and functions of one idea.
 
 #include <nanobind/nanobind.h>
+#include <nanobind/typing.h>
 
 #include <exception>
 
 namespace penstock::python {
+
+/// Called every now and then while C++ works.
+using Beat = nanobind::typed<nanobind::callable, nanobind::object()>;
 
 void bind_errors(nanobind::module_& m);
 /// What a C++ exception is in Python, as a value; None of none.

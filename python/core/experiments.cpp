@@ -129,7 +129,8 @@ void bind_run(nb::module_& m) {
       });
 }
 
-/// Each row is handed to `told` as row, done, all; `told` may be None. With the error of the first cell that failed.
+/// Each row is handed to `told` as row, done, all; `told` may be None. With the error of the first cell that
+/// failed.
 std::pair<Results, nb::object> run_experiment(const Experiment& experiment, const RunSetting& setting,
                                               bool again, const nb::object& told) {
   Events events;
@@ -162,8 +163,9 @@ void bind_experiments(nb::module_& m) {
   bind_experiment(m);
   bind_run(m);
   m.def("run_experiment", run_experiment, "experiment"_a, "setting"_a, "again"_a, "told"_a.none(),
-        nb::sig("def run_experiment(experiment: Experiment, setting: RunSetting, again: bool, told: "
-                "collections.abc.Callable[[Row, int, int], object] | None) -> tuple[Results, Exception | None]"));
+        nb::sig(
+            "def run_experiment(experiment: Experiment, setting: RunSetting, again: bool, told: "
+            "collections.abc.Callable[[Row, int, int], object] | None) -> tuple[Results, Exception | None]"));
 }
 
 }  // namespace penstock::python

@@ -47,8 +47,10 @@ Model import_hf(const std::string& path, std::optional<std::int64_t> sequence) {
   return built(std::move(read.model), std::move(read.notes));
 }
 
-nb::list operators(const Model& model) {
-  nb::list out;
+using Operators = nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::object>>;
+
+Operators operators(const Model& model) {
+  Operators out;
   for (const graph::Operator& op : model.graph->operators()) {
     nb::dict one;
     one["name"] = op.name.c_str();

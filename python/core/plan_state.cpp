@@ -34,11 +34,11 @@ PlanState state_of(const Plan& plan) {
 
 Plan plan_of(const PlanState& state) {
   const auto& [plan, name, parameters, graph, cluster, devices, runtime, costs] = state;
-  Problem about{{std::make_shared<const graph::OpGraph>(graph::parse_graph(graph, name)), {name, parameters}, {}},
-                {nullptr, {cluster.first, devices, runtime}},
-                costs.first.empty() ? experiment::load_costs({})
-                                    : experiment::parse_costs(costs.second, costs.first),
-                {}};
+  Problem about{
+      {std::make_shared<const graph::OpGraph>(graph::parse_graph(graph, name)), {name, parameters}, {}},
+      {nullptr, {cluster.first, devices, runtime}},
+      costs.first.empty() ? experiment::load_costs({}) : experiment::parse_costs(costs.second, costs.first),
+      {}};
   if (!costs.first.empty()) about.costs_path = costs.first;
   about.cluster.cluster = std::make_shared<const cluster::Cluster>(
       cost::measured_by(*about.costs, cluster_of(about.cluster.ref, cluster.second)));

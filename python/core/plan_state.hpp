@@ -14,9 +14,10 @@ namespace penstock::python {
 using NamedText = std::pair<std::string, std::string>;
 using Parameters = std::map<std::string, std::string>;
 
-/// The plan; the model's name, parameters and graph; the cluster's name, devices, runtime and, of a file, text; the costs'
-/// name and text, empty of the analytic model.
-using PlanState = std::tuple<NamedText, std::string, Parameters, std::string, NamedText, int, std::string, NamedText>;
+/// The plan; the model's name, parameters and graph; the cluster's name, devices, runtime and, of a file,
+/// text; the costs' name and text, empty of the analytic model.
+using PlanState =
+    std::tuple<NamedText, std::string, Parameters, std::string, NamedText, int, std::string, NamedText>;
 
 PlanState state_of(const Plan& plan);
 Plan plan_of(const PlanState& state);  ///< without simulation; throws BadInput

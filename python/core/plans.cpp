@@ -90,8 +90,7 @@ void bind_flags(nb::module_& m) {
           [](SearchFlags& f, const std::string& name) { f.simulation.collective = name; });
 }
 
-Plan search(const Problem& about, const std::string& planner, const SearchFlags& flags,
-            const nb::callable& beat) {
+Plan search(const Problem& about, const std::string& planner, const SearchFlags& flags, const Beat& beat) {
   experiment::Cell cell = about.cell();
   cell.planner = planners::planner_choice(planner);
   const experiment::SearchSetting setting = flags.setting();

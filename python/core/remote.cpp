@@ -20,10 +20,12 @@ namespace {
 namespace nb = nanobind;
 using namespace nb::literals;
 using experiment::RemoteCell;
-using State = std::tuple<std::size_t, std::string, std::string, std::string, std::string, std::vector<std::string>>;
+using State =
+    std::tuple<std::size_t, std::string, std::string, std::string, std::string, std::vector<std::string>>;
 
 void bind_cell(nb::module_& m) {
-  nb::class_<RemoteCell>(m, "RemoteCell", "A cell as another process is told of it. Immutable; can be pickled.")
+  nb::class_<RemoteCell>(m, "RemoteCell",
+                         "A cell as another process is told of it. Immutable; can be pickled.")
       .def_ro("name", &RemoteCell::name)
       .def_ro("starts", &RemoteCell::starts, "Planners whose answers the cell's search begins with.")
       .def("__getstate__",
@@ -36,7 +38,7 @@ void bind_cell(nb::module_& m) {
 
 /// Work of a worker, on so many threads; `beat` is called while it runs, and ends it by raising.
 template <class Work>
-auto at_work(int threads, const nb::callable& beat, const Work& work) {
+auto at_work(int threads, const Beat& beat, const Work& work) {
   return interruptible(
       [&](core::StopToken stop) {
         const core::ThreadLimit limit(threads);
@@ -45,8 +47,8 @@ auto at_work(int threads, const nb::callable& beat, const Work& work) {
       [&] { beat(); });
 }
 
-std::string run_start(const Experiment& given, const RemoteCell& cell, const std::string& planner, int threads,
-                      const nb::callable& beat) {
+std::string run_start(const Experiment& given, const RemoteCell& cell, const std::string& planner,
+                      int threads, const Beat& beat) {
   const auto options = RunSetting{}.options();
   return at_work(threads, beat, [&](core::StopToken stop) {
     return experiment::run_start(given.spec, cell, planner, options, stop);
@@ -55,7 +57,7 @@ std::string run_start(const Experiment& given, const RemoteCell& cell, const std
 
 std::pair<nb::bytes, nb::object> run_remote(const Experiment& given, const RemoteCell& cell,
                                             const experiment::Answers& answers, int threads,
-                                            const nb::callable& beat) {
+                                            const Beat& beat) {
   const auto options = RunSetting{}.options();
   const auto found = at_work(threads, beat, [&](core::StopToken stop) {
     return experiment::run_remote(given.spec, cell, answers, options, stop);
@@ -74,10 +76,11 @@ void bind_remote(nb::module_& m) {
       },
       "experiment"_a, "setting"_a);
   m.def("run_start", run_start, "experiment"_a, "cell"_a, "planner"_a, "threads"_a, "beat"_a);
-  m.def("run_remote", run_remote, "experiment"_a, "cell"_a, "answers"_a, "threads"_a, "beat"_a,
-        nb::sig("def run_remote(experiment: Experiment, cell: RemoteCell, answers: "
-                "collections.abc.Mapping[str, str], threads: int, beat: collections.abc.Callable[[], object]) "
-                "-> tuple[bytes, Exception | None]"));
+  m.def(
+      "run_remote", run_remote, "experiment"_a, "cell"_a, "answers"_a, "threads"_a, "beat"_a,
+      nb::sig("def run_remote(experiment: Experiment, cell: RemoteCell, answers: "
+              "collections.abc.Mapping[str, str], threads: int, beat: collections.abc.Callable[[], object]) "
+              "-> tuple[bytes, Exception | None]"));
   m.def(
       "take_in",
       [](const RunSetting& setting, const RemoteCell& cell, const nb::bytes& text) {

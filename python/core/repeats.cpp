@@ -1,9 +1,9 @@
 // One plan simulated with many seeds.
 
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "bind.hpp"
@@ -33,7 +33,7 @@ using State = std::tuple<PlanState, std::string, std::string, std::string, std::
 
 /// Seconds of an iteration with the seeds from `seed` on.
 std::vector<double> times(const Repeat& repeat, std::uint64_t seed, std::size_t runs, int threads,
-                          const nb::callable& beat) {
+                          const Beat& beat) {
   sim::SimulationOptions options = SimulationSetting{repeat.network, repeat.collective}.options();
   const auto found = interruptible(
       [&](core::StopToken stop) {

@@ -10,6 +10,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import distributed
 
@@ -69,9 +70,9 @@ class _Tasks:
     def __init__(self, client: distributed.Client) -> None:
         self._client = client
         self._token = uuid.uuid4().hex[:8]
-        self._futures: list[distributed.Future] = []
+        self._futures: list[distributed.Future[Any]] = []
 
-    def submit(self, kind: str, name: str, function: Callable[..., object], *arguments: object) -> distributed.Future:
+    def submit(self, kind: str, name: str, function: Callable[..., object], *arguments: object) -> distributed.Future[Any]:
         """The dashboard groups tasks by kind."""
         key = (f"penstock_{kind}-{self._token}", name)
         self._futures.append(self._client.submit(function, *arguments, key=key, pure=False))

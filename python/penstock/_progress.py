@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from . import _core
 
 
-def _bar(**settings: object):
+def _bar(**settings: Any) -> Any:
     """A bar, or None without tqdm."""
     try:
         from tqdm.auto import tqdm

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 
 from . import _core
@@ -9,7 +10,7 @@ from . import _core
 _TABLE = '<table style="font-size: 90%"><thead>{}</thead><tbody>{}</tbody></table>'
 
 
-def _line(cells: list[object], tag: str = "td") -> str:
+def _line(cells: Iterable[object], tag: str = "td") -> str:
     return "<tr>" + "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
 
 
@@ -45,10 +46,11 @@ def _stages(simulation: _core.Simulation) -> str:
 def simulation(value: _core.Simulation) -> str:
     """Strategy and numbers, the stages, the timeline."""
     row = value.row
+    assert row.bubble is not None and row.peak_memory_bytes is not None  # of what was simulated
     mfu = "" if row.mfu is None else f", MFU {row.mfu:.1%}"
     words = (
-        f"{row.model} on {row.devices} devices of {row.cluster}: {row.strategy}; {row.samples_per_s:.1f} samples/s{mfu}, "
-        f"iteration {row.iteration_s * 1e3:.3f} ms, bubble {row.bubble:.1%}, peak memory {_gib(row.peak_memory_bytes)}"
+        f"{row.model} on {row.devices} devices of {row.cluster}: {row.strategy}; {value.samples_per_s:.1f} samples/s{mfu}, "
+        f"iteration {value.iteration_s * 1e3:.3f} ms, bubble {row.bubble:.1%}, peak memory {_gib(row.peak_memory_bytes)}"
     )
     return f"<p>{escape(words)}</p>{_stages(value)}{value.svg()}"
 

@@ -14,7 +14,8 @@ std::string to_text(const graph::OpGraph& graph, const planners::SearchResult& f
 /// JSON: the error's exit code and words.
 std::string to_text(const core::Error& error);
 
-/// Reads either: returns the result, without bottleneck and estimate, or throws the error. Throws BadInput for other text.
+/// Reads either: returns the result, without bottleneck and estimate, or throws the error. Throws BadInput
+/// for other text.
 planners::SearchResult answered(const graph::OpGraph& graph, const std::string& text);
 
 }  // namespace penstock::experiment

@@ -40,14 +40,16 @@ struct Fixture {
   support::Scratch scratch{"remote_test"};
   std::string path = scratch.path("small.yaml");
   experiment::Spec spec = [this] {
-    core::write_file(scratch.path("model.json"), graph::to_json(experiment::Snapshot().model({"candle_uno", {{"towers", "3"}}})));
+    core::write_file(scratch.path("model.json"),
+                     graph::to_json(experiment::Snapshot().model({"candle_uno", {{"towers", "3"}}})));
     return experiment::parse_spec(kText, path);
   }();
 };
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "cells run elsewhere, without their files, give the results of a run, byte for byte") {
+TEST_CASE_FIXTURE(Fixture,
+                  "cells run elsewhere, without their files, give the results of a run, byte for byte") {
   const auto ours = options(scratch.path("ours")), theirs = options(scratch.path("theirs"));
   experiment::run(spec, ours, {});
   const auto cells = experiment::remote_cells(spec, theirs);
@@ -68,7 +70,8 @@ TEST_CASE_FIXTURE(Fixture, "cells run elsewhere, without their files, give the r
   CHECK(support::lasting_files(theirs.folder) == support::lasting_files(ours.folder));
 }
 
-TEST_CASE_FIXTURE(Fixture, "joint finds the same with its starts searched one by one, some of them, or none") {
+TEST_CASE_FIXTURE(Fixture,
+                  "joint finds the same with its starts searched one by one, some of them, or none") {
   const auto cells = experiment::remote_cells(spec, options(scratch.path("out")));
   const RemoteCell& cell = cells[1];
   REQUIRE(spec.cells[cell.cell].planner.name == "joint");
@@ -100,7 +103,8 @@ TEST_CASE_FIXTURE(Fixture, "what is another build's, other inputs', damaged or a
   CHECK_THROWS_AS(experiment::run_remote(spec, cells[0], {}, other, {}), core::BadInput);
   CHECK_THROWS_AS(experiment::run_start(spec, cells[1], "spp", other, {}), core::BadInput);
   auto texts = spec.inputs->texts();
-  texts.at(scratch.path("model.json")) = graph::to_json(experiment::Snapshot().model({"candle_uno", {{"towers", "2"}}}));
+  texts.at(scratch.path("model.json")) =
+      graph::to_json(experiment::Snapshot().model({"candle_uno", {{"towers", "2"}}}));
   const auto wrong = experiment::parse_spec(kText, path, {}, texts);
   CHECK_NOTHROW(experiment::run_remote(wrong, cells[0], {}, leader, {}));
   CHECK_THROWS_AS(experiment::run_remote(wrong, cells[2], {}, leader, {}), core::BadInput);

@@ -5,7 +5,8 @@
 
 namespace penstock::core {
 
-/// Limits parallel loops of this process to `threads` (0: all cores) while it lives; of several the smallest counts.
+/// Limits parallel loops of this process to `threads` (0: all cores) while it lives; of several the smallest
+/// counts.
 class ThreadLimit {
  public:
   explicit ThreadLimit(int threads);

@@ -11,7 +11,8 @@ extern const char *const kVersion, *const kCommit;
 /// The birth certificate of results made by this process now; `command` is how it was called.
 report::Provenance provenance(const std::string& command);
 
-/// Which build this is: version, commit and compiler; of sources that no commit names, the digest of `executable`, a path.
+/// Which build this is: version, commit and compiler; of sources that no commit names, the digest of
+/// `executable`, a path.
 std::string program(const report::Provenance& provenance, const std::string& executable);
 
 }  // namespace penstock::experiment
