@@ -12,8 +12,8 @@ work releases the interpreter's lock and ends at Ctrl-C. penstock.torch, which n
 """
 
 import importlib
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # typing itself takes longer to import than all else here
 if TYPE_CHECKING:
     from ._core import Cluster, Comparison, Handover, Model, Plan, Problem, Results, Row, Schedule, Simulation, Stage
     from ._experiments import repeat, run

@@ -30,8 +30,8 @@ def pareto(
     """The rows that no other beats: what can be traded for what. In the order given.
 
     least, most: numbers of a row (attributes of Row) that are to be small, and large. A row is left out where another one
-    is at least as good in all of them and better in one, and where it has no plan. Raises BadInput for names that no row
-    has.
+    is at least as good in all of them and better in one, where an earlier one equals it in all, and where it has no plan.
+    Raises BadInput for names that no row has.
     """
     for name in (*least, *most):
         if not hasattr(_core.Row, name):
@@ -39,7 +39,9 @@ def pareto(
     found = [row for row in rows if row.iteration_s is not None]
     worth = [(*(-getattr(row, name) for name in least), *(getattr(row, name) for name in most)) for row in found]
 
-    def beaten(mine: tuple[float, ...]) -> bool:
-        return any(mine != other and all(a <= b for a, b in zip(mine, other)) for other in worth)
+    def beaten(at: int) -> bool:
+        return worth[at] in worth[:at] or any(
+            worth[at] != other and all(a <= b for a, b in zip(worth[at], other)) for other in worth
+        )
 
-    return tuple(row for row, mine in zip(found, worth) if not beaten(mine))
+    return tuple(row for at, row in enumerate(found) if not beaten(at))
