@@ -11,11 +11,14 @@ namespace {
 
 namespace nb = nanobind;
 
+nb::object error_of(core::ExitCode code, const char* message, const core::Place& place = {}) {
+  return nb::module_::import_("penstock.errors")
+      .attr("of")(static_cast<int>(code), message, place.file.c_str(), place.line, place.key.c_str());
+}
+
 void raise(core::ExitCode code, const char* message, const core::Place& place = {}) {
   if (code == core::ExitCode::interrupted) return PyErr_SetNone(PyExc_KeyboardInterrupt);
-  const nb::object error =
-      nb::module_::import_("penstock.errors")
-          .attr("of")(static_cast<int>(code), message, place.file.c_str(), place.line, place.key.c_str());
+  const nb::object error = error_of(code, message, place);
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
 }
 
@@ -34,6 +37,19 @@ void translate(const std::exception_ptr& thrown, void*) {
 }
 
 }  // namespace
+
+nb::object as_exception(const std::exception_ptr& thrown) {
+  if (!thrown) return nb::none();
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const core::BadInput& e) {
+    return error_of(e.code(), e.what(), e.place());
+  } catch (const core::Error& e) {
+    return error_of(e.code(), e.what());
+  } catch (const std::exception& e) {
+    return error_of(core::ExitCode::internal, e.what());
+  }
+}
 
 void bind_errors(nb::module_&) {
   nb::register_exception_translator(translate);

@@ -47,8 +47,10 @@ Model import_hf(const std::string& path, std::optional<std::int64_t> sequence) {
   return built(std::move(read.model), std::move(read.notes));
 }
 
-nb::list operators(const Model& model) {
-  nb::list out;
+using Operators = nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::object>>;
+
+Operators operators(const Model& model) {
+  Operators out;
   for (const graph::Operator& op : model.graph->operators()) {
     nb::dict one;
     one["name"] = op.name.c_str();
@@ -175,7 +177,7 @@ plan::Training training(const Setting& setting) {
 
 Problem problem(const Model& model, const Cluster& cluster, const Setting& setting,
                 const std::optional<std::string>& costs, bool allow_foreign) {
-  Problem out{model, cluster, experiment::load_costs(costs), training(setting)};
+  Problem out{model, cluster, experiment::load_costs(costs), training(setting), costs};
   // A model of the zoo is built anew in the numbers that hold its weights.
   const plan::ModelRef ref = experiment::in_numbers_of(out.training, model.ref);
   if (ref.parameters != model.ref.parameters) out.model = built(ref, model.notes);

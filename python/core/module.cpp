@@ -12,4 +12,7 @@ NB_MODULE(_core, m) {
   bind_plans(m);
   bind_schedules(m);
   bind_results(m);
+  bind_experiments(m);
+  bind_remote(m);
+  bind_repeats(m);
 }

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "bind.hpp"
@@ -20,6 +22,7 @@
 #include "penstock/report/ranking.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
+#include "plan_state.hpp"
 #include "rows.hpp"
 #include "simulations.hpp"
 
@@ -87,8 +90,7 @@ void bind_flags(nb::module_& m) {
           [](SearchFlags& f, const std::string& name) { f.simulation.collective = name; });
 }
 
-Plan search(const Problem& about, const std::string& planner, const SearchFlags& flags,
-            const nb::callable& beat) {
+Plan search(const Problem& about, const std::string& planner, const SearchFlags& flags, const Beat& beat) {
   experiment::Cell cell = about.cell();
   cell.planner = planners::planner_choice(planner);
   const experiment::SearchSetting setting = flags.setting();
@@ -114,7 +116,8 @@ Plan load_plan(const std::string& path, const std::optional<Cluster>& cluster,
   Problem about{{std::make_shared<const graph::OpGraph>(std::move(read.graph)), read.plan.model, {}},
                 {std::make_shared<const cluster::Cluster>(std::move(read.cluster)), read.plan.cluster},
                 std::move(read.costs),
-                read.plan.training};
+                read.plan.training,
+                costs};
   return {std::move(about), std::move(read.plan), path, nullptr};
 }
 
@@ -151,6 +154,8 @@ void bind_plan(nb::module_& m) {
       .def(
           "order_csv", [](const Plan& p) { return frameworks::order_csv(p.plan); },
           "The order of its passes as torch.distributed.pipelining loads it.")
+      .def("__getstate__", state_of)
+      .def("__setstate__", [](Plan& self, const PlanState& state) { new (&self) Plan(plan_of(state)); })
       .def("__str__", to_yaml)
       .def("_repr_html_",
            [](nb::handle self) { return nb::module_::import_("penstock._show").attr("plan")(self); })

@@ -27,6 +27,7 @@ struct Problem {
   Cluster cluster;  ///< as the costs have measured it
   std::shared_ptr<const cost::CostModel> costs;
   plan::Training training;
+  std::optional<std::string> costs_path{};  ///< none of the analytic model
 
   cost::Problem problem() const { return {*model.graph, *cluster.cluster, *costs, training}; }
   /// All of an experiment's cell but the planner.

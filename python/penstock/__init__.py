@@ -12,35 +12,37 @@ work releases the interpreter's lock and ends at Ctrl-C. penstock.torch, which n
 """
 
 import importlib
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # typing itself takes longer to import than all else here
 if TYPE_CHECKING:
-    from ._core import Cluster, Comparison, Handover, Model, Plan, Problem, Row, Schedule, Simulation, Stage
+    from ._core import Cluster, Comparison, Handover, Model, Plan, Problem, Results, Row, Schedule, Simulation, Stage
+    from ._experiments import repeat, run
     from ._inputs import import_hf, load, zoo
     from ._planning import compare, export, plan, simulate, validate
-    from ._results import report
+    from ._results import pareto, report
     from ._schedules import schedule
     from .errors import BadInput, Error, Infeasible, Internal, InvalidPlan, Limit
 
 __all__ = [
     "BadInput", "Cluster", "Comparison", "Error", "Handover", "Infeasible", "Internal", "InvalidPlan", "Limit",
-    "Model", "Plan", "Problem", "Row", "Schedule", "Simulation", "Stage", "compare", "export", "import_hf", "load",
-    "plan", "report", "schedule", "simulate", "validate", "zoo",
+    "Model", "Plan", "Problem", "Results", "Row", "Schedule", "Simulation", "Stage", "compare", "export", "import_hf",
+    "load", "pareto", "plan", "repeat", "report", "run", "schedule", "simulate", "validate", "zoo",
 ]
 
 # What is asked for is loaded then, so that penstock.torch, which reads and writes files, needs no compiled part.
 _HOME = {
-    **dict.fromkeys(["Cluster", "Comparison", "Handover", "Model", "Plan", "Problem", "Row", "Schedule", "Simulation",
-                     "Stage"], "_core"),
+    **dict.fromkeys(["Cluster", "Comparison", "Handover", "Model", "Plan", "Problem", "Results", "Row", "Schedule",
+                     "Simulation", "Stage"], "_core"),
+    **dict.fromkeys(["repeat", "run"], "_experiments"),
     **dict.fromkeys(["import_hf", "load", "zoo"], "_inputs"),
     **dict.fromkeys(["compare", "export", "plan", "simulate", "validate"], "_planning"),
-    "report": "_results",
+    **dict.fromkeys(["pareto", "report"], "_results"),
     "schedule": "_schedules",
     **dict.fromkeys(["BadInput", "Error", "Infeasible", "Internal", "InvalidPlan", "Limit"], "errors"),
 }
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'penstock' has no attribute '{name}'")
     value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
@@ -48,5 +50,5 @@ def __getattr__(name: str):
     return value
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted(__all__)

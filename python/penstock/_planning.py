@@ -99,7 +99,7 @@ def compare(
         )
     )
     names = planners if isinstance(planners, str) else ",".join(planners)
-    with _progress.of_comparison(progress) as told:
+    with _progress.of_rows(progress, "planner") as told:
         return _core.compare(problem, names, flags, told)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from . import _core
 
 
-def _bar(**settings: object):
+def _bar(**settings: Any) -> Any:
     """A bar, or None without tqdm."""
     try:
         from tqdm.auto import tqdm
@@ -32,11 +33,11 @@ def of_search(progress: bool | Callable[[float], object], planner: str) -> Itera
 
 
 @contextmanager
-def of_comparison(
-    progress: bool | Callable[[_core.Row, int, int], object],
+def of_rows(
+    progress: bool | Callable[[_core.Row, int, int], object], unit: str
 ) -> Iterator[Callable[[_core.Row, int, int], object] | None]:
     """What to tell of each finished row."""
-    bar = _bar(unit="planner") if progress is True else None
+    bar = _bar(unit=unit) if progress is True else None
     if bar is None:
         yield progress if callable(progress) else None
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 
 from . import _core
@@ -9,7 +10,7 @@ from . import _core
 _TABLE = '<table style="font-size: 90%"><thead>{}</thead><tbody>{}</tbody></table>'
 
 
-def _line(cells: list[object], tag: str = "td") -> str:
+def _line(cells: Iterable[object], tag: str = "td") -> str:
     return "<tr>" + "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
 
 
@@ -45,10 +46,11 @@ def _stages(simulation: _core.Simulation) -> str:
 def simulation(value: _core.Simulation) -> str:
     """Strategy and numbers, the stages, the timeline."""
     row = value.row
+    assert row.bubble is not None and row.peak_memory_bytes is not None  # of what was simulated
     mfu = "" if row.mfu is None else f", MFU {row.mfu:.1%}"
     words = (
-        f"{row.model} on {row.devices} devices of {row.cluster}: {row.strategy}; {row.samples_per_s:.1f} samples/s{mfu}, "
-        f"iteration {row.iteration_s * 1e3:.3f} ms, bubble {row.bubble:.1%}, peak memory {_gib(row.peak_memory_bytes)}"
+        f"{row.model} on {row.devices} devices of {row.cluster}: {row.strategy}; {value.samples_per_s:.1f} samples/s{mfu}, "
+        f"iteration {value.iteration_s * 1e3:.3f} ms, bubble {row.bubble:.1%}, peak memory {_gib(row.peak_memory_bytes)}"
     )
     return f"<p>{escape(words)}</p>{_stages(value)}{value.svg()}"
 
@@ -60,7 +62,17 @@ def plan(value: _core.Plan) -> str:
 
 def comparison(value: _core.Comparison) -> str:
     """The problem, then one line per planner."""
-    titles = ["planner", "samples/s", "strategy", "MFU", "iteration", "gap", "memory", "search", "status"]
+    return f"<pre>{escape(value.heading)}</pre>" + _rows(value.rows)
+
+
+def results(value: _core.Results) -> str:
+    """One line per cell, then the claims."""
+    problems = [f"{row.model} on {row.devices} of {row.cluster}, {row.mini_batch} samples" for row in value.rows]
+    return _rows(value.rows, problems) + (f"<pre>{escape(value.claims)}</pre>" if value.claims else "")
+
+
+def _rows(rows: list[_core.Row], problems: list[str] | None = None) -> str:
+    titles = [*(["problem"] if problems else []), "planner", "samples/s", "strategy", "MFU", "iteration", "gap", "memory", "search", "status"]
 
     def shown(number: float | None, form: str) -> str:
         return "" if number is None else form.format(number)
@@ -68,6 +80,7 @@ def comparison(value: _core.Comparison) -> str:
     lines = [
         _line(
             [
+                *([problems[number]] if problems else []),
                 row.planner,
                 shown(row.samples_per_s, "{:.1f}"),
                 row.strategy or "",
@@ -79,6 +92,6 @@ def comparison(value: _core.Comparison) -> str:
                 row.status,
             ]
         )
-        for row in value.rows
+        for number, row in enumerate(rows)
     ]
-    return f"<pre>{escape(value.heading)}</pre>" + _TABLE.format(_line(titles, "th"), "".join(lines))
+    return _TABLE.format(_line(titles, "th"), "".join(lines))

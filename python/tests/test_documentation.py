@@ -5,18 +5,40 @@ import io
 import re
 import shutil
 
+import pytest
 from conftest import ROOT
 
 
+def examples() -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text(), re.DOTALL)
+
+
 def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch):
-    text = (ROOT / "docs/python.md").read_text()
-    (example,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    example, _ = examples()
     shutil.copy(ROOT / "tests/frameworks/configs/llama3_70b.json", tmp_path / "config.json")
     monkeypatch.chdir(tmp_path)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(example, {})  # noqa: S102
     assert "megatron" in printed.getvalue() and (tmp_path / "plan.yaml").exists()
+
+
+def test_the_example_of_workers_runs(tmp_path, monkeypatch):
+    pytest.importorskip("distributed")
+    import penstock as ps
+
+    (tmp_path / "experiments").symlink_to(ROOT / "experiments")
+    monkeypatch.chdir(tmp_path)
+    # Fewer of all, so that it takes seconds.
+    example = examples()[1].replace("n_workers=8", "n_workers=2").replace("runs=1000", "runs=20")
+    plan = ps.plan(ps.Problem(ps.zoo("mmt"), ps.Cluster("summit", 32), 512), "gpipe_equal")
+    given = {"ps": ps, "plan": plan}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(example, given)  # noqa: S102
+    given["client"].cluster.close()
+    given["client"].close()
+    assert len(given["times"]) == 20 and len(given["results"]) == 24
+    assert (tmp_path / "out/quickstart/table.txt").read_bytes() == (ROOT / "results/quickstart/table.txt").read_bytes()
 
 
 def test_every_public_function_is_in_its_table():

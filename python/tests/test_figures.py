@@ -100,6 +100,31 @@ def test_tables_of_a_results_folder_are_those_of_penstock_report(cli, format):
     assert ps.report("results/quickstart", format) == cli("report", "results/quickstart", "--format", format)
 
 
+def test_pareto_keeps_what_no_other_beats():
+    """Against the definition, row by row; of two alike the first; 2 devices are beaten by none of 4."""
+    rows = []
+    for devices in (2, 4):
+        problem = ps.Problem(ps.zoo("mmt", branches=2), ps.Cluster("summit", devices), 64)
+        for size in (1, 4, 16):
+            rows += ps.compare(problem, "spp,graphpipe,data_parallel", micro_batch=size).rows
+    rows += rows[:4]
+    rows += ps.compare(ps.Problem(ps.zoo("llama", size="llama3-70b"), ps.Cluster("summit", 2), 64), "gpipe_equal").rows
+    best = ps.pareto(iter(rows))
+
+    def worth(row: ps.Row) -> tuple[float, float, float]:
+        return (-row.devices, -row.peak_memory_bytes, row.samples_per_s)
+
+    assert 1 < len(best) < len(rows) and len({worth(row) for row in best}) == len(best)
+    for row in rows[:-1]:
+        beaten = any(worth(row) != worth(other) and all(a <= b for a, b in zip(worth(row), worth(other))) for other in rows[:-1])
+        assert beaten != (worth(row) in map(worth, best))
+    assert {row.devices for row in best} == {2, 4}
+    (fastest,) = ps.pareto(rows, least=())
+    assert fastest.samples_per_s == max(row.samples_per_s or 0 for row in rows)
+    with pytest.raises(ps.BadInput, match="price"):
+        ps.pareto(rows, least=("price",))
+
+
 def test_one_iteration_adds_up(found):
     """4 devices, 32 samples: throughput is 32 by the iteration; spans end with it; the fullest device is the peak."""
     simulation = found.simulation

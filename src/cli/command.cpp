@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <tbb/global_control.h>
 
 #include <algorithm>
 
@@ -11,6 +10,7 @@
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/core/spelling.hpp"
 #include "penstock/experiment/inputs.hpp"
+#include "penstock/experiment/provenance.hpp"
 #include "penstock/schedule/catalogue.hpp"
 
 namespace penstock::cli {
@@ -291,16 +291,12 @@ void add_json(CLI::App& command, bool& json) {
   command.add_flag("--json", json, "print JSON instead of a table");
 }
 
-/// Made in place: a copy of oneTBB's control ends with the first of the two.
-struct ThreadLimit::Control {
-  explicit Control(int threads)
-      : limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads)) {}
-  tbb::global_control limit;
-};
-
-ThreadLimit::ThreadLimit(int threads) {
-  if (threads > 0) control_ = std::make_unique<Control>(threads);
+report::Provenance provenance(const Session& session) {
+  return experiment::provenance(session.command_line);
 }
-ThreadLimit::~ThreadLimit() = default;
+
+std::string program(const report::Provenance& provenance) {
+  return experiment::program(provenance, "/proc/self/exe");
+}
 
 }  // namespace penstock::cli

@@ -10,6 +10,7 @@
 
 #include "output.hpp"
 #include "penstock/core/stop.hpp"
+#include "penstock/core/thread_limit.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/report/results.hpp"
@@ -145,21 +146,12 @@ struct MemoryLimitFlag {
 void add_threads(CLI::App& command, int& threads);
 void add_json(CLI::App& command, bool& json);
 
-/// Limits TBB to `threads` (0: all cores) while it lives.
-class ThreadLimit {
- public:
-  explicit ThreadLimit(int threads);
-  ~ThreadLimit();
-
- private:
-  struct Control;
-  std::unique_ptr<Control> control_;
-};
+using core::ThreadLimit;
 
 /// The birth certificate of results made by this process.
 report::Provenance provenance(const Session& session);
 
-/// Which build this is: version, commit and compiler; of sources that no commit names, the executable itself.
+/// Which build this is: experiment::program of the executable.
 std::string program(const report::Provenance& provenance);
 
 }  // namespace penstock::cli

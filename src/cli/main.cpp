@@ -11,8 +11,8 @@
 #include "interrupts.hpp"
 #include "overview.hpp"
 #include "penstock/core/spelling.hpp"
+#include "penstock/experiment/provenance.hpp"
 #include "replay_flags.hpp"
-#include "version.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -68,7 +68,8 @@ int run(int argc, char** argv) {
   CLI::App app{"Plan, simulate and compare pipeline-parallel training of deep networks.", "penstock"};
   app.formatter(std::make_shared<HelpFormatter>());
   app.footer(kFooter);
-  app.set_version_flag("--version", fmt::format("penstock {} ({})", kVersion, kCommit));
+  app.set_version_flag("--version",
+                       fmt::format("penstock {} ({})", experiment::kVersion, experiment::kCommit));
   app.require_subcommand(1);
   Action action;
   for (auto add :

@@ -6,7 +6,7 @@
 #include <cctype>
 #include <sstream>
 
-#include "version.hpp"
+#include "penstock/experiment/provenance.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -60,7 +60,7 @@ std::string name_lines(const CommandSyntax& command) {
   std::string summary = command.summary;
   if (summary.ends_with('.')) summary.pop_back();
   return fmt::format(".TH {} 1 \"\" \"penstock {}\" \"Penstock\"\n", roff(upper(page_name(command))),
-                     kVersion) +
+                     experiment::kVersion) +
          section("NAME") + roff(page_name(command)) + " \\- " + roff(summary) + "\n";
 }
 

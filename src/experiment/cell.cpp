@@ -314,9 +314,9 @@ CellOutcome try_search(const cost::Problem& problem, const Cell& cell, const Sea
 
 namespace {
 
-/// As run_cell(); what is known of the row stands in it whatever happens.
-CellOutcome run_cell_into(report::CellResult& row, const Spec& spec, const Cell& cell,
-                          const cost::CostModel& costs, core::StopToken stop) {
+/// Calls `work` with the cell's problem and how it is searched.
+template <class Work>
+auto with_problem(const Spec& spec, const Cell& cell, const cost::CostModel& costs, Work&& work) {
   const graph::OpGraph& graph = spec.inputs->model(cell.model);
   const cluster::Cluster cluster = cost::measured_by(costs, spec.inputs->cluster(cell.cluster));
   const cost::Problem problem{graph, cluster, costs, cell.training, spec.memory};
@@ -332,7 +332,16 @@ CellOutcome run_cell_into(report::CellResult& row, const Spec& spec, const Cell&
   setting.perturbation = perturbation ? &*perturbation : nullptr;
   setting.memory_limit = spec.memory_limit;
   setting.alone = spec.memory_limit.has_value();
-  return try_search_into(row, problem, cell, setting, stop);
+  return work(problem, setting);
+}
+
+/// As run_cell(); what is known of the row stands in it whatever happens.
+CellOutcome run_cell_into(report::CellResult& row, const Spec& spec, const Cell& cell,
+                          const cost::CostModel& costs, core::StopToken stop, const Ask& ask = {}) {
+  return with_problem(spec, cell, costs, [&](const cost::Problem& problem, SearchSetting& setting) {
+    setting.options.ask = ask;
+    return try_search_into(row, problem, cell, setting, stop);
+  });
 }
 
 }  // namespace
@@ -342,22 +351,35 @@ CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
   return run_cell_into(row, spec, cell, costs, stop);
 }
 
-CellOutcome try_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop) {
+planners::SearchResult search_cell(const Spec& spec, const Cell& cell, const planners::PlannerChoice& planner,
+                                   const cost::CostModel& costs, core::StopToken stop) {
+  return with_problem(spec, cell, costs, [&](const cost::Problem& problem, const SearchSetting& setting) {
+    report::CellResult row;
+    auto found = measured_search(problem, planner, setting, stop, row);
+    found.plan.model = cell.model;
+    found.plan.cluster = cell.cluster;
+    found.plan.planner = planners::written(planner);
+    return found;
+  });
+}
+
+CellOutcome try_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop,
+                     const Ask& ask) {
   report::CellResult row = describe(cell);
-  const auto failed = [&](std::string status) {
+  const auto failed = [&](std::string status, std::exception_ptr error) {
     row.status = std::move(status);
-    return CellOutcome{row, {}, {}, {}};
+    return CellOutcome{row, {}, {}, {}, std::move(error)};
   };
   try {
-    return run_cell_into(row, spec, cell, costs, stop);
+    return run_cell_into(row, spec, cell, costs, stop, ask);
   } catch (const core::Interrupted&) {
     throw;
   } catch (const core::BadInput& e) {
-    return failed(std::string("bad input: ") + e.what());
+    return failed(std::string("bad input: ") + e.what(), std::current_exception());
   } catch (const std::bad_alloc&) {
-    return failed(std::string(kOutOfMemory) + "the cell needs more than there is");
+    return failed(std::string(kOutOfMemory) + "the cell needs more than there is", {});
   } catch (const std::exception& e) {
-    return failed(std::string("internal: ") + e.what());
+    return failed(std::string("internal: ") + e.what(), std::current_exception());
   }
 }
 

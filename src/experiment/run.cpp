@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <thread>
@@ -46,10 +47,11 @@ class Runner {
   }
 
   RunOutcome run() {
-    bool first = options_.leader;
+    bool first = options_.leader && options_.again;
     do pass(std::exchange(first, false));
     while (wait_for_others());
     RunOutcome out{finished(), stop_.requested()};
+    if (!errors_.empty()) out.error = errors_.begin()->second;
     if (fault_ && out.rows.empty()) std::rethrow_exception(fault_);  // nothing to keep, nothing to overwrite
     if (folder_) write(out);
     if (fault_) std::rethrow_exception(fault_);
@@ -138,7 +140,7 @@ class Runner {
     const Cell& cell = spec_.cells[i];
     if (options_.began) options_.began(describe(cell));
     const auto begin = Clock::now();
-    Entry entry = entry_for(cell);
+    Entry entry = entry_for(i);
     entry.row.date = options_.provenance.date;
     entry.row.hardware = options_.provenance.hardware;
     cache_.remember(cell_name(cell), std::chrono::duration<double>(Clock::now() - begin).count());
@@ -150,8 +152,13 @@ class Runner {
     return options_.folder + "/" + part + "/" + cell_name(cell) + ending;
   }
 
-  Entry entry_for(const Cell& cell) {
+  Entry entry_for(std::size_t i) {
+    const Cell& cell = spec_.cells[i];
     CellOutcome outcome = try_cell(spec_, cell, *costs_, stop_);
+    if (outcome.error) {
+      const std::lock_guard lock(mutex_);
+      errors_[i] = outcome.error;
+    }
     if (is_order_file(cell.schedule) && !spec_.inputs->unchanged(cell.schedule))
       return {
           without_plan(cell, "bad input: " + cell.schedule + " has changed since the run began"), {}, {}, {}};
@@ -193,6 +200,7 @@ class Runner {
   std::vector<bool> wanted_;
   std::vector<std::optional<report::CellResult>> rows_;
   std::size_t done_ = 0;
+  std::map<std::size_t, std::exception_ptr> errors_;  ///< of cells
   std::exception_ptr fault_;
   std::mutex mutex_;
 };

@@ -12,6 +12,7 @@
 #include "penstock/cost/kernel_tables.hpp"
 #include "penstock/cost/profile.hpp"
 #include "penstock/experiment/inputs.hpp"
+#include "penstock/frameworks/model_reference.hpp"
 #include "penstock/graph/graph_file.hpp"
 #include "penstock/sim/perturbation.hpp"
 
@@ -30,6 +31,10 @@ class Memo {
     auto at = values_.find(key);
     if (at == values_.end()) at = values_.emplace(key, make()).first;
     return at->second;
+  }
+  std::map<Key, Value> all() {
+    const std::lock_guard lock(mutex_);
+    return values_;
   }
 
  private:
@@ -89,7 +94,21 @@ struct Snapshot::Memory {
 };
 
 Snapshot::Snapshot() : memory_(std::make_unique<Memory>()) {}
+Snapshot::Snapshot(const Texts& texts) : Snapshot() {
+  for (const auto& [path, text] : texts)
+    memory_->files.get(path, [&text = text] { return File{text, core::digest(text), {}}; });
+}
 Snapshot::~Snapshot() = default;
+
+Snapshot::Texts Snapshot::texts() const {
+  Texts out;
+  for (auto& [path, file] : memory_->files.all()) out.emplace(path, std::move(file.text));
+  return out;
+}
+
+plan::ModelRef Snapshot::resolved(const plan::ModelRef& ref) const {
+  return is_model_file(ref.name) ? frameworks::named_by(memory_->file(ref.name).text, ref.name, ref) : ref;
+}
 
 const graph::OpGraph& Snapshot::model(const plan::ModelRef& ref) const {
   return memory_->models.get({ref.name, ref.parameters}, [&] {

@@ -53,7 +53,7 @@ ModelAxis read_model(const Yaml& node, const fs::path& folder, const Snapshot& i
   if (const auto parameters = node.find("parameters"))
     for (const auto& [key, value] : parameters->entries()) axis.model.parameters[key] = value.text();
   at_node(node, [&] {
-    axis.model = resolved(axis.model);
+    axis.model = inputs.resolved(axis.model);
     inputs.model(axis.model);
   });
   const auto total = node.find("mini_batch"), each = node.find("mini_batch_per_device");
@@ -271,7 +271,8 @@ namespace {
 
 enum class Costs : std::uint8_t { checked, ignored };
 
-Spec parse(const std::string& text, const std::string& path, const Overrides& overrides, Costs costs) {
+Spec parse(const std::string& text, const std::string& path, const Overrides& overrides, Costs costs,
+           const Snapshot::Texts& files = {}) {
   Yaml root = Yaml::parse(text, path);
   apply(overrides, root);
   root.only(
@@ -282,6 +283,7 @@ Spec parse(const std::string& text, const std::string& path, const Overrides& ov
        "claims"});
   const fs::path folder = fs::path(path).parent_path();
   Spec spec;
+  spec.inputs = std::make_shared<Snapshot>(files);
   spec.name = read_name(root.at("experiment"));
   read_limits_and_rules(root, folder, spec);
   const auto planners = read_planners(root.at("planners"));
@@ -301,6 +303,11 @@ Spec parse(const std::string& text, const std::string& path, const Overrides& ov
 
 Spec parse_spec(const std::string& text, const std::string& path, const Overrides& overrides) {
   return parse(text, path, overrides, Costs::checked);
+}
+
+Spec parse_spec(const std::string& text, const std::string& path, const Overrides& overrides,
+                const Snapshot::Texts& files) {
+  return parse(text, path, overrides, Costs::checked, files);
 }
 
 Spec load_grid(const std::string& path) {

@@ -17,10 +17,12 @@
 #include "penstock/cost/analytic.hpp"
 #include "penstock/experiment/forecast.hpp"
 #include "support/checkout.hpp"
+#include "support/lasting_files.hpp"
 #include "support/scratch.hpp"
 #include "support/small_spec.hpp"
 
 using namespace penstock;
+using support::lasting_files;
 using support::small_spec;
 namespace fs = std::filesystem;
 
@@ -38,18 +40,6 @@ std::size_t files(const std::string& folder) {
 /// Everything but what was measured.
 std::string timeless(const std::vector<report::CellResult>& rows) {
   return report::to_csv(rows, {.measured = false});
-}
-
-/// Path to content, of the files that do not depend on machine and day.
-std::map<std::string, std::string> lasting_files(const std::string& folder) {
-  std::map<std::string, std::string> out;
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    const std::string path = fs::relative(entry.path(), folder).string();
-    if (entry.is_regular_file() && !path.starts_with(".cache/") && path != "timings.csv" &&
-        path != "provenance.json")
-      out[path] = core::read_file(entry.path().string());
-  }
-  return out;
 }
 
 }  // namespace

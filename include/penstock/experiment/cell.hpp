@@ -1,6 +1,7 @@
 #pragma once
 // One cell: plan, judge, score, simulate.
 
+#include <exception>
 #include <functional>
 #include <optional>
 
@@ -21,6 +22,8 @@ struct CellOutcome {
   std::optional<plan::Plan> plan;
   std::optional<trace::Trace> trace;  ///< when asked for
   std::optional<trace::Summary> summary;
+  std::exception_ptr
+      error{};  ///< of try_cell: the mistake in the input, or the defect, that the row is about
 };
 
 /// What a search is told beside the problem.
@@ -50,9 +53,18 @@ CellOutcome try_search(const cost::Problem& problem, const Cell& cell, const Sea
 /// stopped. With a memory limit it must be the only search of the process.
 CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop);
 
+/// SearchOptions::ask.
+using Ask = std::function<planners::SearchResult(const planners::PlannerChoice&, core::StopToken)>;
+
 /// Runs a cell of the spec; every failure becomes a row: "bad input: ...", "out of memory: ...", or
 /// "internal: ..." for a defect of ours. Throws Interrupted alone.
-CellOutcome try_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop);
+CellOutcome try_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop,
+                     const Ask& ask = {});
+
+/// What another planner finds on the cell's problem, by its options: the answer that `joint` asks it for.
+/// Throws as planners do.
+planners::SearchResult search_cell(const Spec& spec, const Cell& cell, const planners::PlannerChoice& planner,
+                                   const cost::CostModel& costs, core::StopToken stop);
 
 /// Throws a limit's error unless it is above zero: what takes less than a picosecond, the simulator's unit,
 /// has no rate.

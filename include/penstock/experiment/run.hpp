@@ -1,6 +1,7 @@
 #pragma once
 // A whole experiment: its cells in parallel, by one process or several, its results folder.
 
+#include <exception>
 #include <functional>
 
 #include "penstock/experiment/cell.hpp"
@@ -24,6 +25,7 @@ struct RunOptions {
   std::vector<std::string> only{};  ///< "model=mmt,devices=8": some cells are run, any of these; others are
                                     ///< taken from the cache, or left out. Default: all are run
   std::function<void(const report::CellResult& row)> began{};  ///< this process runs it now; from any thread
+  bool again = true;  ///< rows in the cache that are not lasting are run again
   std::string job{};  ///< names these processes together; empty: the others do not wait for the leader
 
   std::string cache_folder() const { return cache.empty() ? folder + "/.cache" : cache; }
@@ -32,9 +34,11 @@ struct RunOptions {
 struct RunOutcome {
   std::vector<report::CellResult> rows;  ///< of finished cells, in the order of the file
   bool interrupted = false;
-  bool led = false;         ///< this process wrote the results
-  std::size_t removed = 0;  ///< cells of earlier runs whose files were in the folder
-  std::string claims{};     ///< the table of judged claims; empty without any, and where rows are missing
+  bool led = false;            ///< this process wrote the results
+  std::size_t removed = 0;     ///< cells of earlier runs whose files were in the folder
+  std::string claims{};        ///< the table of judged claims; empty without any, and where rows are missing
+  std::exception_ptr error{};  ///< of the first cell in the order of the file that failed by a mistake in its
+                               ///< input, or by a defect (CellOutcome::error); this process ran it
 };
 
 /// Runs every cell that the cache does not have (TBB-parallel; with a memory limit one after the other), and

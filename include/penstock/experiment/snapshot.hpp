@@ -1,6 +1,7 @@
 #pragma once
 // The files of an experiment as they were when it began.
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,10 +26,20 @@ std::shared_ptr<const cost::CostModel> parse_costs(const std::string& text, cons
 /// From any thread; references hold as long as this does. Every member throws BadInput.
 class Snapshot {
  public:
+  /// Path to text, of files read already.
+  using Texts = std::map<std::string, std::string>;
+
   Snapshot();
+  /// Files of which another snapshot has told, on whatever machine; others are read where this one is.
+  explicit Snapshot(const Texts& texts);
   ~Snapshot();
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
+
+  /// All that was read so far.
+  Texts texts() const;
+  /// As the function of that name.
+  plan::ModelRef resolved(const plan::ModelRef& ref) const;
 
   /// Inputs as load_model, load_cluster and load_costs read them; a cluster file is read once for all numbers
   /// of its devices.

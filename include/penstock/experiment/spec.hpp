@@ -69,6 +69,9 @@ Spec load_spec(const std::string& path, const Overrides& overrides = {});
 /// Reads a spec from text; `path` names it in messages, and files it mentions are relative to that path's
 /// folder.
 Spec parse_spec(const std::string& text, const std::string& path, const Overrides& overrides = {});
+/// The same from a text and files that another process has read (Snapshot::texts).
+Spec parse_spec(const std::string& text, const std::string& path, const Overrides& overrides,
+                const Snapshot::Texts& files);
 
 /// "mmt-summit-8-graphpipe-128": names the files of a cell; options of the planner, model parameters and
 /// the setting are part of it. Long names end in a digest of all of it instead: at most 200 bytes.

@@ -17,6 +17,15 @@ namespace penstock::planners {
 /// Name to value: choices that one planner alone has (PlannerInfo::options), those left out by default.
 using OwnOptions = std::map<std::string, std::string>;
 
+/// A planner with options of its own. Written "piper:flush=true:recompute=never".
+struct PlannerChoice {
+  std::string name;
+  OwnOptions options{};
+  friend bool operator==(const PlannerChoice&, const PlannerChoice&) = default;
+};
+
+struct SearchResult;
+
 /// Choices a user may make; the defaults are those of the GraphPipe paper's evaluation.
 struct SearchOptions {
   /// Pinned: samples that a replica, of whatever stage, takes at a time; default: all powers of two are
@@ -46,6 +55,9 @@ struct SearchOptions {
   /// Told in a few words how far a long search is, by planners that can say it; from the thread that called
   /// the planner. Changes nothing.
   std::function<void(const std::string&)> progress{};
+  /// How `joint` asks another planner, of joint_questions(), for its answer under these same options. Must be
+  /// callable from any thread and give what the planner gives; default: the planner is called.
+  std::function<SearchResult(const PlannerChoice&, core::StopToken)> ask{};
   OwnOptions own{};
 };
 
@@ -91,17 +103,14 @@ const PlannerInfo& planner(std::string_view name);
 /// Throws BadInput for an option the planner does not have, with a hint, or a value it does not allow.
 void check_options(const PlannerInfo& planner, const OwnOptions& given);
 
-/// A planner with options of its own. Written "piper:flush=true:recompute=never".
-struct PlannerChoice {
-  std::string name;
-  OwnOptions options{};
-  friend bool operator==(const PlannerChoice&, const PlannerChoice&) = default;
-};
 /// Throws BadInput for names and values that do not exist, and for an option given twice.
 PlannerChoice planner_choice(const std::string& text);
 /// Adds one option, "flush=true". Throws BadInput likewise.
 void set_option(PlannerChoice& choice, const std::string& text);
 /// Text that planner_choice reads; options by name.
 std::string written(const PlannerChoice& choice);
+
+/// The planners whose answers `joint` begins with, when it has these options of its own. Throws BadInput.
+std::vector<PlannerChoice> joint_questions(const OwnOptions& own);
 
 }  // namespace penstock::planners

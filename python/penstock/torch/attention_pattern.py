@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import fx
@@ -76,13 +77,20 @@ def attention(t: Tensors, core: fx.Node) -> Match | None:
     described = _describe(t, core, last, layers, paths)
     if described is None:
         return None
-    operands = [dense_layer(t, layer)[0] for layer in layers]
+    operands = [_dense(t, layer)[0] for layer in layers]
     work = described.work([t.needs(x) for x in operands], t.number_bytes(core))
     beside = dict.fromkeys(x for path in paths for x in path.beside)
     mask = argument(core, 3, "attn_mask")
     if mask is not None and t.computed(mask):
         beside[mask] = None
     return Match(nodes, last, operands + list(beside), work)
+
+
+def _dense(t: Tensors, layer: fx.Node) -> tuple[Any, Any, Any | None]:
+    """dense_layer of what is known to be one."""
+    found = dense_layer(t, layer)
+    assert found is not None
+    return found
 
 
 def _shared_heads(layers: list[fx.Node], widths: list[int], heads: int) -> int:
@@ -96,8 +104,8 @@ def _describe(t: Tensors, core: fx.Node, last: fx.Node, layers: list[fx.Node], p
     query, key = core.args[:2]
     heads, head = t.shape(query)[-3], t.width(query)
     kv_heads = _shared_heads(layers, [t.width(layer) // head for layer in layers], heads)
-    sources = [dense_layer(t, layer)[0] for layer in layers]
-    biases = [dense_layer(t, layer)[2] is not None for layer in [*layers, last]]
+    sources = [_dense(t, layer)[0] for layer in layers]
+    biases = [_dense(t, layer)[2] is not None for layer in [*layers, last]]
     uniform = biases[0] == biases[1] == biases[2] and biases[3] <= biases[0]
     if not uniform or t.width(sources[0]) != t.width(last) or kv_heads < 1 or heads % kv_heads:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import fx
@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 
 from .functional import inline_contexts, without_mutation
 
-Examples = torch.Tensor | Sequence[Any] | Mapping[str, Any]
+Examples: TypeAlias = torch.Tensor | Sequence[Any] | Mapping[str, Any]
 
 
 @dataclass(frozen=True)

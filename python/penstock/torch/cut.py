@@ -143,7 +143,7 @@ class Cutter:
         body = fx.GraphModule(self._graph, graph)
         return Part(Stage(body, tuple(node.name for node in inputs)), receives, sends)
 
-    def _sent(self, graph: fx.Graph, copies: dict, node: fx.Node, receives: tuple[fx.Node, ...]) -> fx.Node:
+    def _sent(self, graph: fx.Graph, copies: dict[fx.Node, fx.Node], node: fx.Node, receives: tuple[fx.Node, ...]) -> fx.Node:
         """A copy of what only passes through, and of a view: torch detaches in place what a stage has sent."""
         if node in receives or is_view(node):
             return graph.call_method("clone", (copies[node],))

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
@@ -20,6 +21,7 @@ from .runner import Runner, tensors
 from .saved import saved_bytes
 from .torch_import import model_of
 
+Result = TypeVar("Result")
 Times = dict[str, dict[int, float]]  # seconds by operator and samples
 
 
@@ -156,7 +158,7 @@ def _time_whole(captured: Capture, inputs: dict[str, torch.Tensor], repeats: int
     return statistics.median([_timed(step)[0] for _ in range(repeats + 1)][1:])
 
 
-def _timed(call: Callable[[], object]) -> tuple[float, object]:
+def _timed(call: Callable[[], Result]) -> tuple[float, Result]:
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     start = time.perf_counter()

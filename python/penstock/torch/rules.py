@@ -29,12 +29,12 @@ class Window:
     """A window over channels x height x width."""
 
     channels: int
-    image: tuple[int, int]
-    kernel: tuple[int, int]
-    stride: tuple[int, int]
-    padding: tuple[int, int]
+    image: tuple[int, ...]  # height, width, as those below
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
 
-    def output(self) -> tuple[int, int]:
+    def output(self) -> tuple[int, ...]:
         return tuple(
             (extent + 2 * pad - kernel) // stride + 1
             for extent, kernel, stride, pad in zip(self.image, self.kernel, self.stride, self.padding)

@@ -36,6 +36,10 @@ std::vector<JudgedDraft> diverse(const std::vector<JudgedDraft>& plans, std::siz
   return first;
 }
 
+AskedPlanners asked_planners(const OwnValues& own) {
+  return own.word("starts") == "all" ? AskedPlanners::all : AskedPlanners::quick;
+}
+
 class Joint {
  public:
   Joint(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
@@ -46,7 +50,7 @@ class Joint {
         stop_(stop) {
     const OwnValues own("joint", joint_options(), options.own);
     evaluations_ = static_cast<std::size_t>(own.number("evaluations"));
-    asked_ = own.word("starts") == "all" ? AskedPlanners::all : AskedPlanners::quick;
+    asked_ = asked_planners(own);
   }
 
   SearchResult run() {
@@ -133,6 +137,10 @@ const std::vector<PlannerOption>& joint_options() {
             "graphpipe_climb, aceso and exhaustive, whose searches may take minutes"),
   };
   return options;
+}
+
+std::vector<PlannerChoice> joint_questions(const OwnOptions& own) {
+  return questions(asked_planners(OwnValues("joint", joint_options(), own)));
 }
 
 // Ours. Planners decide some things exactly, by a formula, and the others not at all; this one decides

@@ -32,12 +32,6 @@ void run_with_flush(const cost::Problem& problem, plan::Plan& plan) {
   score::derive_in_flight(problem, plan);
 }
 
-/// A planner, with options of its own.
-struct Question {
-  const PlannerInfo* planner;
-  OwnOptions own;
-};
-
 class Asking {
  public:
   Asking(const PlanSpace& space, const JointJudge& judge, core::StopToken stop)
@@ -45,13 +39,11 @@ class Asking {
     options_.progress = {};
   }
 
-  Answer answer(const Question& question) const {
+  Answer answer(const PlannerChoice& question) const {
     Answer out;
     try {
       stop_.check();
-      SearchOptions options = options_;
-      options.own = question.own;  // none of joint's
-      SearchResult found = question.planner->plan(space_.problem(), options, stop_);
+      SearchResult found = options_.ask ? options_.ask(question, stop_) : called(question);
       out.states = found.states;
       out.late = !found.complete;
       run_with_flush(space_.problem(), found.plan);
@@ -70,6 +62,12 @@ class Asking {
   }
 
  private:
+  SearchResult called(const PlannerChoice& question) const {
+    SearchOptions options = options_;
+    options.own = question.options;  // none of joint's
+    return planner(question.name).plan(space_.problem(), options, stop_);
+  }
+
   /// Of a plan that a limit left no time to judge: it comes after all others.
   static constexpr core::Seconds kUnknown{std::numeric_limits<double>::infinity()};
 
@@ -79,19 +77,19 @@ class Asking {
   core::StopToken stop_;
 };
 
+}  // namespace
+
 /// Every planner as it is, and once more for a schedule with a flush where it has to be told.
-std::vector<Question> questions(AskedPlanners asked) {
-  std::vector<Question> out;
+std::vector<PlannerChoice> questions(AskedPlanners asked) {
+  std::vector<PlannerChoice> out;
   for (const PlannerInfo& info : catalogue()) {
     if (info.name == "joint" || (asked == AskedPlanners::quick && takes_minutes(info.name))) continue;
-    out.push_back({&info, {}});
+    out.push_back({info.name});
     if (std::ranges::count(info.options, "flush", &PlannerOption::name) > 0)
-      out.push_back({&info, {{"flush", "true"}}});
+      out.push_back({info.name, {{"flush", "true"}}});
   }
   return out;
 }
-
-}  // namespace
 
 Starts starts(const PlanSpace& space, const JointJudge& judge, AskedPlanners asked, core::StopToken stop) {
   const Asking asking(space, judge, stop);

@@ -19,6 +19,8 @@ struct Starts {
 /// aceso, exhaustive.
 enum class AskedPlanners : std::uint8_t { all, quick };
 
+std::vector<PlannerChoice> questions(AskedPlanners asked);
+
 /// Plans of planners without a flush run as 1F1B where they can.
 Starts starts(const PlanSpace& space, const JointJudge& judge, AskedPlanners asked, core::StopToken stop);
 

@@ -1,3 +1,5 @@
+#include "penstock/experiment/provenance.hpp"
+
 #include <fmt/format.h>
 #include <oneapi/tbb/version.h>
 #include <sys/utsname.h>
@@ -7,12 +9,11 @@
 #include <fstream>
 #include <thread>
 
-#include "command.hpp"
 #include "penstock/core/digest.hpp"
 #include "penstock/core/files.hpp"
 #include "version.hpp"
 
-namespace penstock::cli {
+namespace penstock::experiment {
 namespace {
 
 std::string processor() {
@@ -34,13 +35,15 @@ std::string utc_time() {
 
 }  // namespace
 
-report::Provenance provenance(const Session& session) {
+const char *const kVersion = PENSTOCK_VERSION, *const kCommit = PENSTOCK_COMMIT;
+
+report::Provenance provenance(const std::string& command) {
   report::Provenance out;
   const std::string described = kCommit;
   out.version = kVersion;
   out.dirty = described.ends_with("-dirty");
   out.commit = out.dirty ? described.substr(0, described.size() - 6) : described;
-  out.command = session.command_line;
+  out.command = command;
   out.date = utc_time();
   out.hardware = fmt::format("{}, {} threads", processor(), std::thread::hardware_concurrency());
 #ifdef __clang__
@@ -54,12 +57,12 @@ report::Provenance provenance(const Session& session) {
   return out;
 }
 
-std::string program(const report::Provenance& provenance) {
+std::string program(const report::Provenance& provenance, const std::string& executable) {
   std::string out =
       fmt::format("penstock {} {} {}", provenance.version, provenance.commit, provenance.compiler);
   if (provenance.dirty || provenance.commit == "unknown")
-    out += " executable " + core::digest(core::read_file("/proc/self/exe"));
+    out += " executable " + core::digest(core::read_file(executable));
   return out;
 }
 
-}  // namespace penstock::cli
+}  // namespace penstock::experiment

@@ -1,0 +1,171 @@
+// Whole experiments: read, run, their results.
+
+#include "experiments.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.hpp"
+#include "events.hpp"
+#include "interruptible.hpp"
+#include "penstock/core/files.hpp"
+#include "penstock/experiment/provenance.hpp"
+#include "penstock/experiment/schedule_study.hpp"
+#include "penstock/report/comparison.hpp"
+#include "penstock/report/paper_table.hpp"
+#include "rows.hpp"
+
+namespace penstock::python {
+namespace {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using Row = report::CellResult;
+constexpr report::Columns kEverything{.axes = true, .origin = true};
+
+/// Which build this module is.
+std::string program(const report::Provenance& provenance) {
+  static const std::string out = [&] {
+    Dl_info here{};
+    dladdr(reinterpret_cast<const void*>(&program), &here);
+    return experiment::program(provenance, here.dli_fname);
+  }();
+  return out;
+}
+
+Experiment load(const std::string& path, const experiment::Overrides& overrides) {
+  std::string text = core::read_file(path);
+  if (experiment::is_schedule_study(text, path))
+    throw core::BadInput({path, 0, "pipelines"},
+                         "schedules alone take no search: `penstock run` does them, penstock.schedule one");
+  auto spec = experiment::parse_spec(text, path, overrides);
+  return {std::move(text), path, overrides, std::move(spec)};
+}
+
+using State = std::tuple<std::string, std::string, experiment::Overrides, experiment::Snapshot::Texts>;
+
+void bind_experiment(nb::module_& m) {
+  nb::class_<Experiment>(m, "Experiment",
+                         "An experiment file with all that it names, as it was read. Immutable; pickled with "
+                         "the texts of its files.")
+      .def(
+          "__init__",
+          [](Experiment* self, const std::string& path, const experiment::Overrides& overrides) {
+            new (self) Experiment(load(path, overrides));
+          },
+          "path"_a, "overrides"_a)
+      .def_prop_ro("name", [](const Experiment& e) { return e.spec.name; })
+      .def_prop_ro("summary", [](const Experiment& e) { return e.spec.summary; })
+      .def_prop_ro(
+          "alone", [](const Experiment& e) { return e.spec.memory_limit.has_value(); },
+          "Whether a process runs one cell at a time, since its memory is measured.")
+      .def("__len__", [](const Experiment& e) { return e.spec.cells.size(); })
+      .def("__getstate__",
+           [](const Experiment& e) { return State(e.text, e.path, e.overrides, e.spec.inputs->texts()); })
+      .def("__setstate__",
+           [](Experiment& self, const State& state) {
+             const auto& [text, path, overrides, texts] = state;
+             new (&self)
+                 Experiment{text, path, overrides, experiment::parse_spec(text, path, overrides, texts)};
+           })
+      .def("__repr__", [](const Experiment& e) {
+        return fmt::format("<penstock.Experiment {}: {} cells>", e.spec.name, e.spec.cells.size());
+      });
+}
+
+struct Results {
+  std::string folder, baseline;
+  experiment::RunOutcome outcome;
+};
+
+std::string to_text(const Results& results) {
+  const std::string& claims = results.outcome.claims;
+  return report::comparison(results.outcome.rows, results.baseline, false) +
+         (claims.empty() ? "" : "\n" + claims);
+}
+
+std::string table(const Results& results, const std::string& format) {
+  const auto& rows = results.outcome.rows;
+  if (format == "text") return to_text(results);
+  if (format == "csv") return report::to_csv(rows, kEverything);
+  if (format == "markdown") return report::to_markdown(rows);
+  if (format == "latex") return report::to_latex(rows);
+  throw core::BadInput({"", 0, "format"}, "expected text, csv, markdown or latex");
+}
+
+void bind_run(nb::module_& m) {
+  nb::class_<RunSetting>(m, "RunSetting")
+      .def(
+          "__init__",
+          [](RunSetting* self, const std::string& folder, const std::string& cache,
+             const std::string& command, const std::vector<std::string>& only) {
+            new (self) RunSetting{folder, cache, command, only};
+          },
+          "folder"_a, "cache"_a, "command"_a, "only"_a);
+  nb::class_<Results>(m, "Results", "What an experiment gave, and the folder that holds it. Immutable.")
+      .def_ro("folder", &Results::folder)
+      .def_prop_ro(
+          "rows", [](const Results& r) { return r.outcome.rows; }, "One per cell, in the order of the file.")
+      .def_prop_ro(
+          "claims", [](const Results& r) { return r.outcome.claims; },
+          "What became of the papers' claims in the file; empty where there are none, or cells are missing.")
+      .def("__len__", [](const Results& r) { return r.outcome.rows.size(); })
+      .def("table", table, "format"_a = "text", "The rows as text, csv, markdown or latex.")
+      .def(
+          "to_csv", [](const Results& r) { return table(r, "csv"); }, "Every column of every row.")
+      .def(
+          "to_pandas", [](const Results& r) { return to_pandas(table(r, "csv")); },
+          "to_csv as a DataFrame. Raises ImportError without pandas.")
+      .def("_repr_html_",
+           [](nb::handle self) { return nb::module_::import_("penstock._show").attr("results")(self); })
+      .def("__str__", to_text)
+      .def("__repr__", [](const Results& r) {
+        return fmt::format("<penstock.Results of {} cells in {}>", r.outcome.rows.size(), r.folder);
+      });
+}
+
+/// Each row is handed to `told` as row, done, all; `told` may be None. With the error of the first cell that
+/// failed.
+std::pair<Results, nb::object> run_experiment(const Experiment& experiment, const RunSetting& setting,
+                                              bool again, const nb::object& told) {
+  Events events;
+  experiment::RunOptions options = setting.options();
+  options.again = again;
+  if (!told.is_none())
+    options.progress = [&](std::size_t done, std::size_t all, const Row& row, bool) {
+      events.add([&told, row, done, all] { told(row, done, all); });
+    };
+  auto outcome =
+      interruptible([&](core::StopToken stop) { return experiment::run(experiment.spec, options, stop); },
+                    [&] { events.hand_over(); });
+  nb::object error = as_exception(outcome.error);
+  return {Results{setting.folder, experiment.spec.baseline, std::move(outcome)}, std::move(error)};
+}
+
+}  // namespace
+
+experiment::RunOptions RunSetting::options() const {
+  experiment::RunOptions out;
+  out.folder = folder;
+  out.cache = cache;
+  out.only = only;
+  out.provenance = experiment::provenance(command);
+  out.program = program(out.provenance);
+  return out;
+}
+
+void bind_experiments(nb::module_& m) {
+  bind_experiment(m);
+  bind_run(m);
+  m.def("run_experiment", run_experiment, "experiment"_a, "setting"_a, "again"_a, "told"_a.none(),
+        nb::sig(
+            "def run_experiment(experiment: Experiment, setting: RunSetting, again: bool, told: "
+            "collections.abc.Callable[[Row, int, int], object] | None) -> tuple[Results, Exception | None]"));
+}
+
+}  // namespace penstock::python

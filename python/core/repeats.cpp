@@ -1,0 +1,77 @@
+// One plan simulated with many seeds.
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.hpp"
+#include "interruptible.hpp"
+#include "penstock/core/files.hpp"
+#include "penstock/core/thread_limit.hpp"
+#include "penstock/experiment/plan_input.hpp"
+#include "penstock/score/order.hpp"
+#include "penstock/sim/perturbation.hpp"
+#include "penstock/sim/repeat.hpp"
+#include "plan_state.hpp"
+#include "simulations.hpp"
+
+namespace penstock::python {
+namespace {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+/// A plan on a perturbed cluster.
+struct Repeat {
+  Plan plan;
+  std::string file, text;  ///< of the perturbation
+  std::string network, collective;
+};
+using State = std::tuple<PlanState, std::string, std::string, std::string, std::string>;
+
+/// Seconds of an iteration with the seeds from `seed` on.
+std::vector<double> times(const Repeat& repeat, std::uint64_t seed, std::size_t runs, int threads,
+                          const Beat& beat) {
+  sim::SimulationOptions options = SimulationSetting{repeat.network, repeat.collective}.options();
+  const auto found = interruptible(
+      [&](core::StopToken stop) {
+        const core::ThreadLimit limit(threads);
+        const cost::Problem problem = repeat.plan.about.problem();
+        const auto perturbation = sim::parse_perturbation(repeat.text, repeat.file, problem.cluster);
+        options.perturbation = &perturbation;
+        options.seed = seed;
+        plan::Plan plan = repeat.plan.plan;
+        experiment::complete(problem, plan, repeat.plan.file);
+        return sim::repeat(problem, score::scheduled(problem, std::move(plan)), options, runs, stop);
+      },
+      [&] { beat(); });
+  std::vector<double> out;
+  for (const core::Picoseconds time : found) out.push_back(to_seconds(time).value());
+  return out;
+}
+
+}  // namespace
+
+void bind_repeats(nb::module_& m) {
+  nb::class_<Repeat>(m, "Repeat", "A plan on a perturbed cluster. Immutable; can be pickled.")
+      .def(
+          "__init__",
+          [](Repeat* self, const Plan& plan, const std::string& file, const std::string& network,
+             const std::string& collective) {
+            new (self) Repeat{plan, file, core::read_file(file), network, collective};
+          },
+          "plan"_a, "perturbation"_a, "network"_a, "collective"_a)
+      .def("__getstate__",
+           [](const Repeat& r) { return State(state_of(r.plan), r.file, r.text, r.network, r.collective); })
+      .def("__setstate__",
+           [](Repeat& self, const State& state) {
+             const auto& [plan, file, text, network, collective] = state;
+             new (&self) Repeat{plan_of(plan), file, text, network, collective};
+           })
+      .def("times", times, "seed"_a, "runs"_a, "threads"_a, "beat"_a,
+           "Seconds of an iteration with the seeds from `seed` on.");
+}
+
+}  // namespace penstock::python

@@ -1,0 +1,102 @@
+#include "penstock/experiment/remote.hpp"
+
+#include <chrono>
+
+#include "cache.hpp"
+#include "owner.hpp"
+#include "penstock/core/digest.hpp"
+#include "penstock/experiment/inputs.hpp"
+#include "penstock/plan/plan_file.hpp"
+#include "resolved.hpp"
+#include "selection.hpp"
+#include "start_answer.hpp"
+
+namespace penstock::experiment {
+namespace {
+
+std::vector<std::string> starts_of(const Spec& spec, const Cell& cell) {
+  std::vector<std::string> out;
+  if (cell.planner.name != "joint" || spec.time_limit || spec.memory_limit) return out;
+  for (const auto& question : planners::joint_questions(cell.planner.options))
+    out.push_back(planners::written(question));
+  return out;
+}
+
+RemoteCell remote_cell(const Spec& spec, std::size_t i, const std::string& key, const RunOptions& options) {
+  const Cell& cell = spec.cells[i];
+  plan::Plan names;
+  names.model = cell.model, names.cluster = cell.cluster;
+  names = plan::written_to(options.folder + "/plans/" + cell_name(cell) + ".yaml", std::move(names));
+  return {i, cell_name(cell), key, names.model.name, names.cluster.name, starts_of(spec, cell)};
+}
+
+/// The cell, if it is the leader's to the last byte of its inputs.
+const Cell& checked(const Spec& spec, const RemoteCell& told, const RunOptions& options) {
+  if (told.cell >= spec.cells.size() ||
+      core::digest(resolved(spec, spec.cells[told.cell], options.program)) != told.key)
+    throw core::BadInput("cell " + told.name + ": this process is of another build (" + options.program +
+                         "), or reads other files, than the one that leads the run");
+  return spec.cells[told.cell];
+}
+
+}  // namespace
+
+std::vector<RemoteCell> remote_cells(const Spec& spec, const RunOptions& options) {
+  check_owner(options.folder, spec.name);
+  const Cache cache(options.cache_folder());
+  const std::vector<bool> wanted = fitting(options.only, spec.cells);
+  std::vector<RemoteCell> out;
+  for (std::size_t i = 0; i < spec.cells.size(); ++i) {
+    if (!wanted[i] || is_order_file(spec.cells[i].schedule)) continue;
+    const std::string key = core::digest(resolved(spec, spec.cells[i], options.program));
+    const auto entry = cache.find(key);
+    if (!entry || !lasting(entry->row)) out.push_back(remote_cell(spec, i, key, options));
+  }
+  return out;
+}
+
+std::string run_start(const Spec& spec, const RemoteCell& told, const std::string& planner,
+                      const RunOptions& options, core::StopToken stop) {
+  const Cell& cell = checked(spec, told, options);
+  try {
+    const auto costs = spec.inputs->costs(spec.costs);
+    return to_text(spec.inputs->model(cell.model),
+                   search_cell(spec, cell, planners::planner_choice(planner), *costs, stop));
+  } catch (const core::Interrupted&) {
+    throw;
+  } catch (const core::Error& error) {
+    return to_text(error);
+  }
+}
+
+RemoteEntry run_remote(const Spec& spec, const RemoteCell& told, const Answers& answers,
+                       const RunOptions& options, core::StopToken stop) {
+  const Cell& cell = checked(spec, told, options);
+  Ask ask;
+  if (!answers.empty())
+    ask = [&](const planners::PlannerChoice& planner, core::StopToken until) {
+      const auto known = answers.find(planners::written(planner));
+      if (known == answers.end())
+        return search_cell(spec, cell, planner, *spec.inputs->costs(spec.costs), until);
+      return answered(spec.inputs->model(cell.model), known->second);
+    };
+  CellOutcome outcome = try_cell(spec, cell, *spec.inputs->costs(spec.costs), stop, ask);
+  if (outcome.plan) outcome.plan->model.name = told.model, outcome.plan->cluster.name = told.cluster;
+  Entry entry = entry_of(*spec.inputs, cell, outcome);
+  entry.row.date = options.provenance.date;
+  entry.row.hardware = options.provenance.hardware;
+  return {encode(entry, told.key), outcome.error};
+}
+
+report::CellResult take_in(const RunOptions& options, const RemoteCell& cell, const std::string& text) {
+  const auto entry = decode(text, cell.key);
+  if (!entry) throw core::BadInput("cell " + cell.name + ": what came back is damaged, or another cell's");
+  const Cache cache(options.cache_folder());
+  cache.forget(cell.key);
+  if (entry->row.search_s) cache.remember(cell.name, *entry->row.search_s);
+  if (out_of_memory(entry->row)) return entry->row;
+  if (auto claim = cache.claim(cell.key)) cache.store(std::move(*claim), *entry);
+  return entry->row;
+}
+
+}  // namespace penstock::experiment
