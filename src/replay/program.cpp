@@ -28,14 +28,6 @@ std::vector<std::size_t> numbers(const std::vector<StageId>& stages) {
   return out;
 }
 
-/// Kernels of frozen layers would have to know that they make no weight gradient.
-void check_frozen(const graph::OpGraph& graph) {
-  for (const graph::Operator& op : graph.operators())
-    if (op.frozen_parameters > 0)
-      throw BadInput(
-          fmt::format("operator '{}' has frozen parameters: a model with such is not replayed", op.name));
-}
-
 /// Copies of shared parameters are updated together; in groups, those of devices with one number.
 void check_shared(const graph::OpGraph& graph, const plan::Plan& plan) {
   for (const plan::SharedParameters& shared : plan::shared_parameters(graph, plan)) {
@@ -192,7 +184,6 @@ class Lowering {
 
 DevicePrograms lower(const graph::OpGraph& graph, const schedule::ScheduledPlan& scheduled) {
   check(graph, scheduled.plan);
-  check_frozen(graph);
   check_shared(graph, scheduled.plan);
   return Lowering(graph, scheduled).lower();
 }

@@ -10,9 +10,12 @@ using core::OpId;
 using graph::OpKind;
 using plan::Partition;
 
-graph::OpGraph random_model(core::Random& random) {
+/// `freezing`: drawn for every layer, where some are to be frozen.
+graph::OpGraph random_model(core::Random& random, core::Random* freezing) {
   using models::Activation;
   models::Layers net("random");
+  const auto freeze = [&] { net.freeze(freezing != nullptr && freezing->chance(0.5)); };
+  freeze();
   auto x = random.chance(0.5) ? net.embedding("table", net.indices("rows", 5), {11, 6, false})
                               : net.input("x", {5, 6});
   std::vector<models::Tensor> made = {x};
@@ -21,6 +24,7 @@ graph::OpGraph random_model(core::Random& random) {
     const Activation functions[] = {Activation::none, Activation::sigmoid, Activation::tanh,
                                     Activation::gelu};
     const Activation function = functions[random.between(0, 3)];
+    freeze();
     switch (random.between(0, 5)) {
       case 0:
         x = net.attention("attention" + name, x, x, x, 6);
@@ -43,6 +47,7 @@ graph::OpGraph random_model(core::Random& random) {
     }
     made.push_back(x);
   }
+  net.freeze(false);
   return net.linear("last", x, 4, {}), net.build();
 }
 
@@ -61,9 +66,9 @@ void divide_at_random(CutModel& model, core::Random& random) {
 
 }  // namespace
 
-CutModel random_training(std::uint64_t seed) {
-  core::Random random(seed);
-  const graph::OpGraph graph = random_model(random);
+CutModel random_training(std::uint64_t seed, bool frozen) {
+  core::Random random(seed), freezing(~seed);
+  const graph::OpGraph graph = random_model(random, frozen ? &freezing : nullptr);
   Cut cut{.rank = {0, 1}, .mini_batch = 24, .micro_batch = 12};
   cut.schedule = random.chance(0.5) ? "1f1b" : "zb_h1";
   cut.tensor_parallel = random.between(2, 3);

@@ -259,7 +259,8 @@ Weights RoundRobin::weights() const {
 void RoundRobin::read(core::StageId id, Read which, Weights& out) const {
   const plan::Stage& stage = plan_.stages[id.index()];
   for (const OpId op : stage.operators) {
-    if (graph_.op(op).parameters == 0) continue;
+    const bool frozen = graph_.op(op).frozen_parameters > 0;
+    if (graph_.op(op).parameters == 0 && !(frozen && which == &DeviceWorker::weights_of)) continue;
     out[op].clear();
     for (std::size_t m = 0; m < static_cast<std::size_t>(stage.tensor_parallel); ++m) {
       const std::size_t device = stage.devices[m].index();

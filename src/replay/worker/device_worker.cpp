@@ -111,7 +111,8 @@ class KernelWorker : public DeviceWorker {
     const std::vector<Lease> sums = weights.last_gradients();
     std::vector<Region> out;
     for (std::size_t i = 0; i < sums.size(); ++i)
-      if (wanted(weights.owner(i))) out.push_back({sums[i], core::Bytes(0), sums[i]->bytes()});
+      if (sums[i] != nullptr && wanted(weights.owner(i)))
+        out.push_back({sums[i], core::Bytes(0), sums[i]->bytes()});
     return out;
   }
 

@@ -206,7 +206,7 @@ void StageRun::sum_over_samples(core::Seconds time) {
   std::vector<Lease> sums;
   for (const OpId id : own_)
     for (const kernels::Parameter& parameter : device_.shard(id).parameters)
-      if (device_.shard(id).how == plan::Partition::batch && parameter.owner.op == id)
+      if (weighs(id) && device_.shard(id).how == plan::Partition::batch && parameter.owner.op == id)
         sums.push_back(weights_.last_gradients()[weights_.place(parameter.owner)]);
   if (!sums.empty()) all_reduce(device_, sums, time);
 }

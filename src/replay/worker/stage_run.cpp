@@ -144,12 +144,14 @@ kernels::Kernel& StageRun::kernel(OpId id, std::int64_t all) {
                             samples);
 }
 
-/// What the cost model counts (cost::has_pass), and what a gradient further up cannot do without.
+/// What a gradient further up or the weight gradient cannot do without, and what else the cost model counts
+/// (cost::has_pass): in a model with frozen parameters nothing (cost::kernel_time).
 bool StageRun::runs_input_gradient(OpId id, std::int64_t samples) {
   kernels::Kernel& k = kernel(id, samples);
-  return k.has(graph::Pass::input_gradient) &&
-         (device_.wire(id).trains_above || !k.slots().handed.empty() ||
-          cost::has_pass(device_.graph.op(id), graph::Pass::input_gradient));
+  if (!k.has(graph::Pass::input_gradient)) return false;
+  const bool counted = device_.graph.frozen_parameters() == 0 &&
+                       cost::has_pass(device_.graph.op(id), graph::Pass::input_gradient);
+  return device_.wire(id).trains_above || (weighs(id) && !k.slots().handed.empty()) || counted;
 }
 
 kernels::Operands StageRun::operands(const InFlight& state, OpId id, int version) const {

@@ -103,7 +103,7 @@ class StageRun {
 
   bool has_kernel(core::OpId id) const { return kernels::has_kernel(device_.graph.op(id).kind); }
   bool runs_input_gradient(core::OpId id, std::int64_t samples);
-  bool weighs(core::OpId id) const { return !device_.wire(id).parameters.empty(); }
+  bool weighs(core::OpId id) const { return device_.wire(id).weighs; }
   bool shows_part(core::OpId id) const;
   Sharding sharding_of(core::OpId id) const {
     return own_.contains(id) ? device_.shard(id).makes : Sharding();
