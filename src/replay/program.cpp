@@ -8,6 +8,7 @@
 
 #include "penstock/collective/messages.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/layout/context.hpp"
 #include "penstock/program/messages.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/schedule/weights_used.hpp"
@@ -41,6 +42,8 @@ void check_shared(const graph::OpGraph& graph, const plan::Plan& plan) {
 }
 
 void check(const graph::OpGraph& graph, const plan::Plan& plan) {
+  if (const auto violations = layout::context_violations(graph, plan); !violations.empty())
+    throw BadInput(violations.front());
   if (schedule::weight_policy(plan).predicted)
     throw BadInput(plan.schedule + " predicts weights, which is not replayed");
   const auto& compression = plan.training.compression;
@@ -52,8 +55,9 @@ void check(const graph::OpGraph& graph, const plan::Plan& plan) {
     throw BadInput("mixed precision is not replayed");
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];
-    if (stage.context_parallel > 1)
-      throw BadInput(fmt::format("stage {}: context parallelism is not replayed", s));
+    if (stage.context_parallel > 1 && stage.tensor_parallel > 1)
+      throw BadInput(
+          fmt::format("stage {}: context parallelism of tensor-parallel groups is not replayed", s));
     if (stage.expert_parallel > 1)
       throw BadInput(fmt::format("stage {}: expert parallelism is not replayed", s));
     if (stage.zero > 0) throw BadInput(fmt::format("stage {}: ZeRO is not replayed", s));

@@ -1,4 +1,5 @@
-// Frozen layers: what trains learns what it learns where all do, and nothing is computed or held for the rest.
+// Frozen layers: what trains learns what it learns where all do, and nothing is computed or held for the
+// rest.
 
 #include <doctest/doctest.h>
 
@@ -46,15 +47,15 @@ graph::OpGraph towers() {
 /// The gradients of one device where all layers train, of those that train in `graph`.
 Weights unfrozen(const graph::OpGraph& all, const graph::OpGraph& graph, const replay::TrainingSetup& setup,
                  kernels::Backend& host) {
-  Weights out =
-      replay::test::gradients(host, all, setup, replay::test::first_weights(all, setup), {0, 4}, 4);
+  Weights out = replay::test::gradients(host, all, setup, replay::test::first_weights(all, setup), {0, 4}, 4);
   std::erase_if(out, [&](const auto& of) { return graph.op(of.first).frozen_parameters > 0; });
   return out;
 }
 
 }  // namespace
 
-TEST_CASE("models with frozen layers in stages, replicated, divided, recomputed, with split backward passes") {
+TEST_CASE(
+    "models with frozen layers in stages, replicated, divided, recomputed, with split backward passes") {
   const std::vector<Cut> cuts = {
       {.rank = {0}},
       {.rank = {0, 1}, .replicas = 2, .recompute = plan::kRecomputeLayers},
@@ -86,8 +87,7 @@ TEST_CASE("gradients and optimizer state are held of what trains alone") {
   const CutModel model = cut_model(graph, {.rank = {0}, .optimizer = plan::Optimizer::adam});
   const auto host = kernels::open_device("host", 1);
   const auto program = replay::lower(graph, {graph, model.plan});
-  const auto worker =
-      replay::make_worker(*host, model.problem(), model.plan, core::DeviceId(0), program, {});
+  const auto worker = replay::make_worker(*host, model.problem(), model.plan, core::DeviceId(0), program, {});
   const auto memory = worker->memory().now;
   const core::Bytes training(graph.parameters() * 4), frozen(graph.frozen_parameters() * 4);
   REQUIRE(frozen > training);

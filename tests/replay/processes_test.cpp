@@ -143,7 +143,7 @@ graph::OpGraph chain() {
 }
 
 graph::OpGraph transformer() {
-  return models::build("transformer", {{"layers", "1"}, {"hidden", "8"}, {"heads", "4"}, {"sequence", "5"}});
+  return models::build("transformer", {{"layers", "1"}, {"hidden", "8"}, {"heads", "4"}, {"sequence", "6"}});
 }
 
 /// Devices that stand beside each other go to different processes.
@@ -310,12 +310,13 @@ TEST_SUITE("ends" * doctest::skip()) {
 
 // Of 2 processes, groups have all devices in one, scattered half of them. Of 4 processes, groups of 4 of 8
 // devices have two in each of two processes, scattered one in each.
-TEST_CASE("tensor-parallel groups within and across processes train as in one, bit by bit") {
+TEST_CASE("groups within and across processes train as in one, bit by bit") {
   for (const Cut& cut :
        {Cut{.rank = {0}, .replicas = 2, .tensor_parallel = 2},
         Cut{.schedule = "zb_h1", .rank = {0, 1}, .micro_batch = 1, .tensor_parallel = 2},
         Cut{.schedule = "gpipe", .rank = {0, 1}, .tensor_parallel = 4, .recompute = plan::kRecomputeStage},
-        Cut{.rank = {0, 1}, .replicas = 2, .tensor_parallel = 2}})
+        Cut{.rank = {0, 1}, .replicas = 2, .tensor_parallel = 2},
+        Cut{.rank = {0, 1}, .replicas = 2, .context_parallel = 2, .exchange = plan::ContextExchange::ring}})
     for (const bool scattered : {false, true}) {
       INFO(cut.schedule, ", groups of ", cut.tensor_parallel, scattered ? ", scattered" : "");
       auto c = replay::test::cut_model(transformer(), cut);

@@ -11,13 +11,13 @@ using graph::OpKind;
 using plan::Partition;
 
 /// `freezing`: drawn for every layer, where some are to be frozen.
-graph::OpGraph random_model(core::Random& random, core::Random* freezing) {
+graph::OpGraph random_model(core::Random& random, core::Random* freezing, std::int64_t tokens) {
   using models::Activation;
   models::Layers net("random");
   const auto freeze = [&] { net.freeze(freezing != nullptr && freezing->chance(0.5)); };
   freeze();
-  auto x = random.chance(0.5) ? net.embedding("table", net.indices("rows", 5), {11, 6, false})
-                              : net.input("x", {5, 6});
+  auto x = random.chance(0.5) ? net.embedding("table", net.indices("rows", tokens), {11, 6, false})
+                              : net.input("x", {tokens, 6});
   std::vector<models::Tensor> made = {x};
   for (int i = 0; i < 6; ++i) {
     const std::string name = std::to_string(i);
@@ -68,7 +68,7 @@ void divide_at_random(CutModel& model, core::Random& random) {
 
 CutModel random_training(std::uint64_t seed, bool frozen) {
   core::Random random(seed), freezing(~seed);
-  const graph::OpGraph graph = random_model(random, frozen ? &freezing : nullptr);
+  const graph::OpGraph graph = random_model(random, frozen ? &freezing : nullptr, 5);
   Cut cut{.rank = {0, 1}, .mini_batch = 24, .micro_batch = 12};
   cut.schedule = random.chance(0.5) ? "1f1b" : "zb_h1";
   cut.tensor_parallel = random.between(2, 3);
@@ -77,6 +77,18 @@ CutModel random_training(std::uint64_t seed, bool frozen) {
   CutModel model = cut_model(graph, cut);
   divide_at_random(model, random);
   return model;
+}
+
+CutModel random_context_training(std::uint64_t seed) {
+  core::Random random(seed);
+  const graph::OpGraph graph = random_model(random, nullptr, 6);
+  Cut cut{.rank = {0, 1}, .mini_batch = 24, .micro_batch = 12};
+  cut.schedule = random.chance(0.5) ? "1f1b" : "zb_h1";
+  cut.context_parallel = random.between(2, 3);
+  cut.exchange = static_cast<plan::ContextExchange>(random.between(0, 2));
+  cut.replicas = static_cast<std::size_t>(random.between(1, 2));
+  if (random.chance(0.3)) cut.recompute = plan::kRecomputeStage;
+  return cut_model(graph, cut);
 }
 
 }  // namespace penstock::replay::test

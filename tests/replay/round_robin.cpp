@@ -182,7 +182,7 @@ void RoundRobin::deliver(Delivery& delivery) {
 /// Summed in the order of the replicas once the last one has handed in its part.
 void RoundRobin::reduce(const Instruction& instruction, std::size_t device) {
   const plan::Stage& stage = plan_.stages[instruction.stage.index()];
-  if (stage.replicas() == 1) return;
+  if (stage.weight_replicas() == 1) return;
   auto& waiting = reductions_[instruction.stage];
   const auto place =
       static_cast<std::size_t>(handed_in_[instruction.stage][device]++ - reduced_[instruction.stage]);
@@ -209,7 +209,7 @@ void RoundRobin::reduce(const Instruction& instruction, std::size_t device) {
 }
 
 bool RoundRobin::reduces(core::StageId stage, std::size_t device) const {
-  return plan_.stages[stage.index()].replicas() > 1 &&
+  return plan_.stages[stage.index()].weight_replicas() > 1 &&
          std::ranges::any_of(program_.devices[device], [&](const Instruction& i) {
            return i.stage == stage && i.kind == ActionKind::reduce_gradient && i.shared < 0;
          });

@@ -1,5 +1,5 @@
 #pragma once
-// Which devices of a plan form tensor-parallel groups.
+// Which devices of a plan form tensor-parallel or context groups.
 
 #include <vector>
 

@@ -5,6 +5,7 @@
 
 #include "penstock/cost/sharding.hpp"
 #include "penstock/plan/mesh.hpp"
+#include "penstock/plan/replica_placement.hpp"
 
 namespace penstock::replay {
 
@@ -35,8 +36,8 @@ Reductions::Reductions(const DevicePrograms& program, const graph::OpGraph& grap
 void Reductions::add_own(const DevicePrograms& program, const graph::OpGraph& graph, const plan::Plan& plan,
                          std::size_t s) {
   const plan::Stage& stage = plan.stages[s];
-  if (stage.replicas() == 1) return;
-  const auto groups = plan::Mesh(stage).groups(plan::MeshDim::data);
+  if (stage.weight_replicas() == 1) return;
+  const auto groups = plan::replica_groups(stage);
   if (groups.size() == 1)
     return add(program, core::StageId(s), groups[0],
                gradients(graph, plan::unshared(stage.operators, program.shared)));

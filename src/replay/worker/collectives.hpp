@@ -18,6 +18,33 @@ struct Extent {
 Lease reshard(Device& device, const Lease& tensor, const Sharding& from, const Sharding& to, Extent extent,
               plan::MemoryKind kind, const std::string& what, core::Seconds time);
 
+/// A tensor of `count` numbers per sample, resharded into a buffer.
+struct Resharding {
+  Lease tensor;
+  Sharding from, to;
+  std::int64_t count;
+  Lease into;
+};
+/// Several at once: one collective, of `time`.
+void reshard(Device& device, const std::vector<Resharding>& tensors, std::int64_t samples,
+             core::Seconds time);
+
+/// Whole tensors of `count` numbers per sample, of which every device has a term; of the sum it gets its
+/// part.
+struct Scattering {
+  Lease term;
+  Sharding to;
+  std::int64_t count;
+  Lease into;
+};
+/// Sums are in fp32, in the order of the group. One collective, of `time`.
+void reduce_scatter(Device& device, const std::vector<Scattering>& tensors, std::int64_t samples,
+                    core::Seconds time);
+
+/// Fills `into` with what the device before this one has in `own`; before the first is the last one. One
+/// collective, of `time`.
+void shift(Device& device, const std::vector<Lease>& own, const std::vector<Lease>& into, core::Seconds time);
+
 /// Bytes that another device of the group has, at the same place of the same buffer.
 struct Missing {
   std::size_t member, buffer;

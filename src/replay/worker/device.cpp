@@ -12,10 +12,17 @@ kernels::Kernel& Kernels::of(const graph::Operator& op, std::int64_t samples) {
   return *kernel;
 }
 
+kernels::Kernel& Kernels::core_of(const graph::Operator& attention, std::int64_t samples) {
+  auto& kernel = cores_[{attention.kind, attention.attributes, samples}];
+  if (kernel == nullptr) kernel = backend_.make_attention_core(attention, samples, precision_);
+  return *kernel;
+}
+
 Device::Device(kernels::Backend& b, const cost::Problem& problem, const plan::Plan& plan, core::DeviceId id,
                const TrainingSetup& s)
     : backend(b),
       graph(problem.graph),
+      cluster(problem.cluster),
       setup(s),
       pool(std::make_shared<Pool>(b, problem.cluster.type(id).memory, fmt::format("device {}", id.index()))),
       wires(kernels::wire(problem.graph, s.precision)),

@@ -18,17 +18,19 @@ class Kernels {
   Kernels(kernels::Backend& backend, kernels::Precision precision)
       : backend_(backend), precision_(precision) {}
   kernels::Kernel& of(const graph::Operator& op, std::int64_t samples);
+  kernels::Kernel& core_of(const graph::Operator& attention, std::int64_t samples);
 
  private:
   using Key = std::tuple<graph::OpKind, graph::Attributes, std::int64_t>;
   kernels::Backend& backend_;
   kernels::Precision precision_;
-  std::map<Key, std::unique_ptr<kernels::Kernel>> kernels_;
+  std::map<Key, std::unique_ptr<kernels::Kernel>> kernels_, cores_;
 };
 
 struct Device {
   kernels::Backend& backend;
   const graph::OpGraph& graph;
+  const cluster::Cluster& cluster;
   TrainingSetup setup;
   std::shared_ptr<Pool> pool;
   std::vector<kernels::Wire> wires;  ///< [operator] of whole operators

@@ -121,7 +121,7 @@ class KernelWorker : public DeviceWorker {
     for (const auto& [id, stage] : stages_) {
       sums_[id] = core::Seconds(0);
       const plan::Stage& planned = plan.stages[id.index()];
-      if (planned.replicas() == 1)
+      if (planned.weight_replicas() == 1)
         for (const cost::Reduction& sum : cost::reductions(problem, planned, planned.operators))
           sums_[id] += cost::time(problem.cluster, sum);
     }

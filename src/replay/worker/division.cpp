@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "penstock/core/error.hpp"
+#include "penstock/layout/context.hpp"
 #include "penstock/plan/mesh.hpp"
 
 namespace penstock::replay {
@@ -41,6 +42,7 @@ class Divider {
   /// `sources`: how each source is sharded.
   void divide(const std::vector<Sharding>& sources) {
     if (out_.how == Partition::whole) return;
+    if (out_.how == Partition::sequence) return by_tokens();
     if (out_.how == Partition::batch) return by_samples();
     switch (op_.kind) {
       case OpKind::linear:
@@ -152,6 +154,14 @@ class Divider {
   void by_samples() {
     out_.makes = {Placement::shard_batch, 1, 0, {shares_}};
     for (Sharding& sharding : out_.reads) sharding = out_.makes;
+  }
+
+  /// Over a context group, of which every member has all weights.
+  void by_tokens() {
+    const std::size_t members = shares_.size() - 1;
+    out_.op = layout::token_shard(op_, static_cast<int>(members));
+    out_.makes = sharded_by_tokens(wire_.made.count, members);
+    for (std::size_t i = 0; i < out_.reads.size(); ++i) out_.reads[i] = sharded_by_tokens(sizes_[i], members);
   }
 
   void columns() {
@@ -299,7 +309,7 @@ class Divider {
 };
 
 std::vector<std::int64_t> shares_of(const plan::Stage& stage) {
-  const std::vector<std::int64_t> even(static_cast<std::size_t>(stage.tensor_parallel), 1);
+  const std::vector<std::int64_t> even(static_cast<std::size_t>(stage.replica_size()), 1);
   std::vector<std::int64_t> out = {0};
   for (const std::int64_t share : stage.shares.empty() ? even : stage.shares)
     out.push_back(out.back() + share);
@@ -315,13 +325,14 @@ Division::Division(const graph::OpGraph& graph, const plan::Plan& plan, core::De
     if (place == stage.devices.end()) continue;
     const auto number = static_cast<std::size_t>(place - stage.devices.begin());
     const plan::Mesh mesh(stage);
-    members_ = mesh.extent(plan::MeshDim::tensor);
-    member_ = mesh.coordinate(number, plan::MeshDim::tensor);
     const auto group = mesh.replica(mesh.coordinate(number, plan::MeshDim::data));
     group_ = {group.begin(), group.end()};
+    members_ = group_.size();
+    member_ = number % members_;
     const layout::StageLayout placed = layout::infer(graph, stage);
     for (std::size_t i = 0; i < stage.operators.size(); ++i)
-      add(graph, wires, stage, stage.operators[i], placed.partition[i]);
+      add(graph, wires, stage, stage.operators[i],
+          stage.context_parallel > 1 ? Partition::sequence : placed.partition[i]);
     for (const auto& [id, sources] : placed.completes) parts_.at(id).completes = sources;
   }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What one device of a tensor-parallel group computes of each operator.
+// What one device of a tensor-parallel or context group computes of each operator.
 
 #include <map>
 #include <optional>
@@ -24,6 +24,9 @@ struct OperatorShard {
   std::vector<Sharding> shardings{};             ///< of the parameters
 };
 
+/// A context group divides all operators by tokens (layout::token_shard), and no weights; a stage has groups
+/// of one of both kinds.
+///
 /// Which columns of the weights follow from layout::infer, the rule that simulation goes by; what is said
 /// there of bytes and layouts holds here of numbers. The bias of an operator divided by what it reads is the
 /// first device's.

@@ -6,6 +6,7 @@
 #include "penstock/plan/plan.hpp"
 #include "penstock/schedule/schedule.hpp"
 #include "worker/collectives.hpp"
+#include "worker/context_attention.hpp"
 #include "worker/data_set.hpp"
 #include "worker/segments.hpp"
 #include "worker/stage_weights.hpp"
@@ -126,6 +127,8 @@ class StageRun {
   std::map<core::OpId, core::OpId> last_reader_;  ///< of the stage's own tensors, within it
   std::set<core::OpId> packed_;                   ///< whole for messages alone
   std::vector<layout::GroupCollective> input_collectives_, gradient_collectives_;
+  std::optional<ContextGroup> context_;
+  std::map<std::pair<core::OpId, std::int64_t>, ContextAttention> attentions_;  ///< of it, by samples
   StageWeights weights_;
   DataSet data_;
   std::int64_t mini_batch_, mini_batches_;  ///< samples; of a program
