@@ -9,6 +9,7 @@
 #include "penstock/collective/messages.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/layout/context.hpp"
+#include "penstock/layout/experts.hpp"
 #include "penstock/program/messages.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/schedule/weights_used.hpp"
@@ -42,8 +43,9 @@ void check_shared(const graph::OpGraph& graph, const plan::Plan& plan) {
 }
 
 void check(const graph::OpGraph& graph, const plan::Plan& plan) {
-  if (const auto violations = layout::context_violations(graph, plan); !violations.empty())
-    throw BadInput(violations.front());
+  for (const auto& violations :
+       {layout::context_violations(graph, plan), layout::expert_violations(graph, plan)})
+    if (!violations.empty()) throw BadInput(violations.front());
   if (schedule::weight_policy(plan).predicted)
     throw BadInput(plan.schedule + " predicts weights, which is not replayed");
   const auto& compression = plan.training.compression;
@@ -58,8 +60,9 @@ void check(const graph::OpGraph& graph, const plan::Plan& plan) {
     if (stage.context_parallel > 1 && stage.tensor_parallel > 1)
       throw BadInput(
           fmt::format("stage {}: context parallelism of tensor-parallel groups is not replayed", s));
-    if (stage.expert_parallel > 1)
-      throw BadInput(fmt::format("stage {}: expert parallelism is not replayed", s));
+    if (stage.expert_parallel > 1 && stage.tensor_parallel > 1)
+      throw BadInput(
+          fmt::format("stage {}: expert parallelism of tensor-parallel groups is not replayed", s));
     if (stage.zero > 0) throw BadInput(fmt::format("stage {}: ZeRO is not replayed", s));
     if (const auto cores = plan::inner_cores(graph, stage.operators, stage.recompute); !cores.empty())
       throw BadInput(fmt::format(

@@ -1,4 +1,5 @@
-// Context groups: devices with some of the tokens of every sample learn what one device with all of them does.
+// Context groups: devices with some of the tokens of every sample learn what one device with all of them
+// does.
 
 #include <doctest/doctest.h>
 
@@ -28,8 +29,7 @@ constexpr ContextExchange kExchanges[] = {ContextExchange::all_gather, ContextEx
 
 const std::map<std::string, Given> kSmall = {
     {"transformer", {{"layers", "2"}, {"hidden", "8"}, {"heads", "4"}, {"sequence", "8"}}},
-    {"gpt",
-     {{"vocabulary", "13"}, {"layers", "1"}, {"hidden", "8"}, {"heads", "4"}, {"sequence", "4"}}},
+    {"gpt", {{"vocabulary", "13"}, {"layers", "1"}, {"hidden", "8"}, {"heads", "4"}, {"sequence", "4"}}},
     {"mmt", {{"branches", "2"}, {"layers", "1"}, {"hidden", "8"}, {"heads", "4"}, {"sequence", "4"}}}};
 
 /// Four queries of width 12 to six keys of width 5 and values of width 7, with biases.
@@ -57,9 +57,17 @@ TEST_CASE("transformers over context groups, in stages, replicated, recomputed, 
   const std::vector<Cut> cuts = {
       {.rank = {0}, .context_parallel = 2},
       {.rank = {0, 1}, .optimizer = plan::Optimizer::sgd, .context_parallel = 4},
-      {.schedule = "gpipe", .rank = {0, 1}, .replicas = 2, .recompute = plan::kRecomputeStage, .context_parallel = 2},
+      {.schedule = "gpipe",
+       .rank = {0, 1},
+       .replicas = 2,
+       .recompute = plan::kRecomputeStage,
+       .context_parallel = 2},
       {.rank = {0, 1}, .recompute = plan::kRecomputeLayers, .context_parallel = 2},
-      {.schedule = "zb_h1", .rank = {0, 1}, .micro_batch = 1, .optimizer = plan::Optimizer::sgd, .context_parallel = 2},
+      {.schedule = "zb_h1",
+       .rank = {0, 1},
+       .micro_batch = 1,
+       .optimizer = plan::Optimizer::sgd,
+       .context_parallel = 2},
       {.schedule = "interleaved_1f1b", .rank = {0, 1, 0, 1}, .micro_batch = 1, .context_parallel = 2},
   };
   for (const auto& [name, given] : kSmall)
@@ -122,8 +130,8 @@ TEST_CASE("in bf16 context groups learn what one device does, to the rounding of
     const CutModel model = cut_model(models::build("transformer", kSmall.at("transformer")),
                                      {.rank = {0, 1}, .context_parallel = 2, .exchange = exchange});
     const replay::TrainingSetup setup{.precision = kernels::Precision::bf16, .rule = {.rate = 1e-3f}};
-    const auto expected = replay::test::gradients(
-        *host, model.graph, setup, replay::test::first_weights(model.graph, setup), {0, 4}, 4);
+    const auto expected = replay::test::gradients(*host, model.graph, setup,
+                                                  replay::test::first_weights(model.graph, setup), {0, 4}, 4);
     const auto program = replay::lower(model.graph, {model.graph, model.plan});
     replay::test::RoundRobin run(*host, model.problem(), model.plan, program, setup);
     run.run();
@@ -135,7 +143,8 @@ TEST_CASE("what context groups cannot divide is refused by name") {
   Given odd = kSmall.at("transformer");
   odd["sequence"] = "5";
   CHECK(refusal(models::build("transformer", odd), {.rank = {0}, .context_parallel = 2}) ==
-        "stage 0: `context_parallel` divides tokens, and 'chain.layer0.attention' has 5 queries, which 2 groups "
+        "stage 0: `context_parallel` divides tokens, and 'chain.layer0.attention' has 5 queries, which 2 "
+        "groups "
         "do not divide");
   Given split = kSmall.at("gpt");
   split["attention"] = "split";

@@ -28,6 +28,7 @@ CutModel cut_model(graph::OpGraph graph, const Cut& cut) {
     stage.tensor_parallel = cut.tensor_parallel;
     stage.context_parallel = cut.context_parallel;
     stage.context_exchange = cut.exchange;
+    stage.expert_parallel = cut.expert_parallel;
     for (std::size_t d = 0; d < devices; ++d)
       stage.devices.emplace_back(static_cast<std::size_t>(cut.rank[s]) * devices + d);
     stage.micro_batch = cut.micro_batch;

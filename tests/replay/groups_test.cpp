@@ -4,6 +4,7 @@
 
 #include "cut_model.hpp"
 #include "models/catalogue.hpp"
+#include "models/layers.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/kernels/devices.hpp"
@@ -32,6 +33,22 @@ CutModel small_gpt(const Cut& cut) {
                                                        {"sequence", "4"},
                                                        {"tied_head", "no"}}),
                                  cut);
+}
+
+/// A dense layer and a mixture in each of two stages.
+CutModel small_mixture(const Cut& cut) {
+  models::Layers net("mixture");
+  auto x = net.input("x", {4, 6});
+  for (const std::string layer : {"layer0", "layer1"}) {
+    x = net.linear(layer + ".dense", x, 6);
+    const auto scores = net.softmax(layer + ".scores", net.linear(layer + ".router", x, 4));
+    x = net.experts(layer + ".experts", x, scores, {.chosen = 2, .inner = 5});
+  }
+  return replay::test::cut_model(net.build(), cut);
+}
+
+CutModel small_model(const Cut& cut) {
+  return cut.expert_parallel > 1 ? small_mixture(cut) : small_gpt(cut);
 }
 
 /// A worker that may be told to do otherwise.
@@ -178,12 +195,12 @@ TEST_CASE("passes of a group have the collectives that the simulator counts") {
   for (const Cut& cut :
        {Cut{.rank = {0, 1}, .tensor_parallel = 2}, Cut{.rank = {0, 1}, .replicas = 2, .tensor_parallel = 2},
         Cut{.rank = {0, 1}, .context_parallel = 2, .exchange = plan::ContextExchange::all_gather},
-        Cut{.rank = {0, 1},
-        .replicas = 2,
-        .context_parallel = 2,
-        .exchange = plan::ContextExchange::ulysses}}) {
-    const CutModel model = small_gpt(cut);
+        Cut{.rank = {0, 1}, .replicas = 2, .context_parallel = 2, .exchange = plan::ContextExchange::ulysses},
+        Cut{.rank = {0, 1}, .replicas = 2, .expert_parallel = 2},
+        Cut{.rank = {0, 1}, .replicas = 2, .context_parallel = 2, .expert_parallel = 4}}) {
+    const CutModel model = small_model(cut);
     CAPTURE(cut.context_parallel);
+    CAPTURE(cut.expert_parallel);
     Team team(model);
     const auto records = run_sequential(team.program, model.problem(), model.plan, team.workers, once(),
                                         [] { return Seconds(0); });
@@ -206,16 +223,17 @@ TEST_CASE("passes of a group have the collectives that the simulator counts") {
 }
 
 TEST_CASE("groups side by side and taking turns: the same weights, bit by bit, and the loss of one device") {
-  const CutModel alone = small_gpt({.rank = {0}});
-  Team one(alone);
-  run_sequential(one.program, alone.problem(), alone.plan, one.workers, once());
   for (const Cut& cut :
        {Cut{.rank = {0, 1}, .replicas = 2, .tensor_parallel = 2},
         Cut{.rank = {0, 1}, .replicas = 2, .context_parallel = 2},
         Cut{.rank = {0, 1}, .context_parallel = 2, .exchange = plan::ContextExchange::ulysses},
-        Cut{.rank = {0, 1}, .context_parallel = 4, .exchange = plan::ContextExchange::ring}}) {
-    const CutModel model = small_gpt(cut);
-    Team together(model), in_turn(model);
+        Cut{.rank = {0, 1}, .context_parallel = 4, .exchange = plan::ContextExchange::ring},
+        Cut{.rank = {0, 1}, .replicas = 2, .expert_parallel = 2},
+        Cut{.rank = {0}, .micro_batch = 4, .replicas = 4, .expert_parallel = 2}}) {
+    const CutModel model = small_model(cut),
+                   alone = cut.expert_parallel > 1 ? small_mixture({.rank = {0}}) : small_gpt({.rank = {0}});
+    Team together(model), in_turn(model), one(alone);
+    run_sequential(one.program, alone.problem(), alone.plan, one.workers, once());
     const auto records =
         run_concurrent(together.program, model.problem(), model.plan, together.workers, once(), {});
     run_sequential(in_turn.program, model.problem(), model.plan, in_turn.workers, once());

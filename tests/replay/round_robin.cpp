@@ -255,6 +255,12 @@ Weights RoundRobin::weights() const {
   return out;
 }
 
+/// Devices that have all of the operator's weights between them.
+std::size_t RoundRobin::parts(const plan::Stage& stage, OpId op) const {
+  const bool dispatched = divisions_[stage.devices[0].index()]->shard(op).dispatches;
+  return static_cast<std::size_t>(dispatched ? stage.expert_parallel : stage.tensor_parallel);
+}
+
 /// Every device of the first group has its part, or the same as the others.
 void RoundRobin::read(core::StageId id, Read which, Weights& out) const {
   const plan::Stage& stage = plan_.stages[id.index()];
@@ -262,7 +268,7 @@ void RoundRobin::read(core::StageId id, Read which, Weights& out) const {
     const bool frozen = graph_.op(op).frozen_parameters > 0;
     if (graph_.op(op).parameters == 0 && !(frozen && which == &DeviceWorker::weights_of)) continue;
     out[op].clear();
-    for (std::size_t m = 0; m < static_cast<std::size_t>(stage.tensor_parallel); ++m) {
+    for (std::size_t m = 0; m < parts(stage, op); ++m) {
       const std::size_t device = stage.devices[m].index();
       const auto buffers = (*workers_[device].*which)(op);
       const OperatorShard& part = divisions_[device]->shard(op);
@@ -289,7 +295,7 @@ void RoundRobin::compare_copies(const plan::Stage& stage, OpId op, OpId owner) c
 }
 
 void RoundRobin::compare_replicas(const plan::Stage& stage, OpId op) const {
-  const auto members = static_cast<std::size_t>(stage.tensor_parallel);
+  const std::size_t members = parts(stage, op);
   for (std::size_t d = members; d < stage.devices.size(); ++d) {
     const auto first = workers_[stage.devices[d % members].index()]->weights_of(op),
                twin = workers_[stage.devices[d].index()]->weights_of(op);

@@ -61,12 +61,17 @@ void fill(std::span<std::byte> to, const Shard& wanted, std::span<const std::byt
 }  // namespace
 
 void all_reduce(Device& device, const std::vector<Lease>& terms, core::Seconds time) {
+  core::require(device.peers != nullptr, "a device of a group has joined it");
+  all_reduce(device, *device.peers, terms, time);
+}
+
+void all_reduce(Device& device, Peers& peers, const std::vector<Lease>& terms, core::Seconds time) {
   std::vector<Region> regions;
   for (const Lease& term : terms) regions.push_back(all_of(term));
   device.stream->synchronise();
   const std::vector<float> own = gather(device.backend, regions);
   std::vector<float> sum(own.size());
-  share(device, {std::as_bytes(std::span(own))}, time, [&](const std::vector<Shared>& all) {
+  peers.share({std::as_bytes(std::span(own))}, time, [&](const std::vector<Shared>& all) {
     for (const Shared& shared : all) {
       core::require(shared[0].size() == own.size() * sizeof(float), "devices of a group sum the same");
       const auto* term = reinterpret_cast<const float*>(shared[0].data());

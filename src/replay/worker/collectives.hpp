@@ -9,6 +9,8 @@ namespace penstock::replay {
 /// In place, in the order of the group: all end with the same bits. Sums are in fp32. One collective, of
 /// `time`.
 void all_reduce(Device& device, const std::vector<Lease>& terms, core::Seconds time);
+/// Among these of its peers.
+void all_reduce(Device& device, Peers& peers, const std::vector<Lease>& terms, core::Seconds time);
 
 /// A tensor of `samples` times `count` numbers.
 struct Extent {

@@ -27,7 +27,8 @@ graph::Operator dense(const graph::Operator& op, std::size_t which) {
 
 }  // namespace
 
-ContextAttention::ContextAttention(Device& device, const ContextGroup& group, core::OpId id, std::int64_t samples)
+ContextAttention::ContextAttention(Device& device, const ContextGroup& group, core::OpId id,
+                                   std::int64_t samples)
     : device_(device), name_(device.name(id)), core_(make_context_core(device, group, id, samples)) {
   const OperatorShard& shard = device.shard(id);
   for (std::size_t which = 0; which < dense_.size(); ++which) {
@@ -82,7 +83,8 @@ void ContextAttention::input_gradients(const Operands& all, kernels::Stream& str
   Operands result = projection(kResult, all);
   result.input_gradients = {gradient.get()};
   dense_[kResult]->run(Pass::input_gradient, result, stream);
-  core_->backward(all.saved, context, gradient, {lent(all.handed[0]), lent(all.handed[1]), lent(all.handed[2])});
+  core_->backward(all.saved, context, gradient,
+                  {lent(all.handed[0]), lent(all.handed[1]), lent(all.handed[2])});
   for (std::size_t which = 0; which < kResult; ++which) {
     Operands own = projection(which, all);
     own.input_gradients = {all.input_gradients[which]};

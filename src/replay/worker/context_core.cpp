@@ -16,13 +16,17 @@ class WholeCore : public ContextCore {
  public:
   WholeCore(Device& device, const ContextGroup& group, core::OpId id, std::int64_t samples,
             const Attention& met)
-      : device_(device), name_(device.name(id)), samples_(samples), whole_(as<Attention>(device.graph.op(id))) {
+      : device_(device),
+        name_(device.name(id)),
+        samples_(samples),
+        whole_(as<Attention>(device.graph.op(id))) {
     graph::Operator op = device.graph.op(id);
     op.attributes = met;
     kernel_ = &device.kernels.core_of(op, samples);
-    const layout::ContextTensors sent = layout::context_tensors(device.graph.op(id), device.graph.element_bytes());
+    const layout::ContextTensors sent =
+        layout::context_tensors(device.graph.op(id), device.graph.element_bytes());
     time_ = group.times.time({sent.queries * samples, sent.keys_values * samples, sent.output * samples},
-                                       Seconds(0), Seconds(0), Seconds(0));
+                             Seconds(0), Seconds(0), Seconds(0));
   }
   core::Bytes workspace(Pass pass) const override { return kernel_->workspace(pass); }
 
@@ -65,7 +69,8 @@ class WholeCore : public ContextCore {
   cost::OpTime time_;  ///< of the exchanges of a pass
 
  private:
-  kernels::Operands operands(const Triple& met, const Lease& result, const Saved& saved, std::size_t place) const {
+  kernels::Operands operands(const Triple& met, const Lease& result, const Saved& saved,
+                             std::size_t place) const {
     kernels::Operands out;
     for (const Lease& each : met) out.inputs.push_back(each.get());
     out.output = result.get();
@@ -99,8 +104,10 @@ class GatheringCore : public WholeCore {
     const Triple terms = {gradients[0], like(kernel_->slots().inputs[1]), like(kernel_->slots().inputs[2])};
     attend_backward(met, result, result_gradient, saved, 3, terms);
     const Sharding tokens = keys().tokens;
-    reduce_scatter(device_, {{terms[1], tokens, keys().count, gradients[1]}, {terms[2], tokens, keys().count, gradients[2]}},
-                   samples_, time_.input_gradient / 2);
+    reduce_scatter(
+        device_,
+        {{terms[1], tokens, keys().count, gradients[1]}, {terms[2], tokens, keys().count, gradients[2]}},
+        samples_, time_.input_gradient / 2);
   }
 
  private:
@@ -112,7 +119,8 @@ class GatheringCore : public WholeCore {
   Triple gathered(const Triple& own, Seconds time) const {
     const Triple out = {own[0], like(kernel_->slots().inputs[1]), like(kernel_->slots().inputs[2])};
     const auto [count, tokens, heads] = keys();
-    reshard(device_, {{own[1], tokens, Sharding(), count, out[1]}, {own[2], tokens, Sharding(), count, out[2]}},
+    reshard(device_,
+            {{own[1], tokens, Sharding(), count, out[1]}, {own[2], tokens, Sharding(), count, out[2]}},
             samples_, time);
     return out;
   }
@@ -135,7 +143,9 @@ class TradingCore : public WholeCore {
 
   void forward(const Triple& own, const Saved& saved, const Lease& result) override {
     const Triple met = of_heads(saved);
-    reshard(device_, {to_heads(queries(), own[0], met[0]), to_heads(keys(), own[1], met[1]), to_heads(keys(), own[2], met[2])},
+    reshard(device_,
+            {to_heads(queries(), own[0], met[0]), to_heads(keys(), own[1], met[1]),
+             to_heads(keys(), own[2], met[2])},
             samples_, time_.forward);
     attend(met, lent(saved[3]), saved, 4);
     reshard(device_, {to_tokens(queries(), lent(saved[3]), result)}, samples_, Seconds(0));
@@ -147,8 +157,9 @@ class TradingCore : public WholeCore {
     Triple terms;
     for (std::size_t i = 0; i < terms.size(); ++i) terms[i] = like(kernel_->slots().inputs[i]);
     attend_backward(of_heads(saved), lent(saved[3]), gradient, saved, 4, terms);
-    reshard(device_, {to_tokens(queries(), terms[0], gradients[0]), to_tokens(keys(), terms[1], gradients[1]),
-                      to_tokens(keys(), terms[2], gradients[2])},
+    reshard(device_,
+            {to_tokens(queries(), terms[0], gradients[0]), to_tokens(keys(), terms[1], gradients[1]),
+             to_tokens(keys(), terms[2], gradients[2])},
             samples_, Seconds(0));
   }
 
@@ -180,7 +191,8 @@ ContextGroup::ContextGroup(const cluster::Cluster& cluster, const plan::Stage& s
     hop = cost::ring_hop(cluster, plan::Mesh(stage).groups(plan::MeshDim::context));
 }
 
-std::unique_ptr<ContextCore> make_context_core(Device& device, const ContextGroup& group, core::OpId id, std::int64_t samples) {
+std::unique_ptr<ContextCore> make_context_core(Device& device, const ContextGroup& group, core::OpId id,
+                                               std::int64_t samples) {
   switch (group.exchange) {
     case plan::ContextExchange::all_gather:
       return std::make_unique<GatheringCore>(device, group, id, samples);

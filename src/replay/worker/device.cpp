@@ -32,6 +32,15 @@ Device::Device(kernels::Backend& b, const cost::Problem& problem, const plan::Pl
   if (grouped()) group_times.emplace(problem.cluster, division.group());
 }
 
+void Device::join(Peers& all) {
+  peers = &all;
+  const std::size_t parts = division.expert_parts(), number = division.number(), members = division.members();
+  if (parts == 1) return;
+  peers = &replica.emplace(all, number / members * members, 1, members);
+  experts.emplace(all, number / parts * parts, 1, parts);
+  holders.emplace(all, number % parts, parts, division.devices() / parts);
+}
+
 core::Seconds Device::time(const std::vector<layout::GroupCollective>& collectives,
                            std::int64_t samples) const {
   core::Seconds out;
@@ -40,9 +49,8 @@ core::Seconds Device::time(const std::vector<layout::GroupCollective>& collectiv
 }
 
 std::vector<double> Device::first_weights(kernels::ParameterRef parameter) const {
-  const auto& [whole, sharding] = division.weights(parameter);
-  return values_of(sharding.shard(division.member(), 1, whole.count()),
-                   replay::first_weights(setup, parameter, whole));
+  const auto& [whole, sharding, part] = division.weights(parameter);
+  return values_of(sharding.shard(part, 1, whole.count()), replay::first_weights(setup, parameter, whole));
 }
 
 Lease Device::like(const kernels::Buffer& other, plan::MemoryKind kind, const std::string& what) {

@@ -308,6 +308,16 @@ class Divider {
   OperatorShard out_;
 };
 
+/// Experts' matrices lie one below the other.
+void give_experts(OperatorShard& shard, std::size_t parts) {
+  shard.dispatches = true;
+  for (std::size_t i = 0; i < shard.parameters.size(); ++i) {
+    kernels::Slot& slot = shard.parameters[i].slot;
+    shard.shardings[i] = sharded_by_columns(slot.count(), slot.count(), parts);
+    slot.shape[0] /= static_cast<std::int64_t>(parts);
+  }
+}
+
 std::vector<std::int64_t> shares_of(const plan::Stage& stage) {
   const std::vector<std::int64_t> even(static_cast<std::size_t>(stage.replica_size()), 1);
   std::vector<std::int64_t> out = {0};
@@ -329,6 +339,9 @@ Division::Division(const graph::OpGraph& graph, const plan::Plan& plan, core::De
     group_ = {group.begin(), group.end()};
     members_ = group_.size();
     member_ = number % members_;
+    number_ = number;
+    devices_ = stage.devices.size();
+    experts_ = static_cast<std::size_t>(stage.expert_parallel);
     const layout::StageLayout placed = layout::infer(graph, stage);
     for (std::size_t i = 0; i < stage.operators.size(); ++i)
       add(graph, wires, stage, stage.operators[i],
@@ -348,17 +361,27 @@ void Division::add(const graph::OpGraph& graph, const std::vector<kernels::Wire>
   }
   Divider divider(graph.op(id), wire, how, shares_of(stage), member_, std::move(sizes));
   divider.divide(sources);
-  const OperatorShard& shard = parts_[id] = divider.shard();
+  OperatorShard& shard = parts_[id] = divider.shard();
+  if (experts_ > 1 && graph.op(id).kind == OpKind::experts) give_experts(shard, experts_);
+  const std::size_t part = shard.dispatches ? expert_part() : member_;
   for (std::size_t i = 0; i < shard.parameters.size(); ++i) {
     const kernels::ParameterRef owner = shard.parameters[i].owner;
     const auto [known, fresh] = weights_.try_emplace(
-        owner, Weights{wires[owner.op.index()].parameters[owner.slot].slot, shard.shardings[i]});
+        owner, Weights{wires[owner.op.index()].parameters[owner.slot].slot, shard.shardings[i], part});
     if (!fresh && known->second.sharding != shard.shardings[i])
       throw BadInput(
           fmt::format("operators '{}' and '{}' share parameters, and are not divided alike; with tensor "
                       "parallelism that is not replayed",
                       graph.op(owner.op).name, graph.op(id).name));
   }
+}
+
+std::vector<OpId> dispatched(const graph::OpGraph& graph, const plan::Stage& stage) {
+  std::vector<OpId> out;
+  if (stage.expert_parallel > 1)
+    std::ranges::copy_if(stage.operators, std::back_inserter(out),
+                         [&](OpId id) { return graph.op(id).kind == OpKind::experts; });
+  return out;
 }
 
 bool divided_alike(const graph::OpGraph& graph, const plan::Plan& plan,

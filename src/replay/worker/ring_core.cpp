@@ -114,7 +114,8 @@ class RingCore : public ContextCore {
   }
 
   /// Adds the terms of a block to the query's gradient and to those that travel with the block.
-  void take_terms(const Triple& terms, std::size_t number, const Lease& query, std::vector<Lease>& block) const {
+  void take_terms(const Triple& terms, std::size_t number, const Lease& query,
+                  std::vector<Lease>& block) const {
     if (number == 0) {
       device_.backend.copy(*query, *terms[0], *device_.stream);
       block.insert(block.end(), {terms[1], terms[2]});
@@ -141,7 +142,8 @@ class RingCore : public ContextCore {
     for (std::size_t b = 0; b < members_; ++b) {
       const Lease block = lent(saved[3 + b]);
       std::vector<float> shares = numbers(block), term = numbers(results[b]);
-      for (std::size_t i = 0; i < shares.size(); ++i) shares[i] *= weights[b][i / static_cast<std::size_t>(keys_)];
+      for (std::size_t i = 0; i < shares.size(); ++i)
+        shares[i] *= weights[b][i / static_cast<std::size_t>(keys_)];
       for (std::size_t i = 0; i < sum.size(); ++i)
         sum[i] += weights[b][row(static_cast<std::int64_t>(i) / head)] * term[i];
       put(block, shares);
@@ -150,7 +152,8 @@ class RingCore : public ContextCore {
   }
   /// Of scores, by the place of a head in a result.
   std::size_t row(std::int64_t place) const {
-    const std::int64_t head = place % heads_, query = place / heads_ % queries_, sample = place / heads_ / queries_;
+    const std::int64_t head = place % heads_, query = place / heads_ % queries_,
+                       sample = place / heads_ / queries_;
     return static_cast<std::size_t>((sample * heads_ + head) * queries_ + query);
   }
   /// By block and row: exp(its logarithm) over the sum of all blocks'.

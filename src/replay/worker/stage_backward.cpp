@@ -211,4 +211,14 @@ void StageRun::sum_over_samples(core::Seconds time) {
   if (!sums.empty()) all_reduce(device_, sums, time);
 }
 
+void StageRun::sum_over_holders(core::Seconds time) {
+  std::vector<Lease> sums;
+  for (const OpId id : own_)
+    for (const kernels::Parameter& parameter : device_.shard(id).parameters)
+      if (device_.shard(id).dispatches && weighs(id))
+        sums.push_back(weights_.last_gradients()[weights_.place(parameter.owner)]);
+  if (!sums.empty() && device_.division.devices() > device_.division.expert_parts())
+    all_reduce(device_, *device_.holders, sums, time);
+}
+
 }  // namespace penstock::replay

@@ -8,6 +8,7 @@
 #include "worker/collectives.hpp"
 #include "worker/context_attention.hpp"
 #include "worker/data_set.hpp"
+#include "worker/expert_dispatch.hpp"
 #include "worker/segments.hpp"
 #include "worker/stage_weights.hpp"
 
@@ -68,6 +69,8 @@ class StageRun {
   }
   /// Gradients of operators that are divided by samples, over the group; after the mini-batch.
   void sum_over_samples(core::Seconds time);
+  /// Gradients of experts, over the devices that have the same ones; after the mini-batch.
+  void sum_over_holders(core::Seconds time);
 
   StageWeights& weights() { return weights_; }
   bool has(core::OpId op) const { return own_.contains(op); }
@@ -129,6 +132,8 @@ class StageRun {
   std::vector<layout::GroupCollective> input_collectives_, gradient_collectives_;
   std::optional<ContextGroup> context_;
   std::map<std::pair<core::OpId, std::int64_t>, ContextAttention> attentions_;  ///< of it, by samples
+  std::optional<cost::ExpertExchange> exchange_;
+  std::map<std::pair<core::OpId, std::int64_t>, ExpertDispatch> dispatches_;  ///< of it, by samples
   StageWeights weights_;
   DataSet data_;
   std::int64_t mini_batch_, mini_batches_;  ///< samples; of a program

@@ -37,8 +37,8 @@ StageWeights::StageWeights(Device& device, const std::vector<core::OpId>& operat
 /// In a group, the part that the device has of what the operator uses.
 void StageWeights::add(const kernels::Parameter& used) {
   const ParameterRef parameter = used.owner;
-  const Slot& slot =
-      device_.grouped() ? used.slot : device_.wire(parameter.op).parameters[parameter.slot].slot;
+  const bool part = device_.grouped() || device_.dispatches(parameter.op);
+  const Slot& slot = part ? used.slot : device_.wire(parameter.op).parameters[parameter.slot].slot;
   places_[parameter] = slots_.size();
   owners_.push_back(parameter.op);
   slots_.push_back(slot);
