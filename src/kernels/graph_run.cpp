@@ -30,7 +30,8 @@ struct Node {
   Buffer* output_gradient = nullptr;
   std::vector<Addition> additions;            ///< after the input gradient
   std::vector<Addition> parameter_additions;  ///< after the weight gradient
-  bool trains = false;                        ///< parameters stand at or above it
+  bool weighs = false;                        ///< it has parameters that train
+  bool trains = false;                        ///< it does, or one above it
   bool passes_on = false;  ///< above it, or the weight gradient wants what this pass hands it
 };
 
@@ -93,6 +94,7 @@ void GraphRun::Parts::go_down(OpId id) {
   const Operator& op = graph.op(id);
   node(id).sources = wire_of(id).sources;
   node(id).passes_on = wire_of(id).trains_above;
+  node(id).weighs = wire_of(id).weighs;
   node(id).trains = wire_of(id).trains;
   if (op.kind == OpKind::input)
     add_input(id);
@@ -132,7 +134,7 @@ void GraphRun::Parts::add_kernel(OpId id) {
   for (const OpId source : n.sources) n.operands.inputs.push_back(node(source).output);
   for (const Slot& slot : slots.saved) n.operands.saved.push_back(make(slot));
   for (const Slot& slot : slots.handed) n.operands.handed.push_back(make(slot));
-  n.passes_on |= !slots.handed.empty();
+  n.passes_on |= n.weighs && !slots.handed.empty();
   n.output = n.operands.output = make(slots.output);
   add_parameters(id);
 }
@@ -163,7 +165,7 @@ void GraphRun::Parts::go_up(OpId id) {
   if (is_view(graph.op(id))) return n.part ? join_gradient(n) : share_gradient(n);
   n.operands.output_gradient = n.output_gradient;
   gradients_of_inputs(n);
-  gradients_of_parameters(n);
+  if (n.weighs) gradients_of_parameters(n);
 }
 
 void GraphRun::Parts::share_gradient(Node& view) {
@@ -213,7 +215,8 @@ bool GraphRun::runs(OpId id, graph::Pass pass) const {
   const Node& n = parts_->node(id);
   if (n.kernel == nullptr) return pass == graph::Pass::input_gradient && !n.additions.empty();
   if (n.part) return pass == graph::Pass::forward || (pass == graph::Pass::input_gradient && n.trains);
-  return n.kernel->has(pass) && (pass != graph::Pass::input_gradient || n.passes_on);
+  if (!n.kernel->has(pass)) return false;
+  return pass == graph::Pass::forward || (pass == graph::Pass::weight_gradient ? n.weighs : n.passes_on);
 }
 
 void GraphRun::run(OpId id, graph::Pass pass, Stream& stream) {
@@ -255,6 +258,7 @@ const std::vector<Buffer*>& GraphRun::parameters(OpId op) const {
 
 std::vector<Buffer*> GraphRun::parameter_gradients(OpId op) const {
   std::vector<Buffer*> out;
+  if (!parts_->node(op).weighs) return out;
   for (const Buffer* parameter : parameters(op)) out.push_back(parts_->gradient_of.at(parameter));
   return out;
 }

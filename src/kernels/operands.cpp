@@ -190,6 +190,18 @@ Slots slots_of(const Operator& op, std::int64_t samples, Precision precision) {
   return slots;
 }
 
+Slots core_slots_of(const graph::Operator& op, std::int64_t samples, Precision precision) {
+  slots_of(op, samples, precision);  // checks
+  const Attention a = attention(op);
+  const Maker make{samples, storage(precision)};
+  return {{make.batch("query", {a.queries, a.inner}), make.batch("key", {a.keys, a.inner}),
+           make.batch("value", {a.keys, a.inner})},
+          {},
+          make.batch("y", {a.queries, a.inner}),
+          {},
+          {}};
+}
+
 bool has_pass(const Slots& slots, graph::Pass pass) {
   if (pass == graph::Pass::weight_gradient) return !slots.parameters.empty();
   return pass == graph::Pass::forward ||

@@ -9,6 +9,9 @@ namespace penstock::kernels {
 /// parameters in fp32 whatever the number. Throws BadInput as make_kernel does.
 Slots slots_of(const graph::Operator& op, std::int64_t samples, Precision precision);
 
+/// Of Backend::make_attention_core.
+Slots core_slots_of(const graph::Operator& op, std::int64_t samples, Precision precision);
+
 /// Whether an operator with these slots has the pass.
 bool has_pass(const Slots& slots, graph::Pass pass);
 

@@ -55,7 +55,8 @@ class Builder {
       add_view(id);
     else
       add_kernel(id);
-    wire(id).trains = wire(id).trains_above || !wire(id).parameters.empty();
+    wire(id).weighs = !wire(id).parameters.empty() && op.frozen_parameters == 0;
+    wire(id).trains = wire(id).trains_above || wire(id).weighs;
   }
 
   void add_input(OpId id) {

@@ -8,6 +8,8 @@
 
 #include "penstock/collective/messages.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/layout/context.hpp"
+#include "penstock/layout/experts.hpp"
 #include "penstock/program/messages.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/schedule/weights_used.hpp"
@@ -28,14 +30,6 @@ std::vector<std::size_t> numbers(const std::vector<StageId>& stages) {
   return out;
 }
 
-/// Kernels of frozen layers would have to know that they make no weight gradient.
-void check_frozen(const graph::OpGraph& graph) {
-  for (const graph::Operator& op : graph.operators())
-    if (op.frozen_parameters > 0)
-      throw BadInput(
-          fmt::format("operator '{}' has frozen parameters: a model with such is not replayed", op.name));
-}
-
 /// Copies of shared parameters are updated together; in groups, those of devices with one number.
 void check_shared(const graph::OpGraph& graph, const plan::Plan& plan) {
   for (const plan::SharedParameters& shared : plan::shared_parameters(graph, plan)) {
@@ -49,6 +43,9 @@ void check_shared(const graph::OpGraph& graph, const plan::Plan& plan) {
 }
 
 void check(const graph::OpGraph& graph, const plan::Plan& plan) {
+  for (const auto& violations :
+       {layout::context_violations(graph, plan), layout::expert_violations(graph, plan)})
+    if (!violations.empty()) throw BadInput(violations.front());
   if (schedule::weight_policy(plan).predicted)
     throw BadInput(plan.schedule + " predicts weights, which is not replayed");
   const auto& compression = plan.training.compression;
@@ -60,10 +57,12 @@ void check(const graph::OpGraph& graph, const plan::Plan& plan) {
     throw BadInput("mixed precision is not replayed");
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];
-    if (stage.context_parallel > 1)
-      throw BadInput(fmt::format("stage {}: context parallelism is not replayed", s));
-    if (stage.expert_parallel > 1)
-      throw BadInput(fmt::format("stage {}: expert parallelism is not replayed", s));
+    if (stage.context_parallel > 1 && stage.tensor_parallel > 1)
+      throw BadInput(
+          fmt::format("stage {}: context parallelism of tensor-parallel groups is not replayed", s));
+    if (stage.expert_parallel > 1 && stage.tensor_parallel > 1)
+      throw BadInput(
+          fmt::format("stage {}: expert parallelism of tensor-parallel groups is not replayed", s));
     if (stage.zero > 0) throw BadInput(fmt::format("stage {}: ZeRO is not replayed", s));
     if (const auto cores = plan::inner_cores(graph, stage.operators, stage.recompute); !cores.empty())
       throw BadInput(fmt::format(
@@ -192,7 +191,6 @@ class Lowering {
 
 DevicePrograms lower(const graph::OpGraph& graph, const schedule::ScheduledPlan& scheduled) {
   check(graph, scheduled.plan);
-  check_frozen(graph);
   check_shared(graph, scheduled.plan);
   return Lowering(graph, scheduled).lower();
 }

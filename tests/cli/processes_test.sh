@@ -21,11 +21,12 @@ tiny=(--model case_study -p layers=1 -p hidden=64 -p heads=4 -p sequence=16 --cl
 # Of 2 processes each has one of two groups, and two devices of the one; of 4 processes each has one device.
 sed 's/^    micro_batch: .*/&\n    tensor_parallel: 2/' replicas.yaml >groups.yaml
 sed 's/^    micro_batch: .*/&\n    tensor_parallel: 4/' replicas.yaml >group.yaml
+sed 's/^    micro_batch: .*/&\n    context_parallel: {size: 2, by: ring}/' replicas.yaml >context.yaml
 
 # same_losses N: as those of one process, bit by bit; and all files are there.
 same_losses() {
   local plan processes=$1 file
-  for plan in row replicas groups group; do
+  for plan in row replicas groups group context; do
     "$penstock" replay $plan.yaml --sequential --iterations 2 --losses one.csv >/dev/null
     mpi -n "$processes" "$penstock" replay $plan.yaml --iterations 2 --losses many.csv -o out >out.txt 2>&1 ||
       { fail "$plan, $processes processes"; cat out.txt; }

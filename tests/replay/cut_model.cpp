@@ -13,8 +13,10 @@ using core::StageId;
 CutModel cut_model(graph::OpGraph graph, const Cut& cut) {
   const auto ranks = static_cast<std::size_t>(*std::ranges::max_element(cut.rank) + 1);
   const std::size_t operators = graph.size(), stages = cut.rank.size();
+  const std::size_t devices =
+      cut.replicas * static_cast<std::size_t>(cut.tensor_parallel * cut.context_parallel);
   CutModel out{std::move(graph),
-               support::tiny_cluster(ranks * cut.replicas * static_cast<std::size_t>(cut.tensor_parallel)),
+               support::tiny_cluster(ranks * devices),
                support::LaunchCosts(std::vector<support::LaunchCosts::Pass>(operators, {1e-3, 1e-4})),
                {}};
   out.plan.training = {cut.mini_batch, cut.optimizer, {}};
@@ -24,7 +26,9 @@ CutModel cut_model(graph::OpGraph graph, const Cut& cut) {
     for (std::size_t op = s * operators / stages; op < (s + 1) * operators / stages; ++op)
       stage.operators.emplace_back(op);
     stage.tensor_parallel = cut.tensor_parallel;
-    const std::size_t devices = cut.replicas * static_cast<std::size_t>(cut.tensor_parallel);
+    stage.context_parallel = cut.context_parallel;
+    stage.context_exchange = cut.exchange;
+    stage.expert_parallel = cut.expert_parallel;
     for (std::size_t d = 0; d < devices; ++d)
       stage.devices.emplace_back(static_cast<std::size_t>(cut.rank[s]) * devices + d);
     stage.micro_batch = cut.micro_batch;

@@ -26,6 +26,9 @@ struct Cut {
   plan::Recomputation recompute{};  ///< every stage
   bool sequential = false;          ///< stages in a row, though the model has branches
   plan::Optimizer optimizer = plan::Optimizer::momentum;
+  int context_parallel = 1;  ///< tensor-parallel groups of each replica
+  plan::ContextExchange exchange = plan::ContextExchange::all_gather;
+  int expert_parallel = 1;
 };
 
 /// Stages of as many operators each, or one less; stage s on the replicas of rank[s]. Every pass of an

@@ -143,7 +143,15 @@ graph::OpGraph chain() {
 }
 
 graph::OpGraph transformer() {
-  return models::build("transformer", {{"layers", "1"}, {"hidden", "8"}, {"heads", "4"}, {"sequence", "5"}});
+  return models::build("transformer", {{"layers", "1"}, {"hidden", "8"}, {"heads", "4"}, {"sequence", "6"}});
+}
+
+graph::OpGraph mixture() {
+  models::Layers net("mixture");
+  const auto x = net.linear("dense", net.input("x", {4, 6}), 6);
+  const auto scores = net.softmax("scores", net.linear("router", x, 4));
+  net.linear("last", net.experts("experts", x, scores, {.chosen = 2, .inner = 5}), 3);
+  return net.build();
 }
 
 /// Devices that stand beside each other go to different processes.
@@ -310,15 +318,18 @@ TEST_SUITE("ends" * doctest::skip()) {
 
 // Of 2 processes, groups have all devices in one, scattered half of them. Of 4 processes, groups of 4 of 8
 // devices have two in each of two processes, scattered one in each.
-TEST_CASE("tensor-parallel groups within and across processes train as in one, bit by bit") {
+TEST_CASE("groups within and across processes train as in one, bit by bit") {
   for (const Cut& cut :
        {Cut{.rank = {0}, .replicas = 2, .tensor_parallel = 2},
         Cut{.schedule = "zb_h1", .rank = {0, 1}, .micro_batch = 1, .tensor_parallel = 2},
         Cut{.schedule = "gpipe", .rank = {0, 1}, .tensor_parallel = 4, .recompute = plan::kRecomputeStage},
-        Cut{.rank = {0, 1}, .replicas = 2, .tensor_parallel = 2}})
+        Cut{.rank = {0, 1}, .replicas = 2, .tensor_parallel = 2},
+        Cut{.rank = {0, 1}, .replicas = 2, .context_parallel = 2, .exchange = plan::ContextExchange::ring},
+        Cut{.rank = {0, 1}, .replicas = 2, .expert_parallel = 2},
+        Cut{.rank = {0, 1}, .micro_batch = 4, .replicas = 4, .expert_parallel = 2}})
     for (const bool scattered : {false, true}) {
       INFO(cut.schedule, ", groups of ", cut.tensor_parallel, scattered ? ", scattered" : "");
-      auto c = replay::test::cut_model(transformer(), cut);
+      auto c = replay::test::cut_model(cut.expert_parallel > 1 ? mixture() : transformer(), cut);
       if (scattered) scatter(c);
       check_alike(c);
     }

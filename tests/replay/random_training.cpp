@@ -10,17 +10,21 @@ using core::OpId;
 using graph::OpKind;
 using plan::Partition;
 
-graph::OpGraph random_model(core::Random& random) {
+/// `freezing`: drawn for every layer, where some are to be frozen.
+graph::OpGraph random_model(core::Random& random, core::Random* freezing, std::int64_t tokens) {
   using models::Activation;
   models::Layers net("random");
-  auto x = random.chance(0.5) ? net.embedding("table", net.indices("rows", 5), {11, 6, false})
-                              : net.input("x", {5, 6});
+  const auto freeze = [&] { net.freeze(freezing != nullptr && freezing->chance(0.5)); };
+  freeze();
+  auto x = random.chance(0.5) ? net.embedding("table", net.indices("rows", tokens), {11, 6, false})
+                              : net.input("x", {tokens, 6});
   std::vector<models::Tensor> made = {x};
   for (int i = 0; i < 6; ++i) {
     const std::string name = std::to_string(i);
     const Activation functions[] = {Activation::none, Activation::sigmoid, Activation::tanh,
                                     Activation::gelu};
     const Activation function = functions[random.between(0, 3)];
+    freeze();
     switch (random.between(0, 5)) {
       case 0:
         x = net.attention("attention" + name, x, x, x, 6);
@@ -43,6 +47,7 @@ graph::OpGraph random_model(core::Random& random) {
     }
     made.push_back(x);
   }
+  net.freeze(false);
   return net.linear("last", x, 4, {}), net.build();
 }
 
@@ -61,9 +66,9 @@ void divide_at_random(CutModel& model, core::Random& random) {
 
 }  // namespace
 
-CutModel random_training(std::uint64_t seed) {
-  core::Random random(seed);
-  const graph::OpGraph graph = random_model(random);
+CutModel random_training(std::uint64_t seed, bool frozen) {
+  core::Random random(seed), freezing(~seed);
+  const graph::OpGraph graph = random_model(random, frozen ? &freezing : nullptr, 5);
   Cut cut{.rank = {0, 1}, .mini_batch = 24, .micro_batch = 12};
   cut.schedule = random.chance(0.5) ? "1f1b" : "zb_h1";
   cut.tensor_parallel = random.between(2, 3);
@@ -72,6 +77,18 @@ CutModel random_training(std::uint64_t seed) {
   CutModel model = cut_model(graph, cut);
   divide_at_random(model, random);
   return model;
+}
+
+CutModel random_context_training(std::uint64_t seed) {
+  core::Random random(seed);
+  const graph::OpGraph graph = random_model(random, nullptr, 6);
+  Cut cut{.rank = {0, 1}, .mini_batch = 24, .micro_batch = 12};
+  cut.schedule = random.chance(0.5) ? "1f1b" : "zb_h1";
+  cut.context_parallel = random.between(2, 3);
+  cut.exchange = static_cast<plan::ContextExchange>(random.between(0, 2));
+  cut.replicas = static_cast<std::size_t>(random.between(1, 2));
+  if (random.chance(0.3)) cut.recompute = plan::kRecomputeStage;
+  return cut_model(graph, cut);
 }
 
 }  // namespace penstock::replay::test

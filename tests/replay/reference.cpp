@@ -88,6 +88,7 @@ Weights gradients(kernels::Backend& host, const graph::OpGraph& graph, const Tra
                   const Weights& weights, Samples samples, std::int64_t at_once) {
   Weights sums;
   shape(sums, weights);
+  std::erase_if(sums, [&](const auto& of) { return graph.op(of.first).frozen_parameters > 0; });
   Pass pass{host, graph, setup, kernels::wire(graph, setup.precision), host.make_stream()};
   for (std::int64_t first = samples.first; first < samples.end(); first += at_once)
     pass.add(sums, weights, {first, at_once});
@@ -103,7 +104,7 @@ void Optimizer::step(Weights& weights, const Weights& gradients) {
   const double beta = adam ? rule_.beta1 : rule_.kind == Kind::momentum ? rule_.momentum : 0;
   const double first = 1 - std::pow(rule_.beta1, steps_), second = 1 - std::pow(rule_.beta2, steps_);
   for (auto& [id, tensors] : weights)
-    for (std::size_t t = 0; t < tensors.size(); ++t)
+    for (std::size_t t = 0; gradients.contains(id) && t < tensors.size(); ++t)
       for (std::size_t i = 0; i < tensors[t].size(); ++i) {
         const double g = gradients.at(id)[t][i];
         double &m = moment_[id][t][i], &v = variance_[id][t][i];

@@ -182,7 +182,7 @@ void RoundRobin::deliver(Delivery& delivery) {
 /// Summed in the order of the replicas once the last one has handed in its part.
 void RoundRobin::reduce(const Instruction& instruction, std::size_t device) {
   const plan::Stage& stage = plan_.stages[instruction.stage.index()];
-  if (stage.replicas() == 1) return;
+  if (stage.weight_replicas() == 1) return;
   auto& waiting = reductions_[instruction.stage];
   const auto place =
       static_cast<std::size_t>(handed_in_[instruction.stage][device]++ - reduced_[instruction.stage]);
@@ -209,7 +209,7 @@ void RoundRobin::reduce(const Instruction& instruction, std::size_t device) {
 }
 
 bool RoundRobin::reduces(core::StageId stage, std::size_t device) const {
-  return plan_.stages[stage.index()].replicas() > 1 &&
+  return plan_.stages[stage.index()].weight_replicas() > 1 &&
          std::ranges::any_of(program_.devices[device], [&](const Instruction& i) {
            return i.stage == stage && i.kind == ActionKind::reduce_gradient && i.shared < 0;
          });
@@ -255,13 +255,20 @@ Weights RoundRobin::weights() const {
   return out;
 }
 
+/// Devices that have all of the operator's weights between them.
+std::size_t RoundRobin::parts(const plan::Stage& stage, OpId op) const {
+  const bool dispatched = divisions_[stage.devices[0].index()]->shard(op).dispatches;
+  return static_cast<std::size_t>(dispatched ? stage.expert_parallel : stage.tensor_parallel);
+}
+
 /// Every device of the first group has its part, or the same as the others.
 void RoundRobin::read(core::StageId id, Read which, Weights& out) const {
   const plan::Stage& stage = plan_.stages[id.index()];
   for (const OpId op : stage.operators) {
-    if (graph_.op(op).parameters == 0) continue;
+    const bool frozen = graph_.op(op).frozen_parameters > 0;
+    if (graph_.op(op).parameters == 0 && !(frozen && which == &DeviceWorker::weights_of)) continue;
     out[op].clear();
-    for (std::size_t m = 0; m < static_cast<std::size_t>(stage.tensor_parallel); ++m) {
+    for (std::size_t m = 0; m < parts(stage, op); ++m) {
       const std::size_t device = stage.devices[m].index();
       const auto buffers = (*workers_[device].*which)(op);
       const OperatorShard& part = divisions_[device]->shard(op);
@@ -288,7 +295,7 @@ void RoundRobin::compare_copies(const plan::Stage& stage, OpId op, OpId owner) c
 }
 
 void RoundRobin::compare_replicas(const plan::Stage& stage, OpId op) const {
-  const auto members = static_cast<std::size_t>(stage.tensor_parallel);
+  const std::size_t members = parts(stage, op);
   for (std::size_t d = members; d < stage.devices.size(); ++d) {
     const auto first = workers_[stage.devices[d % members].index()]->weights_of(op),
                twin = workers_[stage.devices[d].index()]->weights_of(op);

@@ -50,6 +50,7 @@ class RoundRobin {
   bool reduces(core::StageId stage, std::size_t device) const;
   bool shared_summed(core::StageId stage) const;
   void read(core::StageId stage, Read which, Weights& out) const;
+  std::size_t parts(const plan::Stage& stage, core::OpId op) const;
   void compare_replicas(const plan::Stage& stage, core::OpId op) const;
   void compare_copies(const plan::Stage& stage, core::OpId op, core::OpId owner) const;
 

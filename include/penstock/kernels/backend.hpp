@@ -147,6 +147,13 @@ class Backend {
   /// without a kernel, and for a precision the device lacks.
   virtual std::unique_ptr<Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
                                               Precision precision) = 0;
+  /// What an attention does between its projections: inputs are its projected query, key and value, samples x
+  /// tokens x inner, and so is the output; no parameters. Saved first: shares, samples x heads x queries by
+  /// keys, of exponentials that add up to `log_sums`, saved second, in fp32. The gradient looks at shares and
+  /// output alone, so that these may be of more keys than the kernel was given. Throws BadInput where the
+  /// device has none.
+  virtual std::unique_ptr<Kernel> make_attention_core(const graph::Operator& op, std::int64_t samples,
+                                                      Precision precision);
   virtual std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count,
                                               Precision precision) = 0;
 

@@ -33,8 +33,8 @@ class GraphRun {
 
   Buffer& output(core::OpId op) const;           ///< of every operator that is read or computes
   Buffer* output_gradient(core::OpId op) const;  ///< null where no parameters stand at or above
-  const std::vector<Buffer*>& parameters(core::OpId op) const;  ///< of a tied operator: those it shares
-  std::vector<Buffer*> parameter_gradients(core::OpId op) const;
+  const std::vector<Buffer*>& parameters(core::OpId op) const;    ///< of a tied operator: those it shares
+  std::vector<Buffer*> parameter_gradients(core::OpId op) const;  ///< none of frozen ones
 
   /// About what the buffers take, without making any.
   static core::Bytes bytes(const graph::OpGraph& graph, std::int64_t samples);

@@ -34,8 +34,9 @@ struct Wire {
   std::vector<core::OpId> sources;    ///< per input slot; of a view the one tensor it shows
   std::vector<Parameter> parameters;  ///< in the order of the kernel's slots
   std::int64_t rows = 0;              ///< of an input that points into a table: the table's rows; else 0
-  bool trains_above = false;          ///< parameters stand above it
-  bool trains = false;                ///< at or above it
+  bool weighs = false;                ///< it has parameters, and they are not frozen
+  bool trains_above = false;          ///< an operator above it weighs
+  bool trains = false;                ///< it does, or one above it
 };
 
 /// [operator]. Throws BadInput naming the operator where sizes do not match, and as Backend::make_kernel

@@ -12,8 +12,8 @@ class DeviceWorker : public Worker {
  public:
   using Buffers = std::vector<std::shared_ptr<kernels::Buffer>>;
   /// The newest weights of an operator, and the sums of their gradients as `gradients` has them, in the order
-  /// of its kernel's parameters; of a tied operator those it shares; of a device of a tensor-parallel group
-  /// its part. Throws BadInput when no stage of this device has the operator.
+  /// of its kernel's parameters, null of frozen ones; of a tied operator those it shares; of a device of a
+  /// tensor-parallel group its part. Throws BadInput when no stage of this device has the operator.
   virtual Buffers weights_of(core::OpId op) = 0;
   virtual Buffers gradients_of(core::OpId op) = 0;
 

@@ -1,5 +1,5 @@
 #pragma once
-// The seam between a device and the others of its tensor-parallel group.
+// The seam between a device and the others of its tensor-parallel or context group.
 
 #include <cstddef>
 #include <functional>

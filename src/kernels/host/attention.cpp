@@ -4,7 +4,7 @@
 // Vaswani et al., "Attention Is All You Need", NIPS 2017, section 3.2.2. Differs in that keys and values may
 // be of other widths than the queries.
 
-#include "geometry.hpp"
+#include "host/attention_core.hpp"
 #include "host/dense.hpp"
 #include "host/product.hpp"
 #include "host/softmax.hpp"
@@ -12,27 +12,12 @@
 namespace penstock::kernels::host {
 namespace {
 
-enum Projection : std::size_t { kQuery, kKey, kValue, kResult };  ///< order of inputs, weights and biases
-
-struct Sizes {
-  std::int64_t samples;
-  Attention a;
-  Type type;
-
+struct Sizes : Heads {
   Dense projection(std::size_t which) const {
     if (which == kResult) return {samples * a.queries, a.inner, a.hidden, a.last_bias, type};
     const std::int64_t in[] = {a.hidden, a.key_width, a.value_width};
     return {samples * (which == kQuery ? a.queries : a.keys), in[which], a.inner, a.bias, type};
   }
-  /// samples x heads x tokens x head of a tensor that lies as samples x tokens x inner.
-  Laid by_head(Where where, std::int64_t tokens) const {
-    const Dims strides = {tokens * a.inner, a.head(), a.inner, 1};
-    return {where, Desc({samples, a.heads, tokens, a.head()}, type, strides)};
-  }
-  Laid queries(Where where) const { return by_head(where, a.queries); }
-  Laid keys(Where where) const { return by_head(where, a.keys); }
-  Laid scores(Where where) const { return {where, plain({samples, a.heads, a.queries, a.keys}, type)}; }
-  Desc score_rows() const { return plain({samples * a.heads * a.queries, a.keys}, type); }
 };
 
 constexpr std::size_t kShares = 3, kContext = 4;  ///< saved beside the projected query, key and value
@@ -89,7 +74,7 @@ void attention_weight_gradient(Program& program, const Sizes& s) {
 }  // namespace
 
 void build_attention(Draft& draft) {
-  const Sizes sizes{draft.samples, attention(draft.op), draft.type};
+  const Sizes sizes{{draft.samples, attention(draft.op), draft.type}};
   add_slots(draft, sizes.a);
   attention_forward(draft.forward, sizes);
   attention_input_gradient(draft.input_gradient, sizes);

@@ -84,6 +84,8 @@ class HostBackend : public Backend {
   void copy(Buffer& to, const Buffer& from, Stream& stream) override;
   void zero(Buffer& buffer, Stream& stream) override;
   void add(Buffer& to, const Buffer& term, Stream& stream) override;
+  std::unique_ptr<Kernel> make_attention_core(const graph::Operator& op, std::int64_t samples,
+                                              Precision precision) override;
   std::unique_ptr<Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
                                       Precision precision) override;
   std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count,
@@ -152,7 +154,15 @@ void HostBackend::check(Precision precision) const {
 std::unique_ptr<Kernel> HostBackend::make_kernel(const graph::Operator& op, std::int64_t samples,
                                                  Precision precision) {
   check(precision);
-  return std::make_unique<HostKernel>(op, samples, precision, threads_);
+  return std::make_unique<HostKernel>(op, samples, precision, threads_, slots_of(op, samples, precision),
+                                      build_by_kind);
+}
+
+std::unique_ptr<Kernel> HostBackend::make_attention_core(const graph::Operator& op, std::int64_t samples,
+                                                         Precision precision) {
+  check(precision);
+  return std::make_unique<HostKernel>(op, samples, precision, threads_, core_slots_of(op, samples, precision),
+                                      build_attention_core);
 }
 
 std::unique_ptr<Update> HostBackend::make_update(const UpdateRule& rule, std::int64_t count,

@@ -6,11 +6,10 @@
 #include "penstock/core/error.hpp"
 
 namespace penstock::kernels::host {
-namespace {
 
 using graph::OpKind;
 
-void build(Draft& draft) {
+void build_by_kind(Draft& draft) {
   switch (draft.op.kind) {
     case OpKind::linear:
       return build_linear(draft);
@@ -41,8 +40,6 @@ void build(Draft& draft) {
   }
 }
 
-}  // namespace
-
 Type type_of(Element element) {
   core::require(element == Element::fp32 || element == Element::bf16, "host kernels compute in fp32 or bf16");
   return element == Element::fp32 ? Type::f32 : Type::bf16;
@@ -54,8 +51,9 @@ Desc plain(const Dims& dims, Type type) {
   return {dims, type, strides};
 }
 
-HostKernel::HostKernel(const graph::Operator& op, std::int64_t samples, Precision precision, int threads)
-    : slots_(slots_of(op, samples, precision)),
+HostKernel::HostKernel(const graph::Operator& op, std::int64_t samples, Precision precision, int threads,
+                       Slots slots, Build build)
+    : slots_(std::move(slots)),
       threads_(threads),
       engine_(dnnl::engine::kind::cpu, 0),
       stream_(engine_),

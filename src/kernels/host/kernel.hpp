@@ -40,10 +40,16 @@ void build_embedding(Draft& draft);
 void build_concat(Draft& draft);
 void build_experts(Draft& draft);
 
+void build_by_kind(Draft& draft);
+/// Backend::make_attention_core.
+void build_attention_core(Draft& draft);
+
 class HostKernel : public Kernel {
  public:
+  using Build = void (*)(Draft&);
   /// Throws BadInput as make_kernel does; `threads` is the count in force.
-  HostKernel(const graph::Operator& op, std::int64_t samples, Precision precision, int threads);
+  HostKernel(const graph::Operator& op, std::int64_t samples, Precision precision, int threads, Slots slots,
+             Build build);
   const Slots& slots() const override { return slots_; }
   bool has(graph::Pass pass) const override { return has_pass(slots_, pass); }
   void run(graph::Pass pass, const Operands& operands, Stream& stream) override;

@@ -8,7 +8,9 @@ namespace penstock::replay {
 
 Groups::Groups(const plan::Plan& plan) {
   for (const plan::Stage& stage : plan.stages)
-    for (auto& group : plan::Mesh(stage).groups(plan::MeshDim::tensor))
+    if (stage.expert_parallel > 1 && of(stage.devices.front()) < 0) list.push_back(stage.devices);
+  for (const plan::Stage& stage : plan.stages)
+    for (auto& group : plan::Mesh(stage).groups({plan::MeshDim::context, plan::MeshDim::tensor}))
       if (group.size() > 1 && of(group.front()) < 0) list.push_back(std::move(group));
 }
 

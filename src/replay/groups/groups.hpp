@@ -1,5 +1,5 @@
 #pragma once
-// Which devices of a plan form tensor-parallel groups.
+// Which devices of a plan form tensor-parallel or context groups.
 
 #include <vector>
 
@@ -7,7 +7,8 @@
 
 namespace penstock::replay {
 
-/// Groups of two devices or more; a device is in one at most.
+/// Groups of two devices or more; a device is in one at most. Where a stage divides experts, all its devices
+/// are one: who shares among whom, PartOfPeers says.
 struct Groups {
   explicit Groups(const plan::Plan& plan);
 

@@ -5,6 +5,8 @@
 
 #include "penstock/cost/sharding.hpp"
 #include "penstock/plan/mesh.hpp"
+#include "penstock/plan/replica_placement.hpp"
+#include "worker/division.hpp"
 
 namespace penstock::replay {
 
@@ -26,6 +28,14 @@ core::Bytes part(core::Bytes whole, const plan::Stage& stage, std::size_t member
 
 }  // namespace
 
+std::vector<core::OpId> summed(const DevicePrograms& program, const graph::OpGraph& graph,
+                               const plan::Stage& stage) {
+  std::vector<core::OpId> out = plan::unshared(stage.operators, program.shared);
+  const std::vector<core::OpId> experts = dispatched(graph, stage);
+  std::erase_if(out, [&](core::OpId id) { return std::ranges::binary_search(experts, id); });
+  return out;
+}
+
 Reductions::Reductions(const DevicePrograms& program, const graph::OpGraph& graph, const plan::Plan& plan) {
   for (const auto& instructions : program.devices) at.emplace_back(instructions.size(), -1);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) add_own(program, graph, plan, s);
@@ -35,11 +45,10 @@ Reductions::Reductions(const DevicePrograms& program, const graph::OpGraph& grap
 void Reductions::add_own(const DevicePrograms& program, const graph::OpGraph& graph, const plan::Plan& plan,
                          std::size_t s) {
   const plan::Stage& stage = plan.stages[s];
-  if (stage.replicas() == 1) return;
-  const auto groups = plan::Mesh(stage).groups(plan::MeshDim::data);
+  if (stage.weight_replicas() == 1) return;
+  const auto groups = plan::replica_groups(stage);
   if (groups.size() == 1)
-    return add(program, core::StageId(s), groups[0],
-               gradients(graph, plan::unshared(stage.operators, program.shared)));
+    return add(program, core::StageId(s), groups[0], gradients(graph, summed(program, graph, stage)));
   for (std::size_t m = 0; m < groups.size(); ++m) {
     core::Bytes own = cost::held_weights(graph, stage, m);
     for (const plan::SharedParameters& shared : program.shared)

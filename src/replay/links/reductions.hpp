@@ -41,6 +41,11 @@ struct Reductions {
            core::Bytes bytes);
 };
 
+/// Operators of the stage whose gradients its own reductions sum: neither what other stages share, nor
+/// experts that are divided, whose holders sum among themselves.
+std::vector<core::OpId> summed(const DevicePrograms& program, const graph::OpGraph& graph,
+                               const plan::Stage& stage);
+
 /// What the device has of the sum: of each of its stages that take part, gradients in the same order. In the
 /// sum they are one term.
 std::vector<std::vector<Region>> terms(const Reduction& reduction, const plan::Plan& plan,

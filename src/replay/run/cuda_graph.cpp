@@ -14,8 +14,9 @@ std::vector<core::Seconds> run_as_cuda_graph(const DevicePrograms& program, cons
   if (program.mini_batches > 1)
     throw core::BadInput(
         "a plan that does not flush is no graph: its weights lie elsewhere after an iteration");
-  if (!program.shared.empty() ||
-      std::ranges::any_of(plan.stages, [](const plan::Stage& stage) { return stage.tensor_parallel > 1; }))
+  if (!program.shared.empty() || std::ranges::any_of(plan.stages, [](const plan::Stage& stage) {
+        return stage.replica_size() > 1 || stage.expert_parallel > 1;
+      }))
     throw core::BadInput(
         "a plan with tensor parallelism, or parameters that stages share, is not put into one graph");
   const auto first = std::ranges::find_if(workers, [](DeviceWorker* worker) { return worker != nullptr; });

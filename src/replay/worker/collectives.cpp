@@ -61,12 +61,17 @@ void fill(std::span<std::byte> to, const Shard& wanted, std::span<const std::byt
 }  // namespace
 
 void all_reduce(Device& device, const std::vector<Lease>& terms, core::Seconds time) {
+  core::require(device.peers != nullptr, "a device of a group has joined it");
+  all_reduce(device, *device.peers, terms, time);
+}
+
+void all_reduce(Device& device, Peers& peers, const std::vector<Lease>& terms, core::Seconds time) {
   std::vector<Region> regions;
   for (const Lease& term : terms) regions.push_back(all_of(term));
   device.stream->synchronise();
   const std::vector<float> own = gather(device.backend, regions);
   std::vector<float> sum(own.size());
-  share(device, {std::as_bytes(std::span(own))}, time, [&](const std::vector<Shared>& all) {
+  peers.share({std::as_bytes(std::span(own))}, time, [&](const std::vector<Shared>& all) {
     for (const Shared& shared : all) {
       core::require(shared[0].size() == own.size() * sizeof(float), "devices of a group sum the same");
       const auto* term = reinterpret_cast<const float*>(shared[0].data());
@@ -79,22 +84,78 @@ void all_reduce(Device& device, const std::vector<Lease>& terms, core::Seconds t
 Lease reshard(Device& device, const Lease& tensor, const Sharding& from, const Sharding& to, Extent extent,
               plan::MemoryKind kind, const std::string& what, core::Seconds time) {
   if (from == to) return tensor;
-  const std::size_t member = device.division.member();
-  const auto shard_of = [&](std::size_t m) { return from.shard(m, extent.samples, extent.count); };
-  const Shard wanted = to.shard(member, extent.samples, extent.count);
-  const auto element = static_cast<std::size_t>(kernels::size(tensor->element()));
-  const Lease out = device.pool->acquire(tensor->element(), wanted.count(), kind, what);
-  device.stream->synchronise();
-  const HostView own(device, tensor), result(device, out);
-  if (from.whole())
-    fill(result.bytes(), wanted, own.bytes(), shard_of(member), element);
-  else
-    share(device, {own.bytes()}, time, [&](const std::vector<Shared>& all) {
-      for (std::size_t m = 0; m < all.size(); ++m)
-        fill(result.bytes(), wanted, all[m][0], shard_of(m), element);
-    });
-  result.write_back();
+  const Shard wanted = to.shard(device.division.member(), extent.samples, extent.count);
+  Lease out = device.pool->acquire(tensor->element(), wanted.count(), kind, what);
+  reshard(device, {{tensor, from, to, extent.count, out}}, extent.samples, time);
   return out;
+}
+
+void reshard(Device& device, const std::vector<Resharding>& tensors, std::int64_t samples,
+             core::Seconds time) {
+  const std::size_t member = device.division.member();
+  device.stream->synchronise();
+  std::vector<HostView> own, results;
+  Shared shared;
+  for (const Resharding& one : tensors) {
+    shared.push_back(own.emplace_back(device, one.tensor).bytes());
+    results.emplace_back(device, one.into);
+  }
+  const auto take = [&](std::size_t m, const Shared& from) {
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      fill(results[i].bytes(), tensors[i].to.shard(member, samples, tensors[i].count), from[i],
+           tensors[i].from.shard(m, samples, tensors[i].count),
+           static_cast<std::size_t>(kernels::size(tensors[i].tensor->element())));
+  };
+  if (tensors.front().from.whole())
+    take(member, shared);
+  else
+    share(device, shared, time, [&](const std::vector<Shared>& all) {
+      for (std::size_t m = 0; m < all.size(); ++m) take(m, all[m]);
+    });
+  for (const HostView& result : results) result.write_back();
+}
+
+void reduce_scatter(Device& device, const std::vector<Scattering>& tensors, std::int64_t samples,
+                    core::Seconds time) {
+  device.stream->synchronise();
+  std::vector<std::vector<float>> own, sums;
+  Shared shared;
+  for (const Scattering& one : tensors) {
+    shared.push_back(std::as_bytes(std::span(own.emplace_back(gather(device.backend, {all_of(one.term)})))));
+    sums.emplace_back(static_cast<std::size_t>(one.into->count()));
+  }
+  share(device, shared, time, [&](const std::vector<Shared>& all) {
+    for (const Shared& terms : all)
+      for (std::size_t i = 0; i < tensors.size(); ++i) {
+        const auto* term = reinterpret_cast<const float*>(terms[i].data());
+        each_common(tensors[i].to.shard(device.division.member(), samples, tensors[i].count),
+                    Sharding().shard(0, samples, tensors[i].count),
+                    [&](std::int64_t to, std::int64_t from, std::int64_t count) {
+                      for (std::int64_t k = 0; k < count; ++k)
+                        sums[i][static_cast<std::size_t>(to + k)] += term[from + k];
+                    });
+      }
+  });
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    scatter(device.backend, {all_of(tensors[i].into)}, sums[i]);
+}
+
+void shift(Device& device, const std::vector<Lease>& own, const std::vector<Lease>& into,
+           core::Seconds time) {
+  const std::size_t before =
+      (device.division.member() + device.division.members() - 1) % device.division.members();
+  device.stream->synchronise();
+  std::vector<HostView> from, to;
+  Shared shared;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    shared.push_back(from.emplace_back(device, own[i]).bytes());
+    to.emplace_back(device, into[i]);
+  }
+  share(device, shared, time, [&](const std::vector<Shared>& all) {
+    for (std::size_t i = 0; i < to.size(); ++i)
+      std::memcpy(to[i].bytes().data(), all[before][i].data(), to[i].bytes().size());
+  });
+  for (const HostView& view : to) view.write_back();
 }
 
 void complete(Device& device, const std::vector<Lease>& buffers, const std::vector<Missing>& missing,

@@ -9,6 +9,8 @@ namespace penstock::replay {
 /// In place, in the order of the group: all end with the same bits. Sums are in fp32. One collective, of
 /// `time`.
 void all_reduce(Device& device, const std::vector<Lease>& terms, core::Seconds time);
+/// Among these of its peers.
+void all_reduce(Device& device, Peers& peers, const std::vector<Lease>& terms, core::Seconds time);
 
 /// A tensor of `samples` times `count` numbers.
 struct Extent {
@@ -17,6 +19,33 @@ struct Extent {
 /// Reshards the tensor from `from` to `to`, by a collective where a device lacks numbers.
 Lease reshard(Device& device, const Lease& tensor, const Sharding& from, const Sharding& to, Extent extent,
               plan::MemoryKind kind, const std::string& what, core::Seconds time);
+
+/// A tensor of `count` numbers per sample, resharded into a buffer.
+struct Resharding {
+  Lease tensor;
+  Sharding from, to;
+  std::int64_t count;
+  Lease into;
+};
+/// Several at once: one collective, of `time`.
+void reshard(Device& device, const std::vector<Resharding>& tensors, std::int64_t samples,
+             core::Seconds time);
+
+/// Whole tensors of `count` numbers per sample, of which every device has a term; of the sum it gets its
+/// part.
+struct Scattering {
+  Lease term;
+  Sharding to;
+  std::int64_t count;
+  Lease into;
+};
+/// Sums are in fp32, in the order of the group. One collective, of `time`.
+void reduce_scatter(Device& device, const std::vector<Scattering>& tensors, std::int64_t samples,
+                    core::Seconds time);
+
+/// Fills `into` with what the device before this one has in `own`; before the first is the last one. One
+/// collective, of `time`.
+void shift(Device& device, const std::vector<Lease>& own, const std::vector<Lease>& into, core::Seconds time);
 
 /// Bytes that another device of the group has, at the same place of the same buffer.
 struct Missing {

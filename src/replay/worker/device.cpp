@@ -12,10 +12,17 @@ kernels::Kernel& Kernels::of(const graph::Operator& op, std::int64_t samples) {
   return *kernel;
 }
 
+kernels::Kernel& Kernels::core_of(const graph::Operator& attention, std::int64_t samples) {
+  auto& kernel = cores_[{attention.kind, attention.attributes, samples}];
+  if (kernel == nullptr) kernel = backend_.make_attention_core(attention, samples, precision_);
+  return *kernel;
+}
+
 Device::Device(kernels::Backend& b, const cost::Problem& problem, const plan::Plan& plan, core::DeviceId id,
                const TrainingSetup& s)
     : backend(b),
       graph(problem.graph),
+      cluster(problem.cluster),
       setup(s),
       pool(std::make_shared<Pool>(b, problem.cluster.type(id).memory, fmt::format("device {}", id.index()))),
       wires(kernels::wire(problem.graph, s.precision)),
@@ -23,6 +30,15 @@ Device::Device(kernels::Backend& b, const cost::Problem& problem, const plan::Pl
       stream(b.make_stream()),
       kernels(b, s.precision) {
   if (grouped()) group_times.emplace(problem.cluster, division.group());
+}
+
+void Device::join(Peers& all) {
+  peers = &all;
+  const std::size_t parts = division.expert_parts(), number = division.number(), members = division.members();
+  if (parts == 1) return;
+  peers = &replica.emplace(all, number / members * members, 1, members);
+  experts.emplace(all, number / parts * parts, 1, parts);
+  holders.emplace(all, number % parts, parts, division.devices() / parts);
 }
 
 core::Seconds Device::time(const std::vector<layout::GroupCollective>& collectives,
@@ -33,9 +49,8 @@ core::Seconds Device::time(const std::vector<layout::GroupCollective>& collectiv
 }
 
 std::vector<double> Device::first_weights(kernels::ParameterRef parameter) const {
-  const auto& [whole, sharding] = division.weights(parameter);
-  return values_of(sharding.shard(division.member(), 1, whole.count()),
-                   replay::first_weights(setup, parameter, whole));
+  const auto& [whole, sharding, part] = division.weights(parameter);
+  return values_of(sharding.shard(part, 1, whole.count()), replay::first_weights(setup, parameter, whole));
 }
 
 Lease Device::like(const kernels::Buffer& other, plan::MemoryKind kind, const std::string& what) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "groups/part_of_peers.hpp"
 #include "penstock/kernels/wiring.hpp"
 #include "penstock/replay/peers.hpp"
 #include "penstock/replay/training.hpp"
@@ -18,22 +19,26 @@ class Kernels {
   Kernels(kernels::Backend& backend, kernels::Precision precision)
       : backend_(backend), precision_(precision) {}
   kernels::Kernel& of(const graph::Operator& op, std::int64_t samples);
+  kernels::Kernel& core_of(const graph::Operator& attention, std::int64_t samples);
 
  private:
   using Key = std::tuple<graph::OpKind, graph::Attributes, std::int64_t>;
   kernels::Backend& backend_;
   kernels::Precision precision_;
-  std::map<Key, std::unique_ptr<kernels::Kernel>> kernels_;
+  std::map<Key, std::unique_ptr<kernels::Kernel>> kernels_, cores_;
 };
 
 struct Device {
   kernels::Backend& backend;
   const graph::OpGraph& graph;
+  const cluster::Cluster& cluster;
   TrainingSetup setup;
   std::shared_ptr<Pool> pool;
   std::vector<kernels::Wire> wires;  ///< [operator] of whole operators
   Division division;
-  Peers* peers = nullptr;  ///< the others of its group
+  Peers* peers = nullptr;                           ///< the others of its group
+  std::optional<PartOfPeers> replica{};             ///< which these are, where expert groups share besides
+  std::optional<PartOfPeers> experts{}, holders{};  ///< of its expert group; those that have the same experts
   std::optional<cost::GroupTimes> group_times;
   std::unique_ptr<kernels::Stream> stream;
   Kernels kernels;
@@ -41,8 +46,11 @@ struct Device {
 
   Device(kernels::Backend& backend, const cost::Problem& problem, const plan::Plan& plan,
          core::DeviceId device, const TrainingSetup& setup);
+  /// `all`: replay::Groups.
+  void join(Peers& all);
   const kernels::Wire& wire(core::OpId id) const { return wires[id.index()]; }
   const OperatorShard& shard(core::OpId id) const { return division.shard(id); }
+  bool dispatches(core::OpId id) const { return division.has(id) && shard(id).dispatches; }
   bool grouped() const { return division.members() > 1; }
   /// Of collectives among its group.
   core::Seconds time(const std::vector<layout::GroupCollective>& collectives, std::int64_t samples) const;

@@ -60,7 +60,7 @@ class KernelWorker : public DeviceWorker {
     device_.stream->synchronise();
   }
 
-  void join(Peers& peers) override { device_.peers = &peers; }
+  void join(Peers& peers) override { device_.join(peers); }
 
   void run(const Instruction& instruction) override {
     put(instruction);
@@ -70,8 +70,8 @@ class KernelWorker : public DeviceWorker {
   void put(const Instruction& instruction) override {
     if (instruction.kind == ActionKind::step)
       stages_.at(instruction.stage).weights().step();
-    else if (instruction.kind == ActionKind::reduce_gradient && device_.grouped())
-      stages_.at(instruction.stage).sum_over_samples(sums_.at(instruction.stage));
+    else if (instruction.kind == ActionKind::reduce_gradient)
+      sum_among_peers(instruction);
     else if (instruction.micro_batch >= 0)
       run_pass(stages_.at(instruction.stage), instruction);
   }
@@ -86,7 +86,8 @@ class KernelWorker : public DeviceWorker {
 
   std::vector<Region> gradients(StageId stage) override {
     return gradients(stage, [&](OpId owner) {
-      return std::ranges::none_of(program_.shared, [&](const auto& s) { return s.owner == owner; });
+      return !device_.dispatches(owner) &&
+             std::ranges::none_of(program_.shared, [&](const auto& s) { return s.owner == owner; });
     });
   }
   std::vector<Region> shared_gradients(StageId stage, OpId shared) override {
@@ -111,8 +112,15 @@ class KernelWorker : public DeviceWorker {
     const std::vector<Lease> sums = weights.last_gradients();
     std::vector<Region> out;
     for (std::size_t i = 0; i < sums.size(); ++i)
-      if (wanted(weights.owner(i))) out.push_back({sums[i], core::Bytes(0), sums[i]->bytes()});
+      if (sums[i] != nullptr && wanted(weights.owner(i)))
+        out.push_back({sums[i], core::Bytes(0), sums[i]->bytes()});
     return out;
+  }
+
+  void sum_among_peers(const Instruction& instruction) {
+    StageRun& stage = stages_.at(instruction.stage);
+    if (device_.grouped()) stage.sum_over_samples(sums_.at(instruction.stage));
+    if (instruction.shared < 0) stage.sum_over_holders(sums_of_experts_.at(instruction.stage));
   }
 
   /// How long the sum over a group takes that has no replicas: where there are some, it is part of theirs.
@@ -120,9 +128,13 @@ class KernelWorker : public DeviceWorker {
     for (const auto& [id, stage] : stages_) {
       sums_[id] = core::Seconds(0);
       const plan::Stage& planned = plan.stages[id.index()];
-      if (planned.replicas() == 1)
+      if (planned.weight_replicas() == 1)
         for (const cost::Reduction& sum : cost::reductions(problem, planned, planned.operators))
           sums_[id] += cost::time(problem.cluster, sum);
+      sums_of_experts_[id] = core::Seconds(0);
+      for (const cost::Reduction& sum :
+           cost::reductions(problem, planned, dispatched(problem.graph, planned)))
+        sums_of_experts_[id] += cost::time(problem.cluster, sum);
     }
   }
 
@@ -174,7 +186,7 @@ class KernelWorker : public DeviceWorker {
   Device device_;
   MessageBuffers messages_;
   std::map<StageId, StageRun> stages_;
-  std::map<StageId, core::Seconds> sums_;
+  std::map<StageId, core::Seconds> sums_, sums_of_experts_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "penstock/core/error.hpp"
+#include "penstock/layout/context.hpp"
 #include "penstock/plan/mesh.hpp"
 
 namespace penstock::replay {
@@ -41,6 +42,7 @@ class Divider {
   /// `sources`: how each source is sharded.
   void divide(const std::vector<Sharding>& sources) {
     if (out_.how == Partition::whole) return;
+    if (out_.how == Partition::sequence) return by_tokens();
     if (out_.how == Partition::batch) return by_samples();
     switch (op_.kind) {
       case OpKind::linear:
@@ -152,6 +154,14 @@ class Divider {
   void by_samples() {
     out_.makes = {Placement::shard_batch, 1, 0, {shares_}};
     for (Sharding& sharding : out_.reads) sharding = out_.makes;
+  }
+
+  /// Over a context group, of which every member has all weights.
+  void by_tokens() {
+    const std::size_t members = shares_.size() - 1;
+    out_.op = layout::token_shard(op_, static_cast<int>(members));
+    out_.makes = sharded_by_tokens(wire_.made.count, members);
+    for (std::size_t i = 0; i < out_.reads.size(); ++i) out_.reads[i] = sharded_by_tokens(sizes_[i], members);
   }
 
   void columns() {
@@ -298,8 +308,18 @@ class Divider {
   OperatorShard out_;
 };
 
+/// Experts' matrices lie one below the other.
+void give_experts(OperatorShard& shard, std::size_t parts) {
+  shard.dispatches = true;
+  for (std::size_t i = 0; i < shard.parameters.size(); ++i) {
+    kernels::Slot& slot = shard.parameters[i].slot;
+    shard.shardings[i] = sharded_by_columns(slot.count(), slot.count(), parts);
+    slot.shape[0] /= static_cast<std::int64_t>(parts);
+  }
+}
+
 std::vector<std::int64_t> shares_of(const plan::Stage& stage) {
-  const std::vector<std::int64_t> even(static_cast<std::size_t>(stage.tensor_parallel), 1);
+  const std::vector<std::int64_t> even(static_cast<std::size_t>(stage.replica_size()), 1);
   std::vector<std::int64_t> out = {0};
   for (const std::int64_t share : stage.shares.empty() ? even : stage.shares)
     out.push_back(out.back() + share);
@@ -315,13 +335,17 @@ Division::Division(const graph::OpGraph& graph, const plan::Plan& plan, core::De
     if (place == stage.devices.end()) continue;
     const auto number = static_cast<std::size_t>(place - stage.devices.begin());
     const plan::Mesh mesh(stage);
-    members_ = mesh.extent(plan::MeshDim::tensor);
-    member_ = mesh.coordinate(number, plan::MeshDim::tensor);
     const auto group = mesh.replica(mesh.coordinate(number, plan::MeshDim::data));
     group_ = {group.begin(), group.end()};
+    members_ = group_.size();
+    member_ = number % members_;
+    number_ = number;
+    devices_ = stage.devices.size();
+    experts_ = static_cast<std::size_t>(stage.expert_parallel);
     const layout::StageLayout placed = layout::infer(graph, stage);
     for (std::size_t i = 0; i < stage.operators.size(); ++i)
-      add(graph, wires, stage, stage.operators[i], placed.partition[i]);
+      add(graph, wires, stage, stage.operators[i],
+          stage.context_parallel > 1 ? Partition::sequence : placed.partition[i]);
     for (const auto& [id, sources] : placed.completes) parts_.at(id).completes = sources;
   }
 }
@@ -337,17 +361,27 @@ void Division::add(const graph::OpGraph& graph, const std::vector<kernels::Wire>
   }
   Divider divider(graph.op(id), wire, how, shares_of(stage), member_, std::move(sizes));
   divider.divide(sources);
-  const OperatorShard& shard = parts_[id] = divider.shard();
+  OperatorShard& shard = parts_[id] = divider.shard();
+  if (experts_ > 1 && graph.op(id).kind == OpKind::experts) give_experts(shard, experts_);
+  const std::size_t part = shard.dispatches ? expert_part() : member_;
   for (std::size_t i = 0; i < shard.parameters.size(); ++i) {
     const kernels::ParameterRef owner = shard.parameters[i].owner;
     const auto [known, fresh] = weights_.try_emplace(
-        owner, Weights{wires[owner.op.index()].parameters[owner.slot].slot, shard.shardings[i]});
+        owner, Weights{wires[owner.op.index()].parameters[owner.slot].slot, shard.shardings[i], part});
     if (!fresh && known->second.sharding != shard.shardings[i])
       throw BadInput(
           fmt::format("operators '{}' and '{}' share parameters, and are not divided alike; with tensor "
                       "parallelism that is not replayed",
                       graph.op(owner.op).name, graph.op(id).name));
   }
+}
+
+std::vector<OpId> dispatched(const graph::OpGraph& graph, const plan::Stage& stage) {
+  std::vector<OpId> out;
+  if (stage.expert_parallel > 1)
+    std::ranges::copy_if(stage.operators, std::back_inserter(out),
+                         [&](OpId id) { return graph.op(id).kind == OpKind::experts; });
+  return out;
 }
 
 bool divided_alike(const graph::OpGraph& graph, const plan::Plan& plan,

@@ -1,5 +1,5 @@
 #pragma once
-// What one device of a tensor-parallel group computes of each operator.
+// What one device of a tensor-parallel or context group computes of each operator.
 
 #include <map>
 #include <optional>
@@ -22,8 +22,14 @@ struct OperatorShard {
   std::optional<graph::Operator> after{};        ///< what is applied to the sum of the outputs
   std::vector<kernels::Parameter> parameters{};  ///< in the order of the kernel's slots, which they have
   std::vector<Sharding> shardings{};             ///< of the parameters
+  bool dispatches = false;  ///< experts that an expert group divides: it has some of them
 };
 
+/// An expert group divides the experts of mixtures and nothing else.
+///
+/// A context group divides all operators by tokens (layout::token_shard), and no weights; a stage has groups
+/// of one of both kinds.
+///
 /// Which columns of the weights follow from layout::infer, the rule that simulation goes by; what is said
 /// there of bytes and layouts holds here of numbers. The bias of an operator divided by what it reads is the
 /// first device's.
@@ -39,12 +45,20 @@ class Division {
   std::size_t member() const { return member_; }
   std::size_t members() const { return members_; }
   const std::vector<core::DeviceId>& group() const { return group_; }
+  bool has(core::OpId op) const { return parts_.contains(op); }  ///< a stage of the device
   /// Of an operator of the device's stages.
   const OperatorShard& shard(core::OpId op) const { return parts_.at(op); }
+  /// Devices of its stages, of which `experts` neighbours divide the experts of mixtures; 1: each has all.
+  std::size_t number() const { return number_; }
+  std::size_t devices() const { return devices_; }
+  std::size_t expert_parts() const { return experts_; }
+  std::size_t expert_part() const { return number_ % experts_; }
+
   /// A parameter that an operator of the device has or shares.
   struct Weights {
     kernels::Slot whole;
     Sharding sharding;
+    std::size_t part;  ///< of the sharding
   };
   const Weights& weights(kernels::ParameterRef parameter) const { return weights_.at(parameter); }
 
@@ -52,10 +66,14 @@ class Division {
   void add(const graph::OpGraph& graph, const std::vector<kernels::Wire>& wires, const plan::Stage& stage,
            core::OpId id, plan::Partition how);
   std::size_t member_ = 0, members_ = 1;
+  std::size_t number_ = 0, devices_ = 1, experts_ = 1;
   std::vector<core::DeviceId> group_;
   std::map<core::OpId, OperatorShard> parts_;
   std::map<kernels::ParameterRef, Weights> weights_;
 };
+
+/// Mixtures of the stage that its expert groups divide.
+std::vector<core::OpId> dispatched(const graph::OpGraph& graph, const plan::Stage& stage);
 
 /// Whether devices of one number have the same part in all the stages.
 bool divided_alike(const graph::OpGraph& graph, const plan::Plan& plan, const plan::SharedParameters& shared);

@@ -70,7 +70,7 @@ std::int64_t Sharding::samples(std::size_t member, std::int64_t all) const {
 }
 
 Shard Sharding::shard(std::size_t member, std::int64_t samples, std::int64_t count) const {
-  if (placement == layout::Placement::shard_features) {
+  if (placement == layout::Placement::shard_features || placement == layout::Placement::shard_tokens) {
     Shard out{samples * rows, width};
     for (const Bounds& bounds : sections) out.spans.push_back({bounds[member], bounds[member + 1]});
     return out;
@@ -81,6 +81,25 @@ Shard Sharding::shard(std::size_t member, std::int64_t samples, std::int64_t cou
           samples * count,
           {{samples * bounds[member] / bounds.back() * count,
             samples * bounds[member + 1] / bounds.back() * count}}};
+}
+
+namespace {
+
+Bounds even(std::int64_t count, std::size_t members) {
+  Bounds out;
+  for (std::size_t m = 0; m <= members; ++m)
+    out.push_back(count * static_cast<std::int64_t>(m) / static_cast<std::int64_t>(members));
+  return out;
+}
+
+}  // namespace
+
+Sharding sharded_by_tokens(std::int64_t count, std::size_t members) {
+  return {layout::Placement::shard_tokens, 1, count, {even(count, members)}};
+}
+
+Sharding sharded_by_columns(std::int64_t count, std::int64_t width, std::size_t members) {
+  return {layout::Placement::shard_features, count / width, width, {even(width, members)}};
 }
 
 }  // namespace penstock::replay

@@ -35,9 +35,11 @@ using Bounds = std::vector<std::int64_t>;
 /// between which the cost model sees no difference.
 struct Sharding {
   layout::Placement placement = layout::Placement::replicate;
-  std::int64_t rows = 1, width = 0;  ///< `features`: a sample, or a parameter, as a matrix
-  /// `features`: of each section member m has the columns [bounds[m], bounds[m + 1]), as of tensors side by
-  /// side that are divided each. `batch`: one, of shares of the samples, of which there are bounds.back().
+  std::int64_t rows = 1,
+               width = 0;  ///< `features`: a sample, or a parameter, as a matrix; `tokens`: in a row
+  /// `features`, `tokens`: of each section member m has the columns [bounds[m], bounds[m + 1]), as of tensors
+  /// side by side that are divided each. `batch`: one, of shares of the samples, of which there are
+  /// bounds.back().
   std::vector<Bounds> sections{};
 
   bool whole() const { return placement == layout::Placement::replicate; }
@@ -47,5 +49,10 @@ struct Sharding {
   Shard shard(std::size_t member, std::int64_t samples, std::int64_t count) const;
   friend auto operator<=>(const Sharding&, const Sharding&) = default;
 };
+
+/// A tensor of so many numbers per sample, token after token, of which every member has as many.
+Sharding sharded_by_tokens(std::int64_t count, std::size_t members);
+/// The same as rows of `width` numbers, of which every member has as many.
+Sharding sharded_by_columns(std::int64_t count, std::int64_t width, std::size_t members);
 
 }  // namespace penstock::replay

@@ -195,7 +195,7 @@ Lease StageRun::settled(InFlight& state, OpId id, const Sharding& sharding) {
 /// Zeros where nothing trains above, yet the cost model counts a pass.
 Lease StageRun::own_gradient(InFlight& state, OpId id) {
   const Sharding sharding = sharding_of(id);
-  if (const Lease sum = settled(state, id, sharding)) return sum;
+  if (Lease sum = settled(state, id, sharding)) return sum;
   const auto [samples, count] = extent(state, id);
   return state.gradients[id][sharding] = device_.zeros(
              device_.wire(id).made.element, sharding.shard(device_.division.member(), samples, count).count(),
@@ -206,9 +206,19 @@ void StageRun::sum_over_samples(core::Seconds time) {
   std::vector<Lease> sums;
   for (const OpId id : own_)
     for (const kernels::Parameter& parameter : device_.shard(id).parameters)
-      if (device_.shard(id).how == plan::Partition::batch && parameter.owner.op == id)
+      if (weighs(id) && device_.shard(id).how == plan::Partition::batch && parameter.owner.op == id)
         sums.push_back(weights_.last_gradients()[weights_.place(parameter.owner)]);
   if (!sums.empty()) all_reduce(device_, sums, time);
+}
+
+void StageRun::sum_over_holders(core::Seconds time) {
+  std::vector<Lease> sums;
+  for (const OpId id : own_)
+    for (const kernels::Parameter& parameter : device_.shard(id).parameters)
+      if (device_.shard(id).dispatches && weighs(id))
+        sums.push_back(weights_.last_gradients()[weights_.place(parameter.owner)]);
+  if (!sums.empty() && device_.division.devices() > device_.division.expert_parts())
+    all_reduce(device_, *device_.holders, sums, time);
 }
 
 }  // namespace penstock::replay

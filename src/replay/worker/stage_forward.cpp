@@ -66,7 +66,8 @@ void StageRun::compute(InFlight& state, OpId id, int version, Kinds kinds) {
   }
   const Lease output = tensor;
   state.sums.erase(id);
-  state.saved[id] = acquire(k.slots().saved, kinds.saved, id);
+  state.saved[id] =
+      shard.dispatches ? std::vector{ExpertDispatch::room()} : acquire(k.slots().saved, kinds.saved, id);
   kernels::Operands all = operands(state, id, version);
   // oneDNN's sum may write over its first term alone.
   if (over != in_place_.end()) std::swap(all.inputs.front(), all.inputs[over->second]);

@@ -37,6 +37,8 @@ StageRun::StageRun(Device& device, const plan::Stage& stage, VersionUse use, std
     }
   }
   if (device.grouped()) note_collectives();
+  if (stage.context_parallel > 1) context_.emplace(device.cluster, stage);
+  if (stage.expert_parallel > 1) exchange_.emplace(device.cluster, stage);
 }
 
 /// What layout::infer has of tensors that enter in parts, and of gradients of whole ones that left.
@@ -138,18 +140,24 @@ kernels::Kernel& StageRun::kernel(OpId id, std::int64_t all) {
     throw core::BadInput(fmt::format("operator '{}': {} samples are too few to be divided over {} devices",
                                      device_.name(id), all, device_.division.members()));
   const graph::Operator& op = shard.op;
+  if (context_ && op.kind == OpKind::attention)
+    return attentions_.try_emplace({id, samples}, device_, *context_, id, samples).first->second;
+  if (shard.dispatches)
+    return dispatches_.try_emplace({id, samples}, device_, *exchange_, id, samples).first->second;
   if (has_kernel(id)) return device_.kernels.of(op, samples);
   const kernels::Wire& view = device_.wire(id);
   return device_.kernels.of(kernels::joining(op, view.made.count, device_.wire(view.sources[0]).made.count),
                             samples);
 }
 
-/// What the cost model counts (cost::has_pass), and what a gradient further up cannot do without.
+/// What a gradient further up or the weight gradient cannot do without, and what else the cost model counts
+/// (cost::has_pass): in a model with frozen parameters nothing (cost::kernel_time).
 bool StageRun::runs_input_gradient(OpId id, std::int64_t samples) {
   kernels::Kernel& k = kernel(id, samples);
-  return k.has(graph::Pass::input_gradient) &&
-         (device_.wire(id).trains_above || !k.slots().handed.empty() ||
-          cost::has_pass(device_.graph.op(id), graph::Pass::input_gradient));
+  if (!k.has(graph::Pass::input_gradient)) return false;
+  const bool counted = device_.graph.frozen_parameters() == 0 &&
+                       cost::has_pass(device_.graph.op(id), graph::Pass::input_gradient);
+  return device_.wire(id).trains_above || (weighs(id) && !k.slots().handed.empty()) || counted;
 }
 
 kernels::Operands StageRun::operands(const InFlight& state, OpId id, int version) const {

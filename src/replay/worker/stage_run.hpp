@@ -6,7 +6,9 @@
 #include "penstock/plan/plan.hpp"
 #include "penstock/schedule/schedule.hpp"
 #include "worker/collectives.hpp"
+#include "worker/context_attention.hpp"
 #include "worker/data_set.hpp"
+#include "worker/expert_dispatch.hpp"
 #include "worker/segments.hpp"
 #include "worker/stage_weights.hpp"
 
@@ -67,6 +69,8 @@ class StageRun {
   }
   /// Gradients of operators that are divided by samples, over the group; after the mini-batch.
   void sum_over_samples(core::Seconds time);
+  /// Gradients of experts, over the devices that have the same ones; after the mini-batch.
+  void sum_over_holders(core::Seconds time);
 
   StageWeights& weights() { return weights_; }
   bool has(core::OpId op) const { return own_.contains(op); }
@@ -103,7 +107,7 @@ class StageRun {
 
   bool has_kernel(core::OpId id) const { return kernels::has_kernel(device_.graph.op(id).kind); }
   bool runs_input_gradient(core::OpId id, std::int64_t samples);
-  bool weighs(core::OpId id) const { return !device_.wire(id).parameters.empty(); }
+  bool weighs(core::OpId id) const { return device_.wire(id).weighs; }
   bool shows_part(core::OpId id) const;
   Sharding sharding_of(core::OpId id) const {
     return own_.contains(id) ? device_.shard(id).makes : Sharding();
@@ -126,6 +130,10 @@ class StageRun {
   std::map<core::OpId, core::OpId> last_reader_;  ///< of the stage's own tensors, within it
   std::set<core::OpId> packed_;                   ///< whole for messages alone
   std::vector<layout::GroupCollective> input_collectives_, gradient_collectives_;
+  std::optional<ContextGroup> context_;
+  std::map<std::pair<core::OpId, std::int64_t>, ContextAttention> attentions_;  ///< of it, by samples
+  std::optional<cost::ExpertExchange> exchange_;
+  std::map<std::pair<core::OpId, std::int64_t>, ExpertDispatch> dispatches_;  ///< of it, by samples
   StageWeights weights_;
   DataSet data_;
   std::int64_t mini_batch_, mini_batches_;  ///< samples; of a program

@@ -37,24 +37,32 @@ StageWeights::StageWeights(Device& device, const std::vector<core::OpId>& operat
 /// In a group, the part that the device has of what the operator uses.
 void StageWeights::add(const kernels::Parameter& used) {
   const ParameterRef parameter = used.owner;
-  const Slot& slot =
-      device_.grouped() ? used.slot : device_.wire(parameter.op).parameters[parameter.slot].slot;
+  const bool part = device_.grouped() || device_.dispatches(parameter.op);
+  const Slot& slot = part ? used.slot : device_.wire(parameter.op).parameters[parameter.slot].slot;
   places_[parameter] = slots_.size();
   owners_.push_back(parameter.op);
   slots_.push_back(slot);
   const std::string what = "operator '" + device_.name(parameter.op) + "': " + slot.name;
   Lease weights = device_.pool->acquire(slot.element, slot.count(), MemoryKind::weights, what);
   kernels::write_values(device_.backend, *weights, device_.first_weights(parameter));
-  auto& update = updates_.emplace_back(device_.backend.make_update(
-      device_.setup.rule, slot.count(), precision_of(slot, device_.setup.precision)));
-  auto& state = states_.emplace_back();
-  for (const Slot& s : update->state()) {
-    state.push_back(device_.zeros(s.element, s.count(), MemoryKind::optimizer, what));
+  updates_.emplace_back();
+  states_.emplace_back();
+  if (device_.wire(parameter.op).weighs) add_update(*weights, what);
+  versions_[0].push_back(std::move(weights));
+}
+
+/// Of the parameter added last, what it takes to train it.
+void StageWeights::add_update(const Buffer& weights, const std::string& what) {
+  const Slot& slot = slots_.back();
+  updates_.back() = device_.backend.make_update(device_.setup.rule, slot.count(),
+                                                precision_of(slot, device_.setup.precision));
+  for (const Slot& s : updates_.back()->state()) {
+    Lease& state =
+        states_.back().emplace_back(device_.zeros(s.element, s.count(), MemoryKind::optimizer, what));
     if (s.name != "master") continue;
     device_.stream->synchronise();  // the zeros come first
-    kernels::write_values(device_.backend, *state.back(), kernels::read_values(device_.backend, *weights));
+    kernels::write_values(device_.backend, *state, kernels::read_values(device_.backend, weights));
   }
-  versions_[0].push_back(std::move(weights));
 }
 
 const std::vector<Lease>& StageWeights::version(int updates) const {
@@ -74,7 +82,8 @@ std::vector<Lease>& StageWeights::sums_of(std::int64_t mini_batch) {
   const MemoryKind kind = gradients_.empty() ? MemoryKind::gradients : MemoryKind::versions;
   const auto [found, fresh] = gradients_.try_emplace(mini_batch);
   for (std::size_t i = 0; fresh && i < slots_.size(); ++i)
-    found->second.push_back(device_.zeros(slots_[i].element, slots_[i].count(), kind, "a weight gradient"));
+    found->second.push_back(
+        trains(i) ? device_.zeros(slots_[i].element, slots_[i].count(), kind, "a weight gradient") : nullptr);
   return found->second;
 }
 
@@ -88,7 +97,8 @@ void StageWeights::step() {
   const bool begun = gradients_.size() > 1;
   ++steps_;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    weights.push_back(in_place ? old[i] : successor(old[i]));
+    weights.push_back(in_place || !trains(i) ? old[i] : successor(old[i]));
+    if (!trains(i)) continue;
     updates_[i]->run(*weights[i], *old[i], *sums[i], pointers(states_[i]), steps_, *device_.stream);
     if (begun) sums[i] = nullptr;
   }
@@ -112,11 +122,13 @@ void StageWeights::retire_gradients() {
   const auto done = gradients_.begin();
   if (gradients_.size() > 1) {
     gradients_.erase(done);
-    for (const Lease& sum : gradients_.begin()->second) device_.pool->move(sum, MemoryKind::gradients);
+    for (const Lease& sum : gradients_.begin()->second)
+      if (sum != nullptr) device_.pool->move(sum, MemoryKind::gradients);
     return;
   }
   auto spare = gradients_.extract(done);
-  for (const Lease& sum : spare.mapped()) device_.backend.zero(*sum, *device_.stream);
+  for (const Lease& sum : spare.mapped())
+    if (sum != nullptr) device_.backend.zero(*sum, *device_.stream);
   last_ = spare.key() = spare.key() + 1 < use_.updates ? spare.key() + 1 : 0;
   gradients_.insert(std::move(spare));
 }

@@ -32,7 +32,8 @@ class StageWeights {
   /// A pass that used the version is over.
   void used(int updates);
 
-  /// Sums of a mini-batch, zeros at first; those of the next one may begin before the update is made.
+  /// Sums of a mini-batch, zeros at first, null of what is frozen; those of the next one may begin before the
+  /// update is made.
   const std::vector<Lease>& gradients(std::int64_t mini_batch) { return sums_of(mini_batch); }
   const std::vector<Lease>& last_gradients() { return gradients(last_); }
 
@@ -41,6 +42,8 @@ class StageWeights {
 
  private:
   void add(const kernels::Parameter& used);
+  void add_update(const kernels::Buffer& weights, const std::string& what);
+  bool trains(std::size_t place) const { return updates_[place] != nullptr; }
   std::vector<Lease>& sums_of(std::int64_t mini_batch);
   Lease successor(const Lease& old);
   void retire_gradients();
@@ -55,7 +58,7 @@ class StageWeights {
   int newest_ = 0;
   std::map<std::int64_t, std::vector<Lease>> gradients_;  ///< by mini-batch
   std::int64_t last_ = 0;
-  std::vector<std::unique_ptr<kernels::Update>> updates_;
+  std::vector<std::unique_ptr<kernels::Update>> updates_;  ///< null: frozen
   std::vector<std::vector<Lease>> states_;
   std::int64_t steps_ = 0;
 };

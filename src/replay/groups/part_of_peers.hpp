@@ -1,0 +1,28 @@
+#pragma once
+// Some of the devices that share.
+
+#include "penstock/replay/peers.hpp"
+
+namespace penstock::replay {
+
+/// Every `stride`-th of a group's members, `count` from `first` on. All of the group share when these do, each
+/// among its own part.
+class PartOfPeers : public Peers {
+ public:
+  PartOfPeers(Peers& all, std::size_t first, std::size_t stride, std::size_t count)
+      : all_(all), first_(first), stride_(stride), count_(count) {}
+  void share(const Shared& own, core::Seconds time,
+             const std::function<void(const std::vector<Shared>&)>& use) override {
+    all_.share(own, time, [&](const std::vector<Shared>& all) {
+      std::vector<Shared> part;
+      for (std::size_t i = 0; i < count_; ++i) part.push_back(all[first_ + i * stride_]);
+      use(part);
+    });
+  }
+
+ private:
+  Peers& all_;
+  const std::size_t first_, stride_, count_;
+};
+
+}  // namespace penstock::replay

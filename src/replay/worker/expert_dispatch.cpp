@@ -1,0 +1,253 @@
+#include "worker/expert_dispatch.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "penstock/layout/experts.hpp"
+#include "worker/context_core.hpp"
+#include "worker/regions.hpp"
+
+namespace penstock::replay {
+namespace {
+
+using graph::Experts;
+using graph::Pass;
+using kernels::Buffer;
+using kernels::Operands;
+
+/// The `count` largest, the first of equal ones.
+std::vector<std::size_t> largest(std::span<const float> of, std::size_t count) {
+  std::vector<std::size_t> out(of.size());
+  std::iota(out.begin(), out.end(), 0);
+  std::ranges::partial_sort(out, out.begin() + static_cast<std::ptrdiff_t>(count), [&](auto a, auto b) {
+    return of[a] > of[b] || (of[a] == of[b] && a < b);
+  });
+  out.resize(count);
+  return out;
+}
+
+}  // namespace
+
+std::size_t Routes::arrives(std::size_t device, std::size_t sender) const {
+  std::size_t out = 0;
+  for (std::size_t s = 0; s < sender; ++s) out += count(s, device);
+  return out;
+}
+
+ExpertDispatch::ExpertDispatch(Device& device, const cost::ExpertExchange& exchange, core::OpId id,
+                               std::int64_t samples)
+    : device_(device), name_(device.name(id)), one_row_(device.graph.op(id)) {
+  const OperatorShard& shard = device.shard(id);
+  const auto& own = as<Experts>(shard.op);
+  const std::int64_t experts = as<Experts>(device.graph.op(id)).experts;
+  hidden_ = static_cast<std::size_t>(own.hidden);
+  chosen_ = static_cast<std::size_t>(own.chosen);
+  experts_ = static_cast<std::size_t>(experts);
+  own_experts_ = experts_ / device.division.expert_parts();
+  rows_ = static_cast<std::size_t>(own.rows * samples);
+  time_ = exchange.time(layout::copied_rows(shard.op, device.graph.element_bytes()) * samples, core::Seconds(0));
+  const kernels::Made& made = device.wire(id).made;
+  slots_.inputs = {{"x", {samples, own.rows, own.hidden}, made.element},
+                   {"probabilities", {samples, own.rows, experts}, made.element}};
+  slots_.output = {"y", {samples, own.rows, own.hidden}, made.element};
+  slots_.handed = {{"kept among the saved tensors", {1}, made.element}};
+  for (const kernels::Parameter& parameter : shard.parameters) slots_.parameters.push_back(parameter.slot);
+  auto& one = std::get<Experts>(one_row_.attributes);
+  one.rows = one.chosen = 1;
+  one.experts = static_cast<std::int64_t>(own_experts_);
+}
+
+void ExpertDispatch::run(Pass pass, const Operands& operands, kernels::Stream& stream) {
+  auto& kept = dynamic_cast<Dispatched&>(*operands.saved.at(0));
+  stream.synchronise();
+  if (pass == Pass::forward) return forward(operands, kept, stream);
+  if (pass == Pass::input_gradient) return input_gradients(operands, kept, stream);
+  kept.kernel->run(Pass::weight_gradient, local(operands, kept), stream);
+}
+
+void ExpertDispatch::forward(const Operands& all, Dispatched& kept, kernels::Stream& stream) {
+  kept.routes = routes_of(numbers(*all.inputs[1]));
+  receive(numbers(*all.inputs[0]), kept);
+  kept.kernel->run(Pass::forward, local(all, kept), stream);
+  stream.synchronise();
+  kept.results = returned(kept.routes, numbers(*kept.output));
+  Numbers sums(rows_ * hidden_);
+  for (std::size_t copy = 0; copy < kept.routes.share.size(); ++copy)
+    for (std::size_t i = 0; i < hidden_; ++i)
+      sums[copy / chosen_ * hidden_ + i] += kept.routes.share[copy] * kept.results[copy * hidden_ + i];
+  put(*all.output, sums);
+}
+
+/// Probabilities of a row's experts over their sum; copies in the order of the devices that they go to.
+Routes ExpertDispatch::routes_of(const Numbers& probabilities) const {
+  Routes out;
+  for (std::size_t row = 0; row < rows_; ++row) {
+    const std::span<const float> of = std::span(probabilities).subspan(row * experts_, experts_);
+    float sum = 0;
+    for (const std::size_t expert : largest(of, chosen_)) {
+      out.expert.push_back(static_cast<std::int64_t>(expert));
+      out.share.push_back(of[expert]);
+      sum += of[expert];
+    }
+    for (std::size_t j = 0; j < chosen_; ++j) out.share[row * chosen_ + j] /= sum;
+  }
+  out.order.resize(out.expert.size());
+  std::iota(out.order.begin(), out.order.end(), 0);
+  std::ranges::stable_sort(out.order, {}, [&](std::size_t copy) { return device_of(out.expert[copy]); });
+  return out;
+}
+
+/// Every device says what it sends to whom, and for which experts.
+void ExpertDispatch::receive(const Numbers& rows, Dispatched& kept) {
+  Routes& routes = kept.routes;
+  const std::size_t devices = device_.division.expert_parts(), own = device_.division.expert_part();
+  std::vector<std::int64_t> note;
+  for (const std::size_t copy : routes.order) note.push_back(routes.expert[copy]);
+  Numbers outgoing;
+  for (const std::size_t copy : routes.order)
+    outgoing.insert(outgoing.end(), rows.begin() + static_cast<std::ptrdiff_t>(copy / chosen_ * hidden_),
+                    rows.begin() + static_cast<std::ptrdiff_t>((copy / chosen_ + 1) * hidden_));
+  Numbers came;
+  std::vector<std::size_t> experts;
+  share({std::as_bytes(std::span(note)), std::as_bytes(std::span(outgoing))}, time_,
+        [&](const std::vector<Peers::Shared>& all) {
+          for (const Peers::Shared& sent : all) {
+            const std::span<const std::int64_t> to(reinterpret_cast<const std::int64_t*>(sent[0].data()),
+                                                   sent[0].size() / sizeof(std::int64_t));
+            auto& starts = routes.starts.emplace_back(devices + 1);
+            for (const std::int64_t expert : to) ++starts[device_of(expert) + 1];
+            std::partial_sum(starts.begin(), starts.end(), starts.begin());
+            for (std::size_t i = starts[own]; i < starts[own + 1]; ++i)
+              experts.push_back(static_cast<std::size_t>(to[i]) - own * own_experts_);
+            const auto* numbers = reinterpret_cast<const float*>(sent[1].data());
+            came.insert(came.end(), numbers + starts[own] * hidden_, numbers + starts[own + 1] * hidden_);
+          }
+        });
+  make_room(kept, experts, came);
+}
+
+/// A kernel for the rows that came, of which each takes one expert wholly; for one of zeros where none came.
+void ExpertDispatch::make_room(Dispatched& kept, const std::vector<std::size_t>& experts, Numbers rows) const {
+  const std::size_t count = std::max<std::size_t>(1, experts.size());
+  kept.kernel = device_.backend.make_kernel(one_row_, static_cast<std::int64_t>(count), device_.setup.precision);
+  const kernels::Slots& slots = kept.kernel->slots();
+  kept.rows = acquire(slots.inputs[0], plan::MemoryKind::activations);
+  kept.choices = acquire(slots.inputs[1], plan::MemoryKind::activations);
+  kept.output = acquire(slots.output, plan::MemoryKind::workspace);
+  for (const kernels::Slot& slot : slots.saved) kept.saved.push_back(acquire(slot, plan::MemoryKind::activations));
+  rows.resize(count * hidden_);
+  put(*kept.rows, rows);
+  Numbers choices(count * own_experts_);
+  for (std::size_t row = 0; row < count; ++row)
+    choices[row * own_experts_ + (experts.empty() ? 0 : experts[row])] = 1;
+  put(*kept.choices, choices);
+}
+
+/// Rows that the others send as they did in the forward pass.
+ExpertDispatch::Numbers ExpertDispatch::received(const Routes& routes, const Numbers& outgoing) const {
+  const std::size_t own = device_.division.expert_part();
+  Numbers out;
+  share({std::as_bytes(std::span(outgoing))}, time_, [&](const std::vector<Peers::Shared>& all) {
+    for (std::size_t s = 0; s < all.size(); ++s) {
+      const auto* numbers = reinterpret_cast<const float*>(all[s][0].data());
+      out.insert(out.end(), numbers + routes.starts[s][own] * hidden_, numbers + routes.starts[s][own + 1] * hidden_);
+    }
+  });
+  return out;
+}
+
+/// What devices made of this one's copies, copy by copy. Both ways together take the time of the first.
+ExpertDispatch::Numbers ExpertDispatch::returned(const Routes& routes, const Numbers& made) const {
+  const std::size_t own = device_.division.expert_part();
+  Numbers out(routes.order.size() * hidden_);
+  share({std::as_bytes(std::span(made))}, core::Seconds(0), [&](const std::vector<Peers::Shared>& all) {
+    for (std::size_t d = 0; d < all.size(); ++d) {
+      const auto* numbers = reinterpret_cast<const float*>(all[d][0].data()) + routes.arrives(d, own) * hidden_;
+      for (std::size_t i = routes.starts[own][d]; i < routes.starts[own][d + 1]; ++i, numbers += hidden_)
+        std::copy_n(numbers, hidden_, out.begin() + static_cast<std::ptrdiff_t>(routes.order[i] * hidden_));
+    }
+  });
+  return out;
+}
+
+void ExpertDispatch::input_gradients(const Operands& all, Dispatched& kept, kernels::Stream& stream) {
+  const Routes& routes = kept.routes;
+  const Numbers gradient = numbers(*all.output_gradient);
+  Numbers outgoing;
+  for (const std::size_t copy : routes.order)
+    for (std::size_t i = 0; i < hidden_; ++i)
+      outgoing.push_back(routes.share[copy] * gradient[copy / chosen_ * hidden_ + i]);
+  const kernels::Slots& slots = kept.kernel->slots();
+  kept.gradient = acquire(slots.output, plan::MemoryKind::workspace);
+  Numbers came = received(routes, outgoing);
+  came.resize(static_cast<std::size_t>(kept.gradient->count()));
+  put(*kept.gradient, came);
+  kept.handed.clear();
+  for (const kernels::Slot& slot : slots.handed) kept.handed.push_back(acquire(slot, plan::MemoryKind::workspace));
+  const Lease of_rows = acquire(slots.inputs[0], plan::MemoryKind::workspace),
+              of_choices = acquire(slots.inputs[1], plan::MemoryKind::workspace);
+  Operands own = local(all, kept);
+  own.input_gradients = {of_rows.get(), of_choices.get()};
+  kept.kernel->run(Pass::input_gradient, own, stream);
+  stream.synchronise();
+  const Numbers terms = returned(routes, numbers(*of_rows));
+  Numbers sums(rows_ * hidden_);
+  for (std::size_t i = 0; i < terms.size(); ++i) sums[i / hidden_ / chosen_ * hidden_ + i % hidden_] += terms[i];
+  put(*all.input_gradients[0], sums);
+  put(*all.input_gradients[1], probability_gradients(numbers(*all.inputs[1]), gradient, kept));
+}
+
+/// share = p / sum of the chosen: a probability that was not chosen changes nothing.
+ExpertDispatch::Numbers ExpertDispatch::probability_gradients(const Numbers& probabilities,
+                                                              const Numbers& gradient,
+                                                              const Dispatched& kept) const {
+  Numbers out(probabilities.size());
+  for (std::size_t row = 0; row < rows_; ++row) {
+    float sum = 0, mean = 0;
+    Numbers by_share(chosen_);
+    for (std::size_t j = 0; j < chosen_; ++j) {
+      const std::size_t copy = row * chosen_ + j;
+      by_share[j] = std::inner_product(gradient.begin() + static_cast<std::ptrdiff_t>(row * hidden_),
+                                       gradient.begin() + static_cast<std::ptrdiff_t>((row + 1) * hidden_),
+                                       kept.results.begin() + static_cast<std::ptrdiff_t>(copy * hidden_), 0.0f);
+      sum += probabilities[row * experts_ + static_cast<std::size_t>(kept.routes.expert[copy])];
+      mean += kept.routes.share[copy] * by_share[j];
+    }
+    for (std::size_t j = 0; j < chosen_; ++j)
+      out[row * experts_ + static_cast<std::size_t>(kept.routes.expert[row * chosen_ + j])] = (by_share[j] - mean) / sum;
+  }
+  return out;
+}
+
+/// Of the device's experts.
+Operands ExpertDispatch::local(const Operands& all, const Dispatched& kept) const {
+  Operands out;
+  out.inputs = {kept.rows.get(), kept.choices.get()};
+  out.parameters = all.parameters;
+  out.parameter_gradients = all.parameter_gradients;
+  out.output = kept.output.get();
+  out.output_gradient = kept.gradient.get();
+  for (const Lease& lease : kept.saved) out.saved.push_back(lease.get());
+  for (const Lease& lease : kept.handed) out.handed.push_back(lease.get());
+  return out;
+}
+
+void ExpertDispatch::share(const Peers::Shared& own, core::Seconds time,
+                           const std::function<void(const std::vector<Peers::Shared>&)>& use) const {
+  core::require(device_.experts.has_value(), "a device of an expert group has joined it");
+  device_.experts->share(own, time, use);
+}
+
+Lease ExpertDispatch::acquire(const kernels::Slot& slot, plan::MemoryKind kind) const {
+  return device_.pool->acquire(slot.element, slot.count(), kind, "operator '" + name_ + "'");
+}
+
+ExpertDispatch::Numbers ExpertDispatch::numbers(Buffer& buffer) const {
+  return gather(device_.backend, {{lent(&buffer), core::Bytes(0), buffer.bytes()}});
+}
+
+void ExpertDispatch::put(Buffer& buffer, const Numbers& values) const {
+  scatter(device_.backend, {{lent(&buffer), core::Bytes(0), buffer.bytes()}}, values);
+}
+
+}  // namespace penstock::replay

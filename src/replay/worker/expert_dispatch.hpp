@@ -1,0 +1,85 @@
+#pragma once
+// A mixture of experts of which every device of an expert group has some.
+
+#include <vector>
+
+#include "penstock/cost/expert_exchange.hpp"
+#include "worker/collectives.hpp"
+
+namespace penstock::replay {
+
+/// Copies of rows on their way to the experts that they take, and back.
+struct Routes {
+  std::vector<std::int64_t> expert{};  ///< [copy] among all; the copies of a row follow each other
+  std::vector<float> share{};          ///< [copy] of its row
+  std::vector<std::size_t> order{};    ///< copies as they are sent
+  std::vector<std::vector<std::size_t>>
+      starts{};  ///< [sender][device, and one more] in what the sender sends
+
+  std::size_t count(std::size_t sender, std::size_t device) const {
+    return starts[sender][device + 1] - starts[sender][device];
+  }
+  /// Where the sender's copies begin among those of all that come to the device.
+  std::size_t arrives(std::size_t device, std::size_t sender) const;
+};
+
+/// What one micro-batch keeps of a mixture from its forward pass on: for as many rows as came, which nobody
+/// knows before. Stands among the saved tensors.
+struct Dispatched : kernels::Buffer {
+  Dispatched() : Buffer(kernels::Element::fp32, 0) {}
+  void* data() const override { return nullptr; }
+
+  Routes routes;
+  std::vector<float> results;               ///< what came back, copy by copy
+  std::unique_ptr<kernels::Kernel> kernel;  ///< of as many rows as came
+  Lease rows, choices, output, gradient;    ///< of these rows
+  std::vector<Lease> saved, handed;         ///< by the kernel
+};
+
+/// Forward: every device sends copies of its rows to the devices of their experts, which compute them, and
+/// adds up what comes back, by shares. Backward likewise (Lepikhin et al., GShard, ICLR 2021, section 3.2). A
+/// pass's exchanges take the time that the cost model gives them, under the imbalance that the plan says; rows
+/// go where the router sends them. Differs from the kernel of a whole mixture: shares weigh results, not what
+/// the last matrix reads, and are rounded with them.
+class ExpertDispatch : public kernels::Kernel {
+ public:
+  /// Of a mixture of the device's stages. Throws BadInput as the kernels do.
+  ExpertDispatch(Device& device, const cost::ExpertExchange& exchange, core::OpId id, std::int64_t samples);
+
+  /// To be the only saved tensor of a micro-batch.
+  static Lease room() { return std::make_shared<Dispatched>(); }
+
+  const kernels::Slots& slots() const override { return slots_; }
+  bool has(graph::Pass) const override { return true; }
+  void run(graph::Pass pass, const kernels::Operands& operands, kernels::Stream& stream) override;
+  std::string algorithm(graph::Pass) const override { return "experts of a group"; }
+  core::Bytes workspace(graph::Pass) const override { return core::Bytes(0); }
+
+ private:
+  using Numbers = std::vector<float>;
+  void forward(const kernels::Operands& all, Dispatched& kept, kernels::Stream& stream);
+  void input_gradients(const kernels::Operands& all, Dispatched& kept, kernels::Stream& stream);
+  Routes routes_of(const Numbers& probabilities) const;
+  std::size_t device_of(std::int64_t expert) const { return static_cast<std::size_t>(expert) / own_experts_; }
+  void receive(const Numbers& rows, Dispatched& kept);
+  void make_room(Dispatched& kept, const std::vector<std::size_t>& experts, Numbers rows) const;
+  Numbers received(const Routes& routes, const Numbers& outgoing) const;
+  Numbers returned(const Routes& routes, const Numbers& made) const;
+  Numbers probability_gradients(const Numbers& probabilities, const Numbers& gradient,
+                                const Dispatched& kept) const;
+  kernels::Operands local(const kernels::Operands& all, const Dispatched& kept) const;
+  void share(const Peers::Shared& own, core::Seconds time,
+             const std::function<void(const std::vector<Peers::Shared>&)>& use) const;
+  Lease acquire(const kernels::Slot& slot, plan::MemoryKind kind) const;
+  Numbers numbers(kernels::Buffer& buffer) const;
+  void put(kernels::Buffer& buffer, const Numbers& values) const;
+
+  Device& device_;
+  const std::string name_;
+  graph::Operator one_row_;                               ///< of the device's experts
+  std::size_t rows_, hidden_, chosen_, experts_, own_experts_;  ///< rows of all samples; of all devices
+  core::Seconds time_;
+  kernels::Slots slots_;
+};
+
+}  // namespace penstock::replay
