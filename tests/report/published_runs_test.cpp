@@ -53,8 +53,10 @@ TEST_CASE("a published run is read by the names of its columns") {
 
 TEST_CASE("context and expert degrees, virtual stages and parameters may be missing") {
   std::string text = published_csv({{}});
-  for (const std::string gone : {",cp,ep,vpp,parameters", ",1,1,1,"})
-    text.erase(text.find(gone), gone.size());
+  for (const std::string column : {"cp", "ep", "vpp", "parameters"}) {
+    const std::size_t at = text.find("," + column + ",");
+    text.replace(at + 1, column.size(), "not_" + column);
+  }
   const auto runs = report::parse_published_runs(text, "runs.csv");
   CHECK(runs[0].cp == 1);
   CHECK(runs[0].ep == 1);
@@ -71,7 +73,7 @@ TEST_CASE("a wrong published run is refused with file, line and column") {
   CHECK(of("layers", "0").starts_with("runs.csv:3: layers: expected an integer from 1"));
   CHECK(of("hidden", "64.5").starts_with("runs.csv:3: hidden: expected an integer"));
   CHECK(of("block", "mamba") ==
-        "runs.csv:3: block: expected gpt, llama, mixtral or deepseek_v3, not 'mamba'");
+        "runs.csv:3: block: expected gpt or llama or mixtral or deepseek_v3, not 'mamba'");
   CHECK(of("measured_s", "-1") == "runs.csv:3: measured_s: expected a number above zero, not '-1'");
   CHECK(of("measured_gib", "nan").starts_with("runs.csv:3: measured_gib: expected a number above zero"));
   CHECK(of("dp", "2") == "runs.csv:3: devices: tp x cp x pp x dp is 2 x 1 x 2 x 2 = 8, not 4");
