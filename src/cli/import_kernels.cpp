@@ -49,9 +49,7 @@ void take_attention(const report::CsvRecord& row, Tables& tables) {
       {size("batch_size"), size("isl"), heads, size("head_dim"), row.positive("latency") * 1e-3});
 }
 
-/// message_size is taken for bytes: as numbers of two bytes it would have all-gathers of A100, H100 and B200
-/// receive 410, 670 and 1,220 GB/s, where their links carry 300, 450 and 900. AIConfigurator's word for an
-/// all-to-all is one word.
+/// Counted in numbers of two bytes; AIConfigurator's word for an all-to-all is one word.
 void take_collective(const report::CsvRecord& row, Tables& tables) {
   if (row.text("nccl_dtype") != "half") {
     ++tables.others;
@@ -59,7 +57,7 @@ void take_collective(const report::CsvRecord& row, Tables& tables) {
   }
   const std::string kind = row.word("op_name", {"all_reduce", "all_gather", "reduce_scatter", "alltoall"});
   tables.collectives.push_back({cluster::collective_kind(kind == "alltoall" ? "all_to_all" : kind),
-                                row.count("num_gpus", 2, kMost), row.count("message_size", 1, kMost),
+                                row.count("num_gpus", 2, kMost), 2 * row.count("message_size", 1, kMost / 2),
                                 row.positive("latency") * 1e-3});
 }
 

@@ -287,7 +287,6 @@ NVIDIA V100,alltoall,int8,4,1024,0.02
 CSV
 expect 0 "2 products, 0 of attention, 2 collectives; 2 rows left out" "$penstock" import kernels gemm.csv nccl.csv -o v100.yaml
 expect 0 "all_to_all: |  # ranks bytes us" cat v100.yaml
-expect 0 "4 1024 20" cat v100.yaml
 expect 0 "PP1" "$penstock" plan "${tables[@]}" --cluster summit --devices 1
 sed 's/half,2,/half,1,/' nccl.csv >alone.csv
 expect 11 "alone.csv:2: num_gpus: expected an integer from 2" "$penstock" import kernels gemm.csv alone.csv -o bad.yaml
