@@ -100,12 +100,27 @@ AllReduce all_gather(const cluster::Cluster& cluster, std::span<const Devices> g
 }
 
 Affine all_to_all(const cluster::Cluster& cluster, std::span<const DeviceId> devices) {
-  const auto n = static_cast<double>(devices.size());
-  collective::Step step;
-  for (const DeviceId a : devices)
-    for (const DeviceId b : devices)
-      if (a != b) step.include(cluster, cluster.route(a, b), {});
-  return {(n - 1) * step.latency, (n - 1) / (n * n) * step.per_byte};
+  const Devices one(devices.begin(), devices.end());
+  return all_to_all(cluster, {&one, 1});
+}
+
+Affine all_to_all(const cluster::Cluster& cluster, std::span<const Devices> groups) {
+  Affine out;
+  std::vector<double> sent(cluster.links().size());  // over each link, of the bytes of a group
+  for (const Devices& group : groups) {
+    const auto n = static_cast<double>(group.size());
+    for (const DeviceId a : group)
+      for (const DeviceId b : group) {
+        if (a == b) continue;
+        const cluster::Route& route = cluster.route(a, b);
+        for (const std::size_t link : route.links) sent[link] += 1 / (n * n);
+        out.latency = std::max(out.latency, (n - 1) * route.latency.value());
+        out.per_byte = std::max(out.per_byte, (n - 1) / (n * n) / route.bandwidth.value());
+      }
+  }
+  for (std::size_t l = 0; l < sent.size(); ++l)
+    out.per_byte = std::max(out.per_byte, sent[l] / cluster.links()[l].bandwidth.value());
+  return out;
 }
 
 }  // namespace penstock::cost

@@ -47,8 +47,7 @@ ContextTimes::ContextTimes(const cluster::Cluster& cluster, const plan::Stage& s
   const auto groups = plan::Mesh(stage).groups(plan::MeshDim::context);
   if (exchange_ == ContextExchange::all_gather) all_gather_ = all_gather(cluster, groups);
   if (exchange_ == ContextExchange::ring) hop_ = ring_hop(cluster, groups);
-  if (exchange_ == ContextExchange::ulysses)
-    for (const auto& group : groups) all_to_alls_.push_back(all_to_all(cluster, group));
+  if (exchange_ == ContextExchange::ulysses) all_to_alls_.push_back(all_to_all(cluster, groups));
 }
 
 OpTime ContextTimes::time(const layout::ContextTensors& tensors, Seconds core_forward, Seconds core_backward,

@@ -9,15 +9,16 @@ using core::Seconds;
 
 ExpertExchange::ExpertExchange(const cluster::Cluster& cluster, const plan::Stage& stage)
     : imbalance_(stage.imbalance), size_(stage.expert_parallel) {
-  for (const auto& group : layout::expert_groups(stage)) groups_.push_back(all_to_all(cluster, group));
+  const auto groups = layout::expert_groups(stage);
+  measured_ = measured(cluster, groups, cluster::CollectiveKind::all_to_all);
+  groups_ = all_to_all(cluster, groups);
 }
 
 Seconds ExpertExchange::time(core::Bytes rows, Seconds launch) const {
-  const core::Bytes all(static_cast<std::int64_t>(
-      std::ceil(static_cast<double>(rows.value()) * static_cast<double>(size_) * imbalance_)));
-  Seconds slowest = launch;
-  for (const Affine& group : groups_) slowest = std::max(slowest, Seconds(group.at(all)));
-  return slowest * 2;
+  const core::Bytes fullest(
+      static_cast<std::int64_t>(std::ceil(static_cast<double>(rows.value()) * imbalance_)));
+  const auto found = measured_.find(fullest);
+  return std::max(launch, found ? found->time : Seconds(groups_.at(fullest * size_))) * 2;
 }
 
 }  // namespace penstock::cost

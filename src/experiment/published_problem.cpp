@@ -12,17 +12,22 @@ namespace penstock::experiment {
 namespace {
 
 plan::ModelRef model_of(const report::PublishedRun& run) {
-  plan::ModelRef out{run.block,
-                     {{"layers", std::to_string(run.layers)},
-                      {"hidden", std::to_string(run.hidden)},
-                      {"heads", std::to_string(run.heads)},
-                      {"feed_forward", std::to_string(run.ffn)},
-                      {"sequence", std::to_string(run.sequence)},
-                      {"vocabulary", std::to_string(run.vocabulary)},
-                      {"attention", run.attention},
-                      {"loss", "yes"},
-                      {"element_bytes", std::to_string(run.element_bytes)}}};
-  if (run.block == "llama") out.parameters["kv_heads"] = std::to_string(run.kv_heads);
+  const bool experts = run.block == "mixtral", latent = run.block == "deepseek_v3";
+  plan::ModelRef out{run.block, run.parameters};
+  const std::map<std::string, std::string> stated = {
+      {"layers", std::to_string(run.layers)},
+      {"hidden", std::to_string(run.hidden)},
+      {"heads", std::to_string(run.heads)},
+      {experts ? "expert_width" : "feed_forward", std::to_string(run.ffn)},
+      {"sequence", std::to_string(run.sequence)},
+      {"vocabulary", std::to_string(run.vocabulary)},
+      {"loss", "yes"},
+      {"element_bytes", std::to_string(run.element_bytes)}};
+  for (const auto& [name, value] : stated)
+    if (!out.parameters.emplace(name, value).second)
+      throw core::BadInput(fmt::format("line {}: parameter {} has a column of its own", run.line, name));
+  if (!latent) out.parameters.emplace("attention", run.attention);
+  if (run.block == "llama" || experts) out.parameters.emplace("kv_heads", std::to_string(run.kv_heads));
   return out;
 }
 
@@ -51,8 +56,9 @@ core::Bytes bucket_of(const report::PublishedRun& run) {
 /// The stage of each layer.
 std::vector<std::size_t> stage_of_layer(const report::PublishedRun& run) {
   std::vector<std::size_t> out;
-  for (std::size_t s = 0; s < static_cast<std::size_t>(run.pp); ++s)
-    out.resize(out.size() + static_cast<std::size_t>(run.layers_per_stage.empty() ? run.layers / run.pp
+  const std::int64_t stages = std::int64_t{run.pp} * run.vpp;
+  for (std::size_t s = 0; s < static_cast<std::size_t>(stages); ++s)
+    out.resize(out.size() + static_cast<std::size_t>(run.layers_per_stage.empty() ? run.layers / stages
                                                                                   : run.layers_per_stage[s]),
                s);
   return out;
@@ -69,12 +75,14 @@ std::optional<std::size_t> layer_of(const std::string& name) {
 }
 
 std::vector<plan::Stage> stages_of(const report::PublishedRun& run, const graph::OpGraph& graph) {
-  const auto width = static_cast<std::size_t>(run.tp) * static_cast<std::size_t>(run.dp);
-  std::vector<plan::Stage> out(static_cast<std::size_t>(run.pp));
+  const auto width = static_cast<std::size_t>(run.devices / run.pp), ranks = static_cast<std::size_t>(run.pp);
+  std::vector<plan::Stage> out(ranks * static_cast<std::size_t>(run.vpp));
   for (std::size_t s = 0; s < out.size(); ++s) {
-    for (std::size_t d = 0; d < width; ++d) out[s].devices.emplace_back(s * width + d);
+    for (std::size_t d = 0; d < width; ++d) out[s].devices.emplace_back(s % ranks * width + d);
     out[s].micro_batch = run.micro_batch * run.dp;
     out[s].tensor_parallel = run.tp;
+    out[s].context_parallel = run.cp;
+    out[s].expert_parallel = run.ep;
     out[s].recompute = recomputation_of(run);
     out[s].zero = run.zero;
     out[s].sequence_parallel = run.tp > 1 && stated(run, "sequence parallelism");
@@ -93,9 +101,9 @@ std::vector<plan::Stage> stages_of(const report::PublishedRun& run, const graph:
 }  // namespace
 
 std::string unstated(const report::PublishedRun& run) {
-  const bool llama = run.block == "llama";
-  if (!llama && run.kv_heads != run.heads) return "grouped-query attention in gpt blocks";
-  if (run.positions != (llama ? "rope" : "table"))
+  const bool gpt = run.block == "gpt";
+  if (gpt && run.kv_heads != run.heads) return "grouped-query attention in gpt blocks";
+  if (run.positions != (gpt ? "table" : "rope"))
     return run.positions + " positions in " + run.block + " blocks";
   return "";
 }

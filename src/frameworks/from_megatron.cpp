@@ -21,9 +21,7 @@ struct Foreign {
 };
 constexpr Foreign kForeign[] = {
     {"hierarchical_context_parallel_sizes", "", "context parallelism in two ways at once"},
-    {"moe_layer_freq", "1", "layers with experts between others"},
     {"moe_expert_capacity_factor", "", "experts that turn tokens away"},
-    {"multi_latent_attention", "false", "latent attention"},
     {"mtp_num_layers", "0", "multi-token prediction"},
     {"fp8_format", "", "8-bit numbers"},
     {"fp8", "", "8-bit numbers"},

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cstdio>
+
 #include "megatron_run.hpp"
 
 namespace penstock::frameworks {
@@ -42,14 +44,18 @@ bool has_experts(MegatronArguments& args) {
   return args.has("num_experts") || args.has("num_moe_experts");
 }
 
+void refuse_biases(MegatronArguments& args) {
+  if (!args.flag("disable_bias_linear") && (!args.has("add_bias_linear") || args.flag("add_bias_linear")))
+    args.fail("disable_bias_linear", "is not given: the zoo's llama has no biases");
+  args.has("max_position_embeddings");  // rotary positions know no end
+}
+
 /// Of Llama's decoder all that is no feed-forward.
 void read_rotary(MegatronArguments& args, Parameters& out) {
   const std::int64_t hidden = args.count("hidden_size"), heads = args.count("num_attention_heads");
-  if (!args.flag("disable_bias_linear") && (!args.has("add_bias_linear") || args.flag("add_bias_linear")))
-    args.fail("disable_bias_linear", "is not given: the zoo's llama has no biases");
+  refuse_biases(args);
   const bool grouped = args.flag("group_query_attention") || args.has("num_query_groups");
   out["kv_heads"] = in_text(grouped ? args.count("num_query_groups", 1) : heads);
-  args.has("max_position_embeddings");  // rotary positions know no end
   const std::int64_t head = args.count("kv_channels", hidden / heads);
   if (head * heads != hidden) out["head_width"] = in_text(head);
   if (args.flag("add_qkv_bias")) out["qkv_bias"] = "yes";
@@ -67,15 +73,54 @@ void read_llama(MegatronArguments& args, Parameters& out) {
 }
 
 /// How rows come to their experts, and how these are run, changes no model.
-void read_mixtral(MegatronArguments& args, Parameters& out) {
-  read_rotary(args, out);
+void read_experts(MegatronArguments& args, Parameters& out) {
   out["experts"] = in_text(args.count(args.has("num_experts") ? "num_experts" : "num_moe_experts"));
   out["chosen"] = in_text(args.count("moe_router_topk", 2));
   out["expert_width"] = in_text(args.count("moe_ffn_hidden_size", feed_forward(args)));
   if (args.has("moe_shared_expert_intermediate_size"))
     out["shared_width"] = in_text(args.count("moe_shared_expert_intermediate_size"));
-  if (args.flag("moe_shared_expert_gate")) out["shared_gate"] = "yes";
   for (const char* how : {"moe_grouped_gemm", "moe_token_dispatcher_type"}) args.has(how);
+}
+
+/// "([0]*3+[1]*58)": layers without experts, before all those with.
+std::int64_t dense_layers(MegatronArguments& args) {
+  const std::string text = args.text("moe_layer_freq", "1");
+  if (text == "1") return 0;
+  long long dense = 0, others = 0;
+  int end = 0;
+  const int read = std::sscanf(text.c_str(), "([0]*%lld+[1]*%lld)%n", &dense, &others, &end);
+  if (read != 2 || static_cast<std::size_t>(end) != text.size() || dense < 0 ||
+      dense + others != args.count("num_layers"))
+    args.fail(
+        "moe_layer_freq",
+        fmt::format("expected 1, or ([0]*D+[1]*E) for D layers without experts before E with, of {} in all; "
+                    "not '{}'",
+                    args.count("num_layers"), text));
+  return dense;
+}
+
+void read_mixtral(MegatronArguments& args, Parameters& out) {
+  if (dense_layers(args) > 0)
+    args.fail("moe_layer_freq", "layers without experts between Llama's attention: no plan states this");
+  read_rotary(args, out);
+  read_experts(args, out);
+  if (args.flag("moe_shared_expert_gate")) out["shared_gate"] = "yes";
+}
+
+/// Widths that are not given are Megatron-LM's (MLATransformerConfig).
+void read_deepseek(MegatronArguments& args, Parameters& out) {
+  refuse_biases(args);
+  args.has("qk_layernorm");  // the zoo's latent attention has its norms
+  out["query_rank"] = in_text(args.has("q_lora_rank") ? args.count("q_lora_rank") : 0);
+  out["key_rank"] = in_text(args.count("kv_lora_rank", 32));
+  out["head_width"] = in_text(args.count("qk_head_dim", 128));
+  out["rotary_width"] = in_text(args.count("qk_pos_emb_head_dim", 64));
+  out["value_width"] = in_text(args.count("v_head_dim", 128));
+  out["feed_forward"] = in_text(feed_forward(args));
+  out["dense_layers"] = in_text(dense_layers(args));
+  out["scores"] = args.word("moe_router_score_function", {"softmax", "sigmoid"}, "softmax");
+  out["shared_width"] = "0";
+  read_experts(args, out);
 }
 
 void read_gpt(MegatronArguments& args, Parameters& out) {
@@ -86,12 +131,23 @@ void read_gpt(MegatronArguments& args, Parameters& out) {
   out["positions"] = in_text(args.count("max_position_embeddings"));
 }
 
+/// The zoo's.
+std::string family_of(MegatronArguments& args) {
+  const bool latent = args.flag("multi_latent_attention"), experts = has_experts(args);
+  if (!is_llama(args)) {
+    if (experts)
+      args.fail("num_experts", "the zoo's experts are between Llama's attention: RMSNorm, rope and swiglu");
+    if (latent) args.fail("multi_latent_attention", "the zoo has it with RMSNorm, rope and swiglu");
+    return "gpt";
+  }
+  if (latent && !experts) args.fail("multi_latent_attention", "the zoo has it with experts: num_experts");
+  return latent ? "deepseek_v3" : experts ? "mixtral" : "llama";
+}
+
 }  // namespace
 
 plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor, const Parameters& given) {
-  plan::ModelRef out{is_llama(args) ? has_experts(args) ? "mixtral" : "llama" : "gpt", {}};
-  if (out.name == "gpt" && has_experts(args))
-    args.fail("num_experts", "the zoo's experts are between Llama's attention: RMSNorm, rope and swiglu");
+  plan::ModelRef out{family_of(args), {}};
   Parameters& p = out.parameters;
   p["layers"] = in_text(args.count("num_layers"));
   p["hidden"] = in_text(args.count("hidden_size"));
@@ -100,9 +156,11 @@ plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor,
   p["vocabulary"] = in_text(vocabulary(args, tensor, given));
   p["tied_head"] = args.flag("untie_embeddings_and_output_weights") ? "no" : "yes";
   p["loss"] = "yes";
-  p["attention"] = args.text("attention_backend", "flash") == "unfused" ? "plain" : "flash";
+  const bool plain = args.text("attention_backend", "flash") == "unfused";
+  if (out.name != "deepseek_v3") p["attention"] = plain ? "plain" : "flash";
   if (out.name == "llama") read_llama(args, p);
   if (out.name == "mixtral") read_mixtral(args, p);
+  if (out.name == "deepseek_v3") read_deepseek(args, p);
   if (out.name == "gpt") read_gpt(args, p);
   for (const auto& [key, value] : given) p[key] = value;
   return out;

@@ -20,19 +20,25 @@ void check(const CsvRecord& record, const PublishedRun& run) {
     record.fail("heads", fmt::format("{} do not divide a width of {}", run.heads, run.hidden));
   if (run.heads % run.kv_heads != 0)
     record.fail("kv_heads", fmt::format("{} do not divide {} heads", run.kv_heads, run.heads));
-  const std::int64_t product = std::int64_t{run.tp} * run.pp * run.dp;
+  const std::int64_t product = std::int64_t{run.tp} * run.cp * run.pp * run.dp;
   if (product != run.devices)
-    record.fail("devices", fmt::format("tp x pp x dp is {} x {} x {} = {}, not {}", run.tp, run.pp, run.dp,
-                                       product, run.devices));
+    record.fail("devices", fmt::format("tp x cp x pp x dp is {} x {} x {} x {} = {}, not {}", run.tp, run.cp,
+                                       run.pp, run.dp, product, run.devices));
+  if (std::int64_t{run.cp} * run.dp % run.ep != 0)
+    record.fail("ep",
+                fmt::format("{} devices of equal weights are not groups of {}", run.cp * run.dp, run.ep));
   if (run.mini_batch % (run.micro_batch * run.dp) != 0)
     record.fail("mini_batch", fmt::format("{} replicas that take {} at a time cannot share {} samples",
                                           run.dp, run.micro_batch, run.mini_batch));
   const auto& parts = run.layers_per_stage;
-  if (parts.empty() ? run.layers % run.pp != 0
-                    : parts.size() != static_cast<std::size_t>(run.pp) ||
+  const std::int64_t stages = std::int64_t{run.pp} * run.vpp;
+  if (parts.empty() ? run.layers % stages != 0
+                    : static_cast<std::int64_t>(parts.size()) != stages ||
                           std::accumulate(parts.begin(), parts.end(), std::int64_t{0}) != run.layers)
     record.fail("layers_per_stage",
-                fmt::format("{} stages do not have {} layers in all", run.pp, run.layers));
+                fmt::format("{} stages do not have {} layers in all", stages, run.layers));
+  if (run.vpp > 1 && run.schedule == "1f1b")
+    record.fail("schedule", fmt::format("{} stages per rank are not 1f1b", run.vpp));
 }
 
 /// "sequence parallelism; overlap": its parts, without blanks around them.
@@ -42,6 +48,19 @@ std::vector<std::string> phrases(const std::string& text) {
   for (std::string part; std::getline(in, part, ';');) {
     const std::size_t begin = part.find_first_not_of(' '), end = part.find_last_not_of(' ');
     if (begin != std::string::npos) out.push_back(part.substr(begin, end - begin + 1));
+  }
+  return out;
+}
+
+/// "experts=128 chosen=8".
+std::map<std::string, std::string> parameters(const CsvRecord& record) {
+  std::map<std::string, std::string> out;
+  std::istringstream in(record.text("parameters"));
+  for (std::string word; in >> word;) {
+    const std::size_t sign = word.find('=');
+    if (sign == 0 || sign == std::string::npos ||
+        !out.emplace(word.substr(0, sign), word.substr(sign + 1)).second)
+      record.fail("parameters", fmt::format("expected NAME=VALUE, each name once, not '{}'", word));
   }
   return out;
 }
@@ -63,7 +82,8 @@ PublishedRun run_of(const CsvRecord& r) {
   out.ffn = size("ffn");
   out.sequence = size("sequence");
   out.vocabulary = size("vocabulary");
-  out.block = r.word("block", {"gpt", "llama"});
+  out.block = r.word("block", {"gpt", "llama", "mixtral", "deepseek_v3"});
+  if (r.has("parameters")) out.parameters = parameters(r);
   out.positions = r.word("positions", {"table", "rope"});
   out.attention = r.word("attention", {"plain", "flash"});
   out.element_bytes = static_cast<int>(r.count("element_bytes", 2, 4));
@@ -72,9 +92,12 @@ PublishedRun run_of(const CsvRecord& r) {
   out.tp = degree("tp");
   out.pp = degree("pp");
   out.dp = degree("dp");
+  for (const auto& [column, value] :
+       {std::pair{"cp", &out.cp}, std::pair{"ep", &out.ep}, std::pair{"vpp", &out.vpp}})
+    if (r.has(column)) *value = degree(column);
   out.micro_batch = r.count("micro_batch", 1, kMostDegree);
   out.mini_batch = r.count("mini_batch", 1, kMostDegree);
-  out.schedule = r.word("schedule", {"1f1b"});
+  out.schedule = r.word("schedule", {"1f1b", "interleaved_1f1b"});
   out.recompute = r.word("recompute", {"none", "full", "selective"});
   out.zero = static_cast<int>(r.count("zero", 0, 3));
   if (r.has("ignored")) out.beside = phrases(r.text("ignored"));

@@ -88,6 +88,18 @@ TEST_CASE("all-to-all: everyone keeps one part of its part") {
         support::near(0.75e-3));
 }
 
+TEST_CASE("all-to-alls across nodes share the nodes' uplinks") {
+  // Two groups of two of each of two nodes: over an uplink 2 x 2 pairs of each go, a sixteenth of its bytes
+  // each.
+  const auto nodes = cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml"));
+  const auto group = [](std::initializer_list<std::size_t> ids) {
+    return std::vector<DeviceId>(ids.begin(), ids.end());
+  };
+  const std::vector<std::vector<DeviceId>> both = {group({0, 1, 4, 5}), group({2, 3, 6, 7})};
+  CHECK(cost::all_to_all(nodes, both).per_byte == support::near(2 * 4 / 16.0 / 12.5e9));
+  CHECK(cost::all_to_all(nodes, both[0]).per_byte == support::near(4 / 16.0 / 12.5e9));
+}
+
 TEST_CASE("collectives within a node take what was measured, others their closed form") {
   using cluster::CollectiveKind;
   // Nodes of four devices. 1 s for any collective of two to six ranks up to 1 MB.

@@ -76,6 +76,34 @@ TEST_CASE("a published run becomes whole layers on ranks numbered tensor, data, 
             .parameters());
 }
 
+TEST_CASE("a published mixture of experts has its family's parameters, its groups and its virtual stages") {
+  const auto run = read({{{"block", "mixtral"},
+                          {"positions", "rope"},
+                          {"attention", "flash"},
+                          {"parameters", "experts=8 chosen=2"},
+                          {"devices", "16"},
+                          {"cp", "2"},
+                          {"dp", "2"},
+                          {"ep", "4"},
+                          {"vpp", "2"},
+                          {"schedule", "interleaved_1f1b"}}})[0];
+  const auto stated = experiment::published_problem(run);
+  CHECK(stated.plan.model.parameters.at("expert_width") == "256");
+  REQUIRE(stated.plan.stages.size() == 4);
+  for (const plan::Stage& stage : stated.plan.stages) {
+    CHECK(stage.context_parallel == 2);
+    CHECK(stage.expert_parallel == 4);
+    CHECK(stage.devices.size() == 8);
+    CHECK(stage.replicas() == 2);
+  }
+  CHECK(stated.plan.stages[2].devices == stated.plan.stages[0].devices);
+  CHECK(stated.plan.stages[1].devices.front() == core::DeviceId(8));
+  CHECK(stated.graph.op(stated.plan.stages[2].operators.front()).name == "layer2.norm1");
+  auto twice = run;
+  twice.parameters["layers"] = "4";
+  CHECK_THROWS_AS(experiment::published_problem(twice), core::BadInput);
+}
+
 TEST_CASE("a host constant is found again by the runs it was hidden in") {
   // What was measured is what is predicted with 12.5 us per launch; small layers wait for the host.
   constexpr std::size_t kRuns = 120;

@@ -194,13 +194,39 @@ TEST_CASE("a plan with experts comes back, in expert groups") {
   }
 }
 
+TEST_CASE("a plan with latent attention comes back, dense layers before those with experts") {
+  const plan::Plan first =
+      read(kLlama +
+               "--multi-latent-attention --qk-layernorm --q-lora-rank 24 --kv-lora-rank 16 "
+               "--qk-head-dim 8 --qk-pos-emb-head-dim 4 --v-head-dim 8 --num-experts 8 "
+               "--moe-ffn-hidden-size 48 --moe-layer-freq '([0]*3+[1]*5)' "
+               "--moe-router-score-function sigmoid --pipeline-model-parallel-size 2 "
+               "--pipeline-model-parallel-layout 'Et*5|t*3L' --bf16",
+           2)
+          .plan;
+  CHECK(first.model.name == "deepseek_v3");
+  CHECK(first.model.parameters.at("dense_layers") == "3");
+  CHECK(first.model.parameters.at("query_rank") == "24");
+  CHECK(first.model.parameters.at("scores") == "sigmoid");
+  CHECK(layers_of(first) == Counts{5, 3});
+  const auto graph = models::build(first.model.name, first.model.parameters);
+  const auto& megatron = frameworks::framework_named("megatron");
+  const plan::Plan again = read(frameworks::exported(megatron, graph, first, ""), 2).plan;
+  CHECK(again.model.parameters == first.model.parameters);
+  CHECK(again.stages[0].operators == first.stages[0].operators);
+  const std::string latent = kLlama + "--multi-latent-attention ";
+  CHECK(refusal(latent).find("the zoo has it with experts") != std::string::npos);
+  CHECK(refusal(latent + "--num-experts 8 --moe-layer-freq '([0]*3+[1]*6)'")
+            .find("moe_layer_freq: expected 1, or ([0]*D+[1]*E)") != std::string::npos);
+}
+
 TEST_CASE(
     "what would be another computation, and what does not divide, is refused by file, line and argument") {
   CHECK(refusal(kModel + "--context-parallel-size 3").find("are not replicas of TP1 x CP3 x PP1") !=
         std::string::npos);
   CHECK(refusal(kModel + "--num-experts 8") ==
         "train.sh:2: num_experts: the zoo's experts are between Llama's attention: RMSNorm, rope and swiglu");
-  CHECK(refusal(kLlama + "--num-experts 8 --moe-layer-freq 2").find("layers with experts between others") !=
+  CHECK(refusal(kLlama + "--num-experts 8 --moe-layer-freq 2").find("expected 1, or ([0]*D+[1]*E)") !=
         std::string::npos);
   CHECK(refusal(kLlama + "--num-experts 8 --expert-model-parallel-size 3") ==
         "train.sh:2: expert_model_parallel_size: 4 replicas are not groups of 3");

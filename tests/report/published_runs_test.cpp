@@ -35,6 +35,33 @@ TEST_CASE("a published run is read by the names of its columns") {
   CHECK(runs[0].measured_s == 0.5);
   CHECK(!runs[0].measured_gib);
   CHECK(runs[1].layers_per_stage == std::vector<std::int64_t>{1, 3});
+  const auto mixture = report::parse_published_runs(published_csv({{{"block", "mixtral"},
+                                                                    {"parameters", "experts=8  chosen=2"},
+                                                                    {"devices", "16"},
+                                                                    {"cp", "2"},
+                                                                    {"dp", "2"},
+                                                                    {"ep", "4"},
+                                                                    {"vpp", "2"},
+                                                                    {"schedule", "interleaved_1f1b"},
+                                                                    {"layers_per_stage", "1 1 1 1"}}}),
+                                                    "runs.csv");
+  CHECK(mixture[0].parameters == std::map<std::string, std::string>{{"experts", "8"}, {"chosen", "2"}});
+  CHECK(mixture[0].cp == 2);
+  CHECK(mixture[0].ep == 4);
+  CHECK(mixture[0].vpp == 2);
+}
+
+TEST_CASE("context and expert degrees, virtual stages and parameters may be missing") {
+  std::string text = published_csv({{}});
+  for (const std::string column : {"cp", "ep", "vpp", "parameters"}) {
+    const std::size_t at = text.find("," + column + ",");
+    text.replace(at + 1, column.size(), "not_" + column);
+  }
+  const auto runs = report::parse_published_runs(text, "runs.csv");
+  CHECK(runs[0].cp == 1);
+  CHECK(runs[0].ep == 1);
+  CHECK(runs[0].vpp == 1);
+  CHECK(runs[0].parameters.empty());
 }
 
 TEST_CASE("a wrong published run is refused with file, line and column") {
@@ -45,10 +72,17 @@ TEST_CASE("a wrong published run is refused with file, line and column") {
   };
   CHECK(of("layers", "0").starts_with("runs.csv:3: layers: expected an integer from 1"));
   CHECK(of("hidden", "64.5").starts_with("runs.csv:3: hidden: expected an integer"));
-  CHECK(of("block", "mamba") == "runs.csv:3: block: expected gpt or llama, not 'mamba'");
+  CHECK(of("block", "mamba") ==
+        "runs.csv:3: block: expected gpt or llama or mixtral or deepseek_v3, not 'mamba'");
   CHECK(of("measured_s", "-1") == "runs.csv:3: measured_s: expected a number above zero, not '-1'");
   CHECK(of("measured_gib", "nan").starts_with("runs.csv:3: measured_gib: expected a number above zero"));
-  CHECK(of("dp", "2") == "runs.csv:3: devices: tp x pp x dp is 2 x 2 x 2 = 8, not 4");
+  CHECK(of("dp", "2") == "runs.csv:3: devices: tp x cp x pp x dp is 2 x 1 x 2 x 2 = 8, not 4");
+  CHECK(of("cp", "2") == "runs.csv:3: devices: tp x cp x pp x dp is 2 x 2 x 2 x 1 = 8, not 4");
+  CHECK(of("ep", "2") == "runs.csv:3: ep: 1 devices of equal weights are not groups of 2");
+  CHECK(of("vpp", "2") == "runs.csv:3: schedule: 2 stages per rank are not 1f1b");
+  CHECK(of("vpp", "3") == "runs.csv:3: layers_per_stage: 6 stages do not have 4 layers in all");
+  CHECK(of("parameters", "experts") ==
+        "runs.csv:3: parameters: expected NAME=VALUE, each name once, not 'experts'");
   CHECK(of("micro_batch", "3") ==
         "runs.csv:3: mini_batch: 1 replicas that take 3 at a time cannot share 8 samples");
   CHECK(of("layers_per_stage", "2 3") ==

@@ -44,6 +44,9 @@ AllReduce all_gather(const cluster::Cluster& cluster, std::span<const std::vecto
 
 /// Every device has one part of `bytes` and sends the others their parts of it, one after the other.
 Affine all_to_all(const cluster::Cluster& cluster, std::span<const core::DeviceId> devices);
+/// The same of groups that exchange at the same time, and share links: the slowest of them. Bytes are those
+/// of one group.
+Affine all_to_all(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups);
 
 /// Measured times among devices of one node; elsewhere, and where groups share links of their node, nothing.
 Measured measured(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups,

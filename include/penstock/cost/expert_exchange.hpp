@@ -8,8 +8,9 @@ namespace penstock::cost {
 
 /// Two all-to-alls among the devices of each expert group in a forward pass, dispatch and combine, and two of
 /// their gradients in a backward pass. The fullest device has `imbalance` times as many rows sent as the
-/// mean. Differs: groups share no link, all devices begin together, and every member of a tensor-parallel
-/// group exchanges all rows, as its part of every expert needs all of them.
+/// mean. Groups exchange at the same time and share links; within a node measured times count where the
+/// cluster has some. Differs: all devices begin together, and every member of a tensor-parallel group
+/// exchanges all rows, as its part of every expert needs all of them.
 class ExpertExchange {
  public:
   ExpertExchange(const cluster::Cluster& cluster, const plan::Stage& stage);
@@ -20,7 +21,8 @@ class ExpertExchange {
  private:
   double imbalance_;
   std::int64_t size_;
-  std::vector<Affine> groups_;
+  Measured measured_;
+  Affine groups_;
 };
 
 }  // namespace penstock::cost

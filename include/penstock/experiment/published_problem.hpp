@@ -16,9 +16,10 @@ struct PublishedProblem {
   plan::Plan plan;  ///< as Megatron-LM divides it; in-flight counts are not set
 };
 
-/// The zoo's gpt with its head tied, or its llama, with the softmax of its loss, trained by Adam. Stages have
-/// whole layers, the first one the embeddings too, the last one the head; devices are numbered tensor, then
-/// data, then pipeline parallel. Throws BadInput for a run of which something is unstated or no model.
+/// The zoo's gpt with its head tied, or its llama, mixtral or deepseek_v3, with the softmax of its loss,
+/// trained by Adam. Stages have whole layers, the first one the embeddings too, the last one the head;
+/// devices are numbered tensor, then context, then data, then pipeline parallel. Throws BadInput for a run of
+/// which something is unstated or no model.
 PublishedProblem published_problem(const report::PublishedRun& run);
 
 }  // namespace penstock::experiment
