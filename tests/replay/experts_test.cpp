@@ -1,4 +1,5 @@
-// Expert groups: devices with some of the experts of every mixture learn what one device with all of them does.
+// Expert groups: devices with some of the experts of every mixture learn what one device with all of them
+// does.
 
 #include <doctest/doctest.h>
 
@@ -26,7 +27,8 @@ struct Form {
   bool frozen = false;  ///< of the first layer, all but the router
 };
 
-/// Two layers of norm, attention, norm, router and experts, with residuals around; gated experts and plain ones.
+/// Two layers of norm, attention, norm, router and experts, with residuals around; gated experts and plain
+/// ones.
 graph::OpGraph mixtures(const Form& form) {
   models::Layers net("mixtures");
   auto x = net.embedding("table", net.indices("rows", form.tokens), {11, 6});
@@ -65,10 +67,11 @@ CutModel random_mixture(std::uint64_t seed) {
   cut.replicas = static_cast<std::size_t>(cut.expert_parallel * random.between(1, 2));
   if (random.chance(0.3)) cut.recompute = plan::kRecomputeStage;
   const std::int64_t experts = cut.expert_parallel * random.between(1, 2);
-  return cut_model(mixtures({.experts = experts,
-                             .chosen = random.between(1, static_cast<int>(std::min<std::int64_t>(3, experts))),
-                             .frozen = random.chance(0.3)}),
-                   cut);
+  return cut_model(
+      mixtures({.experts = experts,
+                .chosen = random.between(1, static_cast<int>(std::min<std::int64_t>(3, experts))),
+                .frozen = random.chance(0.3)}),
+      cut);
 }
 
 }  // namespace
@@ -78,9 +81,17 @@ TEST_CASE("mixtures over expert groups: in stages, held once and twice, recomput
       {.rank = {0}, .replicas = 2, .expert_parallel = 2},
       {.rank = {0, 1}, .micro_batch = 4, .replicas = 4, .expert_parallel = 2},
       {.rank = {0, 1}, .micro_batch = 4, .replicas = 4, .expert_parallel = 4},
-      {.schedule = "gpipe", .rank = {0, 1}, .replicas = 2, .recompute = plan::kRecomputeStage, .expert_parallel = 2},
+      {.schedule = "gpipe",
+       .rank = {0, 1},
+       .replicas = 2,
+       .recompute = plan::kRecomputeStage,
+       .expert_parallel = 2},
       {.rank = {0, 1}, .replicas = 2, .recompute = plan::kRecomputeLayers, .expert_parallel = 2},
-      {.schedule = "zb_h1", .rank = {0, 1}, .replicas = 2, .optimizer = plan::Optimizer::sgd, .expert_parallel = 2},
+      {.schedule = "zb_h1",
+       .rank = {0, 1},
+       .replicas = 2,
+       .optimizer = plan::Optimizer::sgd,
+       .expert_parallel = 2},
       {.schedule = "interleaved_1f1b", .rank = {0, 1, 0, 1}, .replicas = 2, .expert_parallel = 2}};
   for (const Cut& cut : cuts) {
     CAPTURE(cut.schedule);
@@ -108,22 +119,18 @@ TEST_CASE("expert groups of context groups: within one, of several, across") {
 
 // Micro-batches of 3 samples over 2 replicas: rows of two samples meet those of one.
 TEST_CASE("replicas with different numbers of samples exchange rows") {
-  check_training(cut_model(mixtures({}), {.rank = {0, 1},
-                                          .mini_batch = 6,
-                                          .micro_batch = 3,
-                                          .replicas = 2,
-                                          .expert_parallel = 2}),
-                 {6, kRounding});
+  check_training(
+      cut_model(mixtures({}),
+                {.rank = {0, 1}, .mini_batch = 6, .micro_batch = 3, .replicas = 2, .expert_parallel = 2}),
+      {6, kRounding});
 }
 
 // One row of one sample takes one of eight experts: most devices get none.
 TEST_CASE("devices to which no row goes") {
-  check_training(cut_model(mixtures({.experts = 8, .chosen = 1, .tokens = 1}), {.rank = {0},
-                                                                               .mini_batch = 16,
-                                                                               .micro_batch = 8,
-                                                                               .replicas = 8,
-                                                                               .expert_parallel = 8}),
-                 {16, kRounding});
+  check_training(
+      cut_model(mixtures({.experts = 8, .chosen = 1, .tokens = 1}),
+                {.rank = {0}, .mini_batch = 16, .micro_batch = 8, .replicas = 8, .expert_parallel = 8}),
+      {16, kRounding});
 }
 
 TEST_CASE("random mixtures over expert and context groups") {
@@ -147,8 +154,7 @@ TEST_CASE("a device holds its experts, and gradients and optimizer state of thes
       mixtures({}), {.rank = {0}, .replicas = 4, .optimizer = plan::Optimizer::adam, .expert_parallel = 4});
   const auto host = kernels::open_device("host", 1);
   const auto program = replay::lower(model.graph, {model.graph, model.plan});
-  const auto worker =
-      replay::make_worker(*host, model.problem(), model.plan, core::DeviceId(1), program, {});
+  const auto worker = replay::make_worker(*host, model.problem(), model.plan, core::DeviceId(1), program, {});
   const core::Bytes held = cost::stage_load(model.problem(), model.plan.stages[0]).parameters;
   CHECK(held < core::Bytes(model.graph.parameters() * 4));
   CHECK(at(worker->memory().now, plan::MemoryKind::weights) == held);

@@ -5,8 +5,8 @@
 
 namespace penstock::replay {
 
-/// Every `stride`-th of a group's members, `count` from `first` on. All of the group share when these do, each
-/// among its own part.
+/// Every `stride`-th of a group's members, `count` from `first` on. All of the group share when these do,
+/// each among its own part.
 class PartOfPeers : public Peers {
  public:
   PartOfPeers(Peers& all, std::size_t first, std::size_t stride, std::size_t count)

@@ -19,9 +19,8 @@ using kernels::Operands;
 std::vector<std::size_t> largest(std::span<const float> of, std::size_t count) {
   std::vector<std::size_t> out(of.size());
   std::iota(out.begin(), out.end(), 0);
-  std::ranges::partial_sort(out, out.begin() + static_cast<std::ptrdiff_t>(count), [&](auto a, auto b) {
-    return of[a] > of[b] || (of[a] == of[b] && a < b);
-  });
+  std::ranges::partial_sort(out, out.begin() + static_cast<std::ptrdiff_t>(count),
+                            [&](auto a, auto b) { return of[a] > of[b] || (of[a] == of[b] && a < b); });
   out.resize(count);
   return out;
 }
@@ -45,7 +44,8 @@ ExpertDispatch::ExpertDispatch(Device& device, const cost::ExpertExchange& excha
   experts_ = static_cast<std::size_t>(experts);
   own_experts_ = experts_ / device.division.expert_parts();
   rows_ = static_cast<std::size_t>(own.rows * samples);
-  time_ = exchange.time(layout::copied_rows(shard.op, device.graph.element_bytes()) * samples, core::Seconds(0));
+  time_ =
+      exchange.time(layout::copied_rows(shard.op, device.graph.element_bytes()) * samples, core::Seconds(0));
   const kernels::Made& made = device.wire(id).made;
   slots_.inputs = {{"x", {samples, own.rows, own.hidden}, made.element},
                    {"probabilities", {samples, own.rows, experts}, made.element}};
@@ -127,14 +127,17 @@ void ExpertDispatch::receive(const Numbers& rows, Dispatched& kept) {
 }
 
 /// A kernel for the rows that came, of which each takes one expert wholly; for one of zeros where none came.
-void ExpertDispatch::make_room(Dispatched& kept, const std::vector<std::size_t>& experts, Numbers rows) const {
+void ExpertDispatch::make_room(Dispatched& kept, const std::vector<std::size_t>& experts,
+                               Numbers rows) const {
   const std::size_t count = std::max<std::size_t>(1, experts.size());
-  kept.kernel = device_.backend.make_kernel(one_row_, static_cast<std::int64_t>(count), device_.setup.precision);
+  kept.kernel =
+      device_.backend.make_kernel(one_row_, static_cast<std::int64_t>(count), device_.setup.precision);
   const kernels::Slots& slots = kept.kernel->slots();
   kept.rows = acquire(slots.inputs[0], plan::MemoryKind::activations);
   kept.choices = acquire(slots.inputs[1], plan::MemoryKind::activations);
   kept.output = acquire(slots.output, plan::MemoryKind::workspace);
-  for (const kernels::Slot& slot : slots.saved) kept.saved.push_back(acquire(slot, plan::MemoryKind::activations));
+  for (const kernels::Slot& slot : slots.saved)
+    kept.saved.push_back(acquire(slot, plan::MemoryKind::activations));
   rows.resize(count * hidden_);
   put(*kept.rows, rows);
   Numbers choices(count * own_experts_);
@@ -150,7 +153,8 @@ ExpertDispatch::Numbers ExpertDispatch::received(const Routes& routes, const Num
   share({std::as_bytes(std::span(outgoing))}, time_, [&](const std::vector<Peers::Shared>& all) {
     for (std::size_t s = 0; s < all.size(); ++s) {
       const auto* numbers = reinterpret_cast<const float*>(all[s][0].data());
-      out.insert(out.end(), numbers + routes.starts[s][own] * hidden_, numbers + routes.starts[s][own + 1] * hidden_);
+      out.insert(out.end(), numbers + routes.starts[s][own] * hidden_,
+                 numbers + routes.starts[s][own + 1] * hidden_);
     }
   });
   return out;
@@ -162,7 +166,8 @@ ExpertDispatch::Numbers ExpertDispatch::returned(const Routes& routes, const Num
   Numbers out(routes.order.size() * hidden_);
   share({std::as_bytes(std::span(made))}, core::Seconds(0), [&](const std::vector<Peers::Shared>& all) {
     for (std::size_t d = 0; d < all.size(); ++d) {
-      const auto* numbers = reinterpret_cast<const float*>(all[d][0].data()) + routes.arrives(d, own) * hidden_;
+      const auto* numbers =
+          reinterpret_cast<const float*>(all[d][0].data()) + routes.arrives(d, own) * hidden_;
       for (std::size_t i = routes.starts[own][d]; i < routes.starts[own][d + 1]; ++i, numbers += hidden_)
         std::copy_n(numbers, hidden_, out.begin() + static_cast<std::ptrdiff_t>(routes.order[i] * hidden_));
     }
@@ -183,7 +188,8 @@ void ExpertDispatch::input_gradients(const Operands& all, Dispatched& kept, kern
   came.resize(static_cast<std::size_t>(kept.gradient->count()));
   put(*kept.gradient, came);
   kept.handed.clear();
-  for (const kernels::Slot& slot : slots.handed) kept.handed.push_back(acquire(slot, plan::MemoryKind::workspace));
+  for (const kernels::Slot& slot : slots.handed)
+    kept.handed.push_back(acquire(slot, plan::MemoryKind::workspace));
   const Lease of_rows = acquire(slots.inputs[0], plan::MemoryKind::workspace),
               of_choices = acquire(slots.inputs[1], plan::MemoryKind::workspace);
   Operands own = local(all, kept);
@@ -192,7 +198,8 @@ void ExpertDispatch::input_gradients(const Operands& all, Dispatched& kept, kern
   stream.synchronise();
   const Numbers terms = returned(routes, numbers(*of_rows));
   Numbers sums(rows_ * hidden_);
-  for (std::size_t i = 0; i < terms.size(); ++i) sums[i / hidden_ / chosen_ * hidden_ + i % hidden_] += terms[i];
+  for (std::size_t i = 0; i < terms.size(); ++i)
+    sums[i / hidden_ / chosen_ * hidden_ + i % hidden_] += terms[i];
   put(*all.input_gradients[0], sums);
   put(*all.input_gradients[1], probability_gradients(numbers(*all.inputs[1]), gradient, kept));
 }
@@ -207,14 +214,16 @@ ExpertDispatch::Numbers ExpertDispatch::probability_gradients(const Numbers& pro
     Numbers by_share(chosen_);
     for (std::size_t j = 0; j < chosen_; ++j) {
       const std::size_t copy = row * chosen_ + j;
-      by_share[j] = std::inner_product(gradient.begin() + static_cast<std::ptrdiff_t>(row * hidden_),
-                                       gradient.begin() + static_cast<std::ptrdiff_t>((row + 1) * hidden_),
-                                       kept.results.begin() + static_cast<std::ptrdiff_t>(copy * hidden_), 0.0f);
+      by_share[j] =
+          std::inner_product(gradient.begin() + static_cast<std::ptrdiff_t>(row * hidden_),
+                             gradient.begin() + static_cast<std::ptrdiff_t>((row + 1) * hidden_),
+                             kept.results.begin() + static_cast<std::ptrdiff_t>(copy * hidden_), 0.0f);
       sum += probabilities[row * experts_ + static_cast<std::size_t>(kept.routes.expert[copy])];
       mean += kept.routes.share[copy] * by_share[j];
     }
     for (std::size_t j = 0; j < chosen_; ++j)
-      out[row * experts_ + static_cast<std::size_t>(kept.routes.expert[row * chosen_ + j])] = (by_share[j] - mean) / sum;
+      out[row * experts_ + static_cast<std::size_t>(kept.routes.expert[row * chosen_ + j])] =
+          (by_share[j] - mean) / sum;
   }
   return out;
 }

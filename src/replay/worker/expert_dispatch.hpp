@@ -38,9 +38,9 @@ struct Dispatched : kernels::Buffer {
 
 /// Forward: every device sends copies of its rows to the devices of their experts, which compute them, and
 /// adds up what comes back, by shares. Backward likewise (Lepikhin et al., GShard, ICLR 2021, section 3.2). A
-/// pass's exchanges take the time that the cost model gives them, under the imbalance that the plan says; rows
-/// go where the router sends them. Differs from the kernel of a whole mixture: shares weigh results, not what
-/// the last matrix reads, and are rounded with them.
+/// pass's exchanges take the time that the cost model gives them, under the imbalance that the plan says;
+/// rows go where the router sends them. Differs from the kernel of a whole mixture: shares weigh results, not
+/// what the last matrix reads, and are rounded with them.
 class ExpertDispatch : public kernels::Kernel {
  public:
   /// Of a mixture of the device's stages. Throws BadInput as the kernels do.
@@ -76,7 +76,7 @@ class ExpertDispatch : public kernels::Kernel {
 
   Device& device_;
   const std::string name_;
-  graph::Operator one_row_;                               ///< of the device's experts
+  graph::Operator one_row_;                                     ///< of the device's experts
   std::size_t rows_, hidden_, chosen_, experts_, own_experts_;  ///< rows of all samples; of all devices
   core::Seconds time_;
   kernels::Slots slots_;
