@@ -6,7 +6,7 @@
 
 #include "megatron_run.hpp"
 #include "models/catalogue.hpp"
-#include "penstock/frameworks/layer_row.hpp"
+#include "penstock/plan/layer_row.hpp"
 
 namespace penstock::frameworks {
 namespace {
@@ -78,8 +78,8 @@ plan::Training read_training(MegatronArguments& args, std::int64_t replicas) {
 
 /// Operators of the row's parts, dealt to the stages.
 void deal(const graph::OpGraph& graph, const std::vector<StageLayers>& stages, Plan& plan) {
-  const auto read = layer_row(graph);
-  const auto* row = std::get_if<LayerRow>(&read);
+  const auto read = plan::layer_row(graph);
+  const auto* row = std::get_if<plan::LayerRow>(&read);
   core::require(row != nullptr, "decoders of the zoo are rows of layers");
   std::int32_t end = 0;
   for (std::size_t s = 0; s < stages.size(); ++s) {

@@ -16,7 +16,7 @@ using plan::Stage;
 
 class Reader {
  public:
-  Reader(const graph::OpGraph& graph, const Plan& plan, LayerRow row) : graph_(graph), plan_(plan) {
+  Reader(const graph::OpGraph& graph, const Plan& plan, plan::LayerRow row) : graph_(graph), plan_(plan) {
     out_.row = std::move(row);
     out_.rank_of_stage = plan::rank_of_stage(plan);
   }
@@ -107,7 +107,6 @@ class Reader {
     demand_same("micro-batch", [](const Stage& s) { return s.micro_batch; });
     demand_same("ZeRO stage", [](const Stage& s) { return s.zero; });
     demand_same("number of devices that ZeRO is over", [](const Stage& s) { return s.zero_over; });
-    demand_same("recomputation", [](const Stage& s) { return plan::written(s.recompute); });
     demand_same("sequence parallelism", [](const Stage& s) { return s.sequence_parallel; });
     const Stage& first = plan_.stages.front();
     out_.tensor_parallel = first.tensor_parallel;
@@ -118,11 +117,24 @@ class Reader {
     out_.sequence_parallel = first.sequence_parallel;
     out_.zero = first.zero;
     out_.zero_over = first.zero_over;
-    out_.recompute = first.recompute;
+    read_recomputation();
     out_.micro_batch = first.micro_batch / first.replicas();
     if (first.micro_batch % first.replicas() != 0)
       refuse("gives every replica as many samples: {} among {}", first.micro_batch, first.replicas());
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) read_stage(plan_.stages[s], s);
+  }
+
+  /// Of the stages that have layers; the others have nothing that is computed again.
+  void read_recomputation() {
+    std::optional<std::size_t> first;
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
+      if (!out_.ends.empty() && out_.layers(s) == 0) continue;  // no ends: a stage begins inside a part
+      const plan::Recomputation& again = plan_.stages[s].recompute;
+      if (!first) out_.recompute = plan_.stages[*(first = s)].recompute;
+      if (again != out_.recompute)
+        return refuse("has one recomputation for all stages: {} in stage {}, {} in stage {}",
+                      plan::written(out_.recompute), *first, plan::written(again), s);
+    }
   }
 
   void read_stage(const Stage& stage, std::size_t s) {
@@ -179,10 +191,10 @@ std::string_view precision_of(const graph::OpGraph& graph, const Plan& plan) {
 }
 
 LayerReading read_layers(const graph::OpGraph& graph, const Plan& plan) {
-  auto row = layer_row(graph);
+  auto row = plan::layer_row(graph);
   if (const auto* why = std::get_if<std::string>(&row))
     return {{}, {fmt::format("trains rows of layers: {} is none, {}", graph.name(), *why)}};
-  return Reader(graph, plan, std::get<LayerRow>(std::move(row))).read();
+  return Reader(graph, plan, std::get<plan::LayerRow>(std::move(row))).read();
 }
 
 }  // namespace penstock::frameworks

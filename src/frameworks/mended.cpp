@@ -12,7 +12,8 @@ using plan::Recomputation;
 using plan::Stage;
 
 /// [part] FLOPs in each stage; a part without any counts its operators.
-std::vector<std::size_t> stages_by_work(const graph::OpGraph& graph, const Plan& plan, const LayerRow& row) {
+std::vector<std::size_t> stages_by_work(const graph::OpGraph& graph, const Plan& plan,
+                                        const plan::LayerRow& row) {
   std::vector<std::map<std::size_t, double>> work(static_cast<std::size_t>(row.parts()));
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
     for (const OpId id : plan.stages[s].operators)
@@ -110,7 +111,7 @@ void deal_devices(Plan& plan, const CommonDegrees& degrees) {
   }
 }
 
-void deal_operators(Plan& plan, const LayerRow& row, const std::vector<std::size_t>& ends) {
+void deal_operators(Plan& plan, const plan::LayerRow& row, const std::vector<std::size_t>& ends) {
   for (Stage& stage : plan.stages) stage.operators.clear();
   for (std::size_t v = 0; v < row.part_of.size(); ++v) {
     const auto at = std::ranges::upper_bound(ends, static_cast<std::size_t>(row.part_of[v]));
@@ -127,8 +128,8 @@ std::string schedule_of(const Plan& plan, const Abilities& can, bool chunked) {
 }  // namespace
 
 std::optional<Plan> mended(const graph::OpGraph& graph, const Plan& plan, const Abilities& can) {
-  const auto read = layer_row(graph);
-  const auto* row = std::get_if<LayerRow>(&read);
+  const auto read = plan::layer_row(graph);
+  const auto* row = std::get_if<plan::LayerRow>(&read);
   const auto degrees = degrees_of(plan, can);
   const std::size_t stages = plan.stages.size();
   if (!row || !degrees || stages > static_cast<std::size_t>(row->parts())) return {};

@@ -24,7 +24,7 @@ namespace {
 struct Case {
   explicit Case(std::string family, std::map<std::string, std::string> parameters)
       : model{std::move(family), std::move(parameters)}, graph(models::build(model.name, model.parameters)) {
-    row = std::get<LayerRow>(layer_row(graph));
+    row = std::get<plan::LayerRow>(plan::layer_row(graph));
   }
 
   plan::Plan plan(const std::vector<std::int32_t>& last_parts, int ranks, int tensor = 1,
@@ -53,7 +53,7 @@ struct Case {
 
   plan::ModelRef model;
   graph::OpGraph graph;
-  LayerRow row;
+  plan::LayerRow row;
 };
 
 const Case& llama8() {
@@ -97,6 +97,16 @@ TEST_CASE("a plan of even stages needs no layout") {
         "--tensor-model-parallel-size 2\n--pipeline-model-parallel-size 4\n--sequence-parallel\n"
         "--micro-batch-size 1\n--global-batch-size 64\n--recompute-granularity selective\n--bf16\n"
         "--optimizer adam\n--use-distributed-optimizer\n--overlap-grad-reduce\n--ddp-bucket-size 6553600\n");
+}
+
+TEST_CASE("a stage without layers has nothing to compute again, and does not differ by that") {
+  auto plan = llama8().plan({0, 4, 8, 9}, 4);
+  for (const std::size_t s : {1, 2}) plan.stages[s].recompute = plan::kRecomputeLayers;
+  CHECK(says(to("megatron", llama8(), plan), "--pipeline-model-parallel-layout \"E|(t*4|)*2,L\""));
+  CHECK(says(to("megatron", llama8(), plan), "--recompute-granularity full"));
+  plan.stages[2].recompute = {};
+  CHECK(to("megatron", llama8(), plan) ==
+        "Megatron-LM has one recomputation for all stages: layers in stage 1, none in stage 2");
 }
 
 TEST_CASE("experts and their groups in Megatron-LM's words; others are told nothing of them") {

@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "penstock/frameworks/layer_row.hpp"
+#include "penstock/plan/layer_row.hpp"
 #include "penstock/plan/plan.hpp"
 
 namespace penstock::frameworks {
 
 struct LayerPlan {
-  LayerRow row;
+  plan::LayerRow row;
   /// [stage] one beyond its last part of the row; stage s has the parts from where stage s - 1 ends.
   std::vector<std::int32_t> ends;
   std::vector<std::int32_t> rank_of_stage;

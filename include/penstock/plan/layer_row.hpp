@@ -1,5 +1,5 @@
 #pragma once
-// A model as training frameworks see it: an embedding, a row of equal layers, a head.
+// A model as people and training frameworks cut it: an embedding, a row of equal layers, a head.
 
 #include <cstdint>
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "penstock/graph/op_graph.hpp"
 
-namespace penstock::frameworks {
+namespace penstock::plan {
 
 /// Parts of the row: 0 is what stands before the first layer (embeddings), 1 to `layers` are the layers,
 /// layers + 1 is what stands behind them (norm, head, loss).
@@ -25,4 +25,4 @@ struct LayerRow {
 /// each part reads itself and the part before it alone.
 std::variant<LayerRow, std::string> layer_row(const graph::OpGraph& graph);
 
-}  // namespace penstock::frameworks
+}  // namespace penstock::plan

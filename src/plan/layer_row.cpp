@@ -1,4 +1,4 @@
-#include "penstock/frameworks/layer_row.hpp"
+#include "penstock/plan/layer_row.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "penstock/plan/recomputation.hpp"
 
-namespace penstock::frameworks {
+namespace penstock::plan {
 namespace {
 
 using core::OpId;
@@ -22,7 +22,7 @@ using Numbers = std::map<std::string, std::int32_t, std::less<>>;
 std::string number_layers(const graph::OpGraph& graph, Numbers& numbers, std::string& stem) {
   std::string last;
   for (std::size_t v = 0; v < graph.size(); ++v) {
-    const std::string layer(plan::layer_of(graph.op(OpId(v)).name));
+    const std::string layer(layer_of(graph.op(OpId(v)).name));
     if (layer.empty() || numbers.contains(layer)) continue;
     const std::size_t digits = digits_from(layer);
     if (numbers.empty()) stem = layer.substr(0, digits);
@@ -63,11 +63,11 @@ std::variant<LayerRow, std::string> layer_row(const graph::OpGraph& graph) {
   if (std::string why = number_layers(graph, numbers, row.layer_name); !why.empty()) return why;
   row.layers = static_cast<std::int32_t>(numbers.size());
   for (std::size_t v = 0; v < graph.size(); ++v) {
-    const auto layer = numbers.find(plan::layer_of(graph.op(OpId(v)).name));
+    const auto layer = numbers.find(layer_of(graph.op(OpId(v)).name));
     row.part_of.push_back(layer == numbers.end() ? outside(graph, OpId(v), row) : layer->second + 1);
   }
   if (std::string why = first_jump(graph, row); !why.empty()) return why;
   return row;
 }
 
-}  // namespace penstock::frameworks
+}  // namespace penstock::plan

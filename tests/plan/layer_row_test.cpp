@@ -1,4 +1,4 @@
-#include "penstock/frameworks/layer_row.hpp"
+#include "penstock/plan/layer_row.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,20 +7,20 @@
 #include "models/catalogue.hpp"
 
 using namespace penstock;
-using frameworks::LayerRow;
+using plan::LayerRow;
 
 namespace {
 
 using Given = std::map<std::string, std::string>;
 
 LayerRow row(const std::string& model, const Given& given) {
-  auto read = frameworks::layer_row(models::build(model, given));
+  auto read = plan::layer_row(models::build(model, given));
   REQUIRE(std::holds_alternative<LayerRow>(read));
   return std::get<LayerRow>(read);
 }
 
 std::string reason(const std::string& model, const Given& given = {}) {
-  const auto read = frameworks::layer_row(models::build(model, given));
+  const auto read = plan::layer_row(models::build(model, given));
   return std::holds_alternative<std::string>(read) ? std::get<std::string>(read) : "a row";
 }
 
