@@ -1,9 +1,27 @@
 #include "units.hpp"
 
+#include <algorithm>
+
+#include "penstock/core/error.hpp"
+#include "penstock/plan/layer_row.hpp"
+
 namespace penstock::planners {
 
 using core::OpId;
 using graph::Vertex;
+
+namespace {
+
+graph::Dag dag_of(const graph::OpGraph& graph, std::size_t units, const std::vector<Vertex>& unit_of) {
+  std::vector<graph::Edge> edges;
+  for (const auto& [from, to] : graph.dag().edges()) {
+    const Vertex a = unit_of[static_cast<std::size_t>(from)], b = unit_of[static_cast<std::size_t>(to)];
+    if (a != b) edges.emplace_back(a, b);
+  }
+  return graph::Dag(units, std::move(edges));
+}
+
+}  // namespace
 
 Units planning_units(const graph::OpGraph& graph) {
   std::vector<Vertex> host(graph.size());  // the operator whose unit each operator joins
@@ -23,12 +41,25 @@ Units planning_units(const graph::OpGraph& graph) {
     unit_of[v] = unit_of[static_cast<std::size_t>(host[v])];
     units.operators[static_cast<std::size_t>(unit_of[v])].emplace_back(v);
   }
-  std::vector<graph::Edge> edges;
-  for (const auto& [from, to] : graph.dag().edges()) {
-    const Vertex a = unit_of[static_cast<std::size_t>(from)], b = unit_of[static_cast<std::size_t>(to)];
-    if (a != b) edges.emplace_back(a, b);
+  units.dag = dag_of(graph, units.operators.size(), unit_of);
+  return units;
+}
+
+Units layer_units(const graph::OpGraph& graph) {
+  const auto read = plan::layer_row(graph);
+  if (const auto* why = std::get_if<std::string>(&read)) throw core::BadInput("units=layers: " + *why);
+  const auto& row = std::get<plan::LayerRow>(read);
+  std::vector<std::vector<OpId>> parts(static_cast<std::size_t>(row.parts()));
+  for (std::size_t v = 0; v < graph.size(); ++v)
+    parts[static_cast<std::size_t>(row.part_of[v])].emplace_back(v);
+  Units units;
+  std::vector<Vertex> unit_of(graph.size());
+  for (auto& part : parts) {
+    if (part.empty()) continue;  // nothing stands before the first layer, or behind the last
+    for (const OpId op : part) unit_of[op.index()] = static_cast<Vertex>(units.operators.size());
+    units.operators.push_back(std::move(part));
   }
-  units.dag = graph::Dag(units.operators.size(), std::move(edges));
+  units.dag = dag_of(graph, units.operators.size(), unit_of);
   return units;
 }
 

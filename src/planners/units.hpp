@@ -14,5 +14,8 @@ struct Units {
   graph::Dag dag;                                  ///< over units, in topological order
 };
 Units planning_units(const graph::OpGraph& graph);
+/// Whole layers, what stands before the first and what stands behind the last (plan/layer_row.hpp): where
+/// training frameworks cut. Throws BadInput where the model is no row of layers.
+Units layer_units(const graph::OpGraph& graph);
 
 }  // namespace penstock::planners

@@ -21,7 +21,7 @@ struct Row {
   support::FixedCosts costs = support::FixedCosts::uniform(6, 1, 1);
   cost::Problem problem{graph, cluster, costs, {8, plan::Optimizer::sgd}};
   planners::SearchOptions options{};
-  planners::PlanSpace space{problem, options};
+  planners::PlanSpace space{problem, options, planners::planning_units(graph)};
 
   /// Operators up to each end on the next device, micro-batches of one sample.
   Draft draft(const std::vector<std::size_t>& ends) const {
@@ -121,7 +121,7 @@ TEST_CASE("every completed move is a valid plan, and some of every kind are") {
   REQUIRE(row.space.tidy(draft));
   const auto start = row.space.completed(draft);
   REQUIRE(start.has_value());
-  const auto kinds = planners::all_moves(planners::Sight(row.space, *start));
+  const auto kinds = planners::moves(planners::Sight(row.space, *start), planners::Change::all);
   REQUIRE(kinds.size() == 6);
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
     CAPTURE(kind);

@@ -58,6 +58,8 @@ struct SearchOptions {
   /// How `joint` asks another planner, of joint_questions(), for its answer under these same options. Must be
   /// callable from any thread and give what the planner gives; default: the planner is called.
   std::function<SearchResult(const PlannerChoice&, core::StopToken)> ask{};
+  /// Where `joint` begins instead of at other planners' answers: a plan that score::violations accepts.
+  const plan::Plan* from = nullptr;
   OwnOptions own{};
 };
 

@@ -36,26 +36,30 @@ std::vector<JudgedDraft> diverse(const std::vector<JudgedDraft>& plans, std::siz
   return first;
 }
 
+Units units_of(const graph::OpGraph& graph, const OwnValues& own) {
+  return own.word("units") == "layers" ? layer_units(graph) : planning_units(graph);
+}
+
 AskedPlanners asked_planners(const OwnValues& own) {
   return own.word("starts") == "all" ? AskedPlanners::all : AskedPlanners::quick;
 }
 
 class Joint {
  public:
-  Joint(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
+  Joint(const cost::Problem& problem, const SearchOptions& options, const OwnValues& own,
+        core::StopToken stop)
       : problem_(problem),
-        progress_(options.progress),
-        space_(problem, options),
+        options_(options),
+        space_(problem, options, units_of(problem.graph, own)),
         judge_(problem, options),
-        stop_(stop) {
-    const OwnValues own("joint", joint_options(), options.own);
-    evaluations_ = static_cast<std::size_t>(own.number("evaluations"));
-    asked_ = asked_planners(own);
-  }
+        stop_(stop),
+        evaluations_(static_cast<std::size_t>(own.number("evaluations"))),
+        asked_(asked_planners(own)),
+        change_(own.word("change") == "cuts" ? Change::cuts : Change::all) {}
 
   SearchResult run() {
     stop_.check();
-    Starts begun = starts(space_, judge_, asked_, stop_);
+    Starts begun = options_.from ? given(*options_.from) : starts(space_, judge_, asked_, stop_);
     if (begun.plans.empty() && !begun.complete) stop_.give_up();
     if (begun.plans.empty()) begun.plans = last_resort(begun.error);
     best_ = begun.plans.front();
@@ -66,6 +70,18 @@ class Joint {
   }
 
  private:
+  Starts given(const plan::Plan& plan) const {
+    if (plan::asynchronous(plan))
+      throw core::BadInput("joint begins at plans with a flush, not " + plan.schedule);
+    if (const auto torn = space_.torn_off(plan))
+      throw core::BadInput(
+          fmt::format("units=layers: a stage of the plan begins inside a layer, at '{}' or before",
+                      problem_.graph.op(*torn).name));
+    Starts out;
+    out.plans.push_back({space_.draft_of(plan), judge_.seconds(plan)});
+    return out;
+  }
+
   /// Where no other planner's plan fits. Throws as they did where none of these does either, or where it is
   /// the user who contradicts the problem.
   std::vector<JudgedDraft> last_resort(const std::exception_ptr& error) const {
@@ -82,7 +98,7 @@ class Joint {
   bool improved(const std::vector<JudgedDraft>& plans) {
     std::vector<Walk> walks;
     for (JudgedDraft& start : diverse(plans, kWalks))
-      walks.emplace_back(space_, judge_, std::move(start), walks.size() + 1, stop_);
+      walks.emplace_back(space_, judge_, change_, std::move(start), walks.size() + 1, stop_);
     std::size_t rounds = 1;
     for (std::size_t left = walks.size(); left > 1; left = (left + 1) / 2) ++rounds;
     for (std::size_t round = 0; round < rounds; ++round) {
@@ -110,18 +126,19 @@ class Joint {
   }
 
   void report(core::Seconds best, std::size_t judged) const {
-    if (progress_)
-      progress_(
+    if (options_.progress)
+      options_.progress(
           fmt::format("best iteration {}, {} of {} plans judged", core::show(best), judged, evaluations_));
   }
 
   const cost::Problem& problem_;
-  const std::function<void(const std::string&)>& progress_;
+  const SearchOptions& options_;
   PlanSpace space_;
   JointJudge judge_;
   core::StopToken stop_;
-  std::size_t evaluations_ = 0;
-  AskedPlanners asked_ = AskedPlanners::all;
+  std::size_t evaluations_;
+  AskedPlanners asked_;
+  Change change_;
   JudgedDraft best_;
   std::size_t judged_ = 0;
 };
@@ -135,6 +152,12 @@ const std::vector<PlannerOption>& joint_options() {
       words("starts", {"all", "quick"},
             "planners whose answers it begins with: all of the catalogue; or without piper, "
             "graphpipe_climb, aceso and exhaustive, whose searches may take minutes"),
+      words("change", {"all", "cuts"},
+            "what may differ from the answer that it begins with: everything; or only where stages begin and "
+            "end"),
+      words("units", {"operators", "layers"},
+            "what stages are made of: operators; or whole layers, as training frameworks cut, of models that "
+            "are a row of them"),
   };
   return options;
 }
@@ -147,9 +170,9 @@ std::vector<PlannerChoice> joint_questions(const OwnOptions& own) {
 // everything that a plan with a flush may say, by the simulator alone and without a proof. It begins with the
 // answers of all others, so that it is never slower than one of them, and walks on from the fastest of each
 // kind (walk.hpp) as long as `evaluations` last: half of the walks end after every round (successive halving,
-// Jamieson, Talwalkar, AISTATS 2016).
+// Jamieson, Talwalkar, AISTATS 2016). From a given plan (`penstock improve`) there is one walk.
 SearchResult joint(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
-  return Joint(problem, options, stop).run();
+  return Joint(problem, options, OwnValues("joint", joint_options(), options.own), stop).run();
 }
 
 }  // namespace penstock::planners

@@ -36,7 +36,16 @@ Moves partition_moves(const Sight& sight);
 /// units is cut anew in proportion to what the ranks had.
 Moves shape_moves(const Sight& sight);
 
-/// All of these, kind by kind.
-std::vector<Moves> all_moves(const Sight& sight);
+/// Units of a row go from a stage to any other, through those between: each hands on as many as it gets.
+Moves shift_moves(const Sight& sight);
+
+/// What may differ from the plan that a search begins with.
+enum class Change : std::uint8_t {
+  all,
+  cuts,  ///< where stages begin and end; neither how many there are nor what they run on
+};
+
+/// Kind by kind.
+std::vector<Moves> moves(const Sight& sight, Change change);
 
 }  // namespace penstock::planners

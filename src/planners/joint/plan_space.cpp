@@ -114,10 +114,10 @@ bool by_count(const Plan& plan) {
   return plan.schedule == "1f1b";
 }
 
-PlanSpace::PlanSpace(const cost::Problem& problem, const SearchOptions& options)
+PlanSpace::PlanSpace(const cost::Problem& problem, const SearchOptions& options, Units units)
     : problem_(problem),
       options_(options),
-      units_(planning_units(problem.graph)),
+      units_(std::move(units)),
       unit_of_(problem.graph.size()),
       form_(problem.cluster) {
   for (std::size_t u = 0; u < units_.operators.size(); ++u)
@@ -176,6 +176,16 @@ std::optional<Draft> PlanSpace::completed(Draft draft) const {
   for (Stage& stage : plan.stages) stage.in_flight = 0;
   if (!counted(draft)) return std::nullopt;
   return draft;
+}
+
+std::optional<OpId> PlanSpace::torn_off(const Plan& plan) const {
+  std::vector<std::size_t> stage_of(problem_.graph.size());
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
+    for (const OpId op : plan.stages[s].operators) stage_of[op.index()] = s;
+  for (const std::vector<OpId>& unit : units_.operators)
+    for (const OpId op : unit)
+      if (stage_of[op.index()] != stage_of[unit.front().index()]) return op;
+  return std::nullopt;
 }
 
 Draft PlanSpace::draft_of(const Plan& plan) const {

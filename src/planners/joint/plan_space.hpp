@@ -22,8 +22,8 @@ struct Draft {
 /// Every plan with a flush that score::violations accepts, on all devices, as far as the user's pins allow.
 class PlanSpace {
  public:
-  /// Both must outlive it.
-  PlanSpace(const cost::Problem& problem, const SearchOptions& options);
+  /// Problem and options must outlive it. Stages are of whole `units`.
+  PlanSpace(const cost::Problem& problem, const SearchOptions& options, Units units);
 
   /// Puts stages in order, partitions of operators where these are now, and drops settings that say nothing;
   /// false where stages wait for each other, or are empty.
@@ -33,6 +33,8 @@ class PlanSpace {
   /// A tidy draft with in-flight counts by its rule, by `depth` where that does not fit; nothing when it is
   /// no valid plan. Whether 1F1B of unlike micro-batches can run is left to the simulator.
   std::optional<Draft> completed(Draft draft) const;
+  /// The first operator that is in another stage than the first of its unit; nothing where all are whole.
+  std::optional<core::OpId> torn_off(const plan::Plan& plan) const;
   /// What a finished plan is changed from.
   Draft draft_of(const plan::Plan& plan) const;
 

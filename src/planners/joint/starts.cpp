@@ -47,7 +47,7 @@ class Asking {
       out.states = found.states;
       out.late = !found.complete;
       run_with_flush(space_.problem(), found.plan);
-      if (!score::violations(space_.problem(), found.plan).empty()) return out;
+      if (space_.torn_off(found.plan) || !score::violations(space_.problem(), found.plan).empty()) return out;
       out.plan = JudgedDraft{space_.draft_of(found.plan), kUnknown};
       out.plan->iteration = judge_.seconds(found.plan);
     } catch (const core::LimitHit&) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kSideBySide = 32;  ///< moves judged side by side
 constexpr std::size_t kPatience = 192;   ///< moves without success after which a kicked walk gives up
-constexpr int kFruitless = 16;           ///< kicks from the same best plan after which it ends
+constexpr int kFruitless = 48;           ///< kicks from the same best plan after which it ends
 constexpr int kMostKicks = 4;            ///< moves at once
 
 template <class List>
@@ -21,9 +21,15 @@ void shuffle(List& list, core::Random& random) {
 
 }  // namespace
 
-Walk::Walk(const PlanSpace& space, const JointJudge& judge, JudgedDraft start, std::uint64_t seed,
-           core::StopToken stop)
-    : space_(&space), judge_(&judge), random_(seed), stop_(stop), now_(start), best_(std::move(start)) {
+Walk::Walk(const PlanSpace& space, const JointJudge& judge, Change change, JudgedDraft start,
+           std::uint64_t seed, core::StopToken stop)
+    : space_(&space),
+      judge_(&judge),
+      change_(change),
+      random_(seed),
+      stop_(stop),
+      now_(start),
+      best_(std::move(start)) {
   met_.insert(space_->key(best_.draft));
 }
 
@@ -38,7 +44,7 @@ void Walk::go_on(std::size_t plans, const std::function<void()>& stepped) {
 
 /// Kinds in turn, so that those with few moves have them tried soon.
 std::vector<Move> Walk::shuffled(const Draft& draft) {
-  auto kinds = all_moves(Sight(*space_, draft));
+  auto kinds = moves(Sight(*space_, draft), change_);
   std::size_t longest = 0;
   for (Moves& kind : kinds) {
     shuffle(kind, random_);
@@ -53,21 +59,21 @@ std::vector<Move> Walk::shuffled(const Draft& draft) {
 
 /// One step; false when there is none, as far as the walk looks.
 bool Walk::descend() {
-  const auto moves = shuffled(now_.draft);
-  const std::size_t most = kicks_ > 0 ? std::min(moves.size(), kPatience) : moves.size();
+  const auto tried = shuffled(now_.draft);
+  const std::size_t most = kicks_ > 0 ? std::min(tried.size(), kPatience) : tried.size();
   for (std::size_t begin = 0; begin < most && judged_ < goal_; begin += kSideBySide)
-    if (take_best(moves, begin, std::min(begin + kSideBySide, most))) return true;
+    if (take_best(tried, begin, std::min(begin + kSideBySide, most))) return true;
   return false;
 }
 
-bool Walk::take_best(const std::vector<Move>& moves, std::size_t begin, std::size_t end) {
+bool Walk::take_best(const std::vector<Move>& tried, std::size_t begin, std::size_t end) {
   const std::size_t count = end - begin;
   std::vector<std::optional<Draft>> drafts(count);
   std::vector<std::string> keys(count);
   core::parallel_for(count, [&](std::size_t i) {
     stop_.check();
     Draft draft = now_.draft;
-    moves[begin + i](draft);
+    tried[begin + i](draft);
     if (!space_->tidy(draft)) return;
     keys[i] = space_->key(draft);
     drafts[i] = std::move(draft);
@@ -112,7 +118,7 @@ std::optional<Draft> Walk::kicked() {
   bool changed = false;
   for (int left = random_.between(2, kMostKicks); left > 0; --left) {
     stop_.check();
-    auto kinds = all_moves(Sight(*space_, draft));
+    auto kinds = moves(Sight(*space_, draft), change_);
     std::erase_if(kinds, [](const Moves& kind) { return kind.empty(); });
     if (kinds.empty()) break;
     const Moves& kind =

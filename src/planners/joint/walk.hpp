@@ -25,7 +25,7 @@ struct JudgedDraft {
 class Walk {
  public:
   /// Space, judge outlive it.
-  Walk(const PlanSpace& space, const JointJudge& judge, JudgedDraft start, std::uint64_t seed,
+  Walk(const PlanSpace& space, const JointJudge& judge, Change change, JudgedDraft start, std::uint64_t seed,
        core::StopToken stop);
 
   /// Until so many more plans are judged, or many kicks in a row lead to nothing better; `stepped` is called
@@ -36,7 +36,7 @@ class Walk {
 
  private:
   bool descend();
-  bool take_best(const std::vector<Move>& moves, std::size_t begin, std::size_t end);
+  bool take_best(const std::vector<Move>& tried, std::size_t begin, std::size_t end);
   void kick();
   std::optional<Draft> kicked();
   std::vector<Move> shuffled(const Draft& draft);
@@ -44,6 +44,7 @@ class Walk {
 
   const PlanSpace* space_;
   const JointJudge* judge_;
+  Change change_;
   core::Random random_;
   core::StopToken stop_;
   JudgedDraft now_, best_;
