@@ -1,13 +1,8 @@
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "command.hpp"
 #include "heartbeat.hpp"
-#include "penstock/core/files.hpp"
 #include "penstock/experiment/plan_report.hpp"
-#include "penstock/experiment/run.hpp"
-#include "penstock/plan/plan_file.hpp"
 #include "plan_flags.hpp"
 
 namespace penstock::cli {
@@ -30,7 +25,7 @@ struct PlanFlags {
   SimulationFlags simulation;
   TimeLimitFlag time_limit;
   MemoryLimitFlag memory_limit;
-  std::string output;
+  PlanOutput output;
   TimelineFlags timeline;
   int threads = 0;
   bool json = false;
@@ -43,16 +38,8 @@ planners::PlannerChoice chosen(const PlanFlags& flags) {
   return out;
 }
 
-/// An earlier plan gives way, nothing else.
-void check_output(const std::string& file) {
-  if (!std::filesystem::is_regular_file(file) || std::filesystem::is_empty(file)) return;
-  if (plan::is_plan_file(core::read_file(file))) return;
-  throw core::Error(experiment::kOccupied,
-                    file + " is there, and is no plan: it stays; choose another name (-o), or move it away");
-}
-
 core::ExitCode run(const PlanFlags& flags, const Session& session) {
-  if (!flags.output.empty()) check_output(flags.output);
+  flags.output.check();
   const ThreadLimit limit(flags.threads);
   const auto planner = from_command_line([&] { return chosen(flags); });
   plan::ClusterRef cluster_ref = flags.cluster.ref();
@@ -79,10 +66,7 @@ core::ExitCode run(const PlanFlags& flags, const Session& session) {
     telling.options.progress = [&alive](const std::string& progress) { alive.tell(progress); };
     return experiment::search(problem, {model, cluster_ref, planner, training, {}}, telling, session.stop());
   }();
-  if (!flags.output.empty()) {
-    core::write_file(flags.output, plan::to_yaml(graph, plan::written_to(flags.output, *outcome.plan)));
-    say(fmt::format("plan written to {}\n", flags.output));
-  }
+  flags.output.write(graph, *outcome.plan);
   flags.timeline.write(outcome, problem.cluster);
   const report::Screen screen = flags.wide.screen();
   if (flags.json)
@@ -177,9 +161,7 @@ void add_plan(CLI::App& app, Action& action) {
   flags->simulation.add(*command);
   flags->time_limit.add(*command);
   flags->memory_limit.add(*command);
-  command
-      ->add_option("-o,--output", flags->output, "write the plan file here, in place of an earlier plan only")
-      ->type_name("FILE");
+  flags->output.add(*command);
   flags->timeline.add(*command);
   add_threads(*command, flags->threads);
   add_json(*command, flags->json);

@@ -1,11 +1,36 @@
 #include "plan_flags.hpp"
 
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "output.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/experiment/plan_report.hpp"
+#include "penstock/experiment/run.hpp"
+#include "penstock/plan/plan_file.hpp"
 #include "penstock/report/perfetto.hpp"
 #include "penstock/report/timeline_svg.hpp"
 
 namespace penstock::cli {
+
+void PlanOutput::add(CLI::App& command) {
+  command.add_option("-o,--output", file_, "write the plan file here, in place of an earlier plan only")
+      ->type_name("FILE");
+}
+
+void PlanOutput::check() const {
+  if (!std::filesystem::is_regular_file(file_) || std::filesystem::is_empty(file_)) return;
+  if (plan::is_plan_file(core::read_file(file_))) return;
+  throw core::Error(experiment::kOccupied,
+                    file_ + " is there, and is no plan: it stays; choose another name (-o), or move it away");
+}
+
+void PlanOutput::write(const graph::OpGraph& graph, const plan::Plan& plan) const {
+  if (file_.empty()) return;
+  core::write_file(file_, plan::to_yaml(graph, plan::written_to(file_, plan)));
+  say(fmt::format("plan written to {}\n", file_));
+}
 
 void TimelineFlags::add(CLI::App& command) {
   command.add_option("--svg", svg, "draw the timeline here")->type_name("FILE");

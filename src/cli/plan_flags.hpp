@@ -1,5 +1,5 @@
 #pragma once
-// What `plan` and `simulate` are asked to show beside the table.
+// What `plan`, `improve` and `simulate` are asked to leave beside the table.
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -7,6 +7,17 @@
 #include "penstock/experiment/cell.hpp"
 
 namespace penstock::cli {
+
+/// -o FILE.
+class PlanOutput {
+ public:
+  void add(CLI::App& command);
+  void check() const;  ///< throws where something other than an earlier plan would be lost
+  void write(const graph::OpGraph& graph, const plan::Plan& plan) const;  ///< where the flag is given
+
+ private:
+  std::string file_;
+};
 
 /// --svg FILE and --perfetto FILE.
 struct TimelineFlags {

@@ -54,6 +54,11 @@ expect 0 "" "$penstock" export run.yaml --to megatron -o run.sh
 expect 0 "back.yaml: llama, 70553.7 M parameters, PP6 x DP4 x TP4+SP, 1F1B, mb 1, ZeRO 1" \
   "$penstock" import megatron run.sh --gpus 8xH100x12 -o back.yaml
 expect 0 "samples/s" "$penstock" simulate back.yaml
+expect 0 "times as fast" "$penstock" improve back.yaml --layers --change cuts --evaluations 200 -o better.yaml
+expect 0 "pipeline-model-parallel-layout" "$penstock" export better.yaml --to megatron
+expect 11 "begins inside a layer, at 'layer13.add1' or before" "$penstock" improve big.yaml --layers
+expect 12 "run.sh is there, and is no plan" "$penstock" improve back.yaml -o run.sh
+expect 10 "'cut' is unknown; did you mean 'cuts'?" "$penstock" improve back.yaml --change cut
 expect 0 "ZeRO 0 or 2 or 3, not ZeRO 1" "$penstock" export run.yaml --to torchtitan --nearest titan.yaml
 expect 0 "" "$penstock" export titan.yaml --to torchtitan --csv order.csv -o titan.toml
 expect 0 'pipeline_parallel_schedule_csv = "order.csv"' cat titan.toml
