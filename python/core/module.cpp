@@ -4,6 +4,8 @@
 
 NB_MODULE(_core, m) {
   using namespace penstock::python;
+  // Threads of an engine that runs cells (dask) may still hold values when the interpreter ends.
+  nanobind::set_leak_warnings(false);
   m.doc() = "Penstock's C++ library as Python values; use it through the package penstock.";
   bind_errors(m);
   bind_rows(m);

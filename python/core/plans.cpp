@@ -87,20 +87,39 @@ void bind_flags(nb::module_& m) {
           [](SearchFlags& f, const std::string& name) { f.simulation.network = name; })
       .def_prop_rw(
           "collective", [](const SearchFlags& f) { return f.simulation.collective; },
-          [](SearchFlags& f, const std::string& name) { f.simulation.collective = name; });
+          [](SearchFlags& f, const std::string& name) { f.simulation.collective = name; })
+      .def_prop_rw(
+          "pass_collectives", [](const SearchFlags& f) { return f.simulation.pass_collectives; },
+          [](SearchFlags& f, const std::string& name) { f.simulation.pass_collectives = name; });
 }
 
-Plan search(const Problem& about, const std::string& planner, const SearchFlags& flags, const Beat& beat) {
+/// By `planner`, which begins at `from` where there is one.
+Plan searched(const Problem& about, const std::string& planner, experiment::SearchSetting setting,
+              const Plan* from, const Beat& beat) {
   experiment::Cell cell = about.cell();
   cell.planner = planners::planner_choice(planner);
-  const experiment::SearchSetting setting = flags.setting();
   auto outcome = interruptible(
-      [&](core::StopToken stop) { return experiment::search(about.problem(), cell, setting, stop); },
+      [&](core::StopToken stop) {
+        const cost::Problem problem = about.problem();
+        std::optional<plan::Plan> start;
+        if (from) experiment::complete(problem, start.emplace(from->plan), from->file);
+        setting.options.from = start ? &*start : nullptr;
+        return experiment::search(problem, cell, setting, stop);
+      },
       [&] { beat(); });
+  setting.options.from = nullptr;
   plan::Plan plan = *outcome.plan;
   auto simulation =
       std::make_shared<Simulation>(Simulation{about, std::move(outcome), setting.simulation, {}});
   return {about, std::move(plan), "plan", std::move(simulation)};
+}
+
+Plan search(const Problem& about, const std::string& planner, const SearchFlags& flags, const Beat& beat) {
+  return searched(about, planner, flags.setting(), nullptr, beat);
+}
+
+Plan improve(const Plan& plan, const std::string& planner, const SearchFlags& flags, const Beat& beat) {
+  return searched(plan.about, planner, flags.setting(), &plan, beat);
 }
 
 Plan load_plan(const std::string& path, const std::optional<Cluster>& cluster,
@@ -164,6 +183,7 @@ void bind_plan(nb::module_& m) {
                            p.plan.schedule);
       });
   m.def("search", search, "problem"_a, "planner"_a, "flags"_a, "beat"_a);
+  m.def("improve", improve, "plan"_a, "planner"_a, "flags"_a, "beat"_a);
   m.def("load_plan", load_plan, "path"_a, "cluster"_a.none(), "costs"_a.none(), "allow_foreign"_a);
   m.def(
       "is_plan_file", [](const std::string& path) { return plan::is_plan_file(core::read_file(path)); },

@@ -112,8 +112,9 @@ std::vector<std::int64_t> device_peaks(const Simulation& simulation) {
 }
 
 Simulation simulate(const Plan& plan, const std::optional<std::string>& schedule, const std::string& network,
-                    const std::string& collective, bool verify, bool explain) {
-  const SimulationSetting setting{network, collective};
+                    const std::string& collective, const std::string& pass_collectives, bool verify,
+                    bool explain) {
+  const SimulationSetting setting{network, collective, pass_collectives};
   return interruptible(
       [&](core::StopToken stop) { return simulated(plan, schedule, setting, verify, explain, stop); });
 }
@@ -121,7 +122,9 @@ Simulation simulate(const Plan& plan, const std::optional<std::string>& schedule
 }  // namespace
 
 sim::SimulationOptions SimulationSetting::options() const {
-  return {sim::network_model(network), sim::collective(collective)};
+  return {.network = sim::network_model(network),
+          .collective = sim::collective(collective),
+          .pass_collectives = sim::pass_collectives(pass_collectives)};
 }
 
 Simulation simulated(const Plan& given, const std::optional<std::string>& schedule,
@@ -181,8 +184,8 @@ void bind_simulations(nb::module_& m) {
         return fmt::format("<penstock.Simulation {}: {:.1f} samples/s, {:.6g} s per iteration>",
                            *s.outcome.row.strategy, *s.outcome.row.samples_per_s, *s.outcome.row.iteration_s);
       });
-  m.def("simulate", simulate, "plan"_a, "schedule"_a.none(), "network"_a, "collective"_a, "verify"_a,
-        "explain"_a);
+  m.def("simulate", simulate, "plan"_a, "schedule"_a.none(), "network"_a, "collective"_a,
+        "pass_collectives"_a, "verify"_a, "explain"_a);
 }
 
 }  // namespace penstock::python

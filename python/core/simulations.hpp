@@ -11,7 +11,7 @@ namespace penstock::python {
 
 /// What a simulation is told beside the plan.
 struct SimulationSetting {
-  std::string network = "fair", collective = "closed_form";
+  std::string network = "fair", collective = "closed_form", pass_collectives = "closed_form";
   sim::SimulationOptions options() const;  ///< throws BadInput for unknown names
 };
 

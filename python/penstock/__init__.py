@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ._core import Cluster, Comparison, Handover, Model, Plan, Problem, Results, Row, Schedule, Simulation, Stage
     from ._experiments import repeat, run
     from ._inputs import import_hf, load, zoo
-    from ._planning import compare, export, plan, simulate, validate
+    from ._planning import compare, export, improve, plan, simulate, validate
     from ._results import pareto, report
     from ._schedules import schedule
     from .errors import BadInput, Error, Infeasible, Internal, InvalidPlan, Limit
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BadInput", "Cluster", "Comparison", "Error", "Handover", "Infeasible", "Internal", "InvalidPlan", "Limit",
     "Model", "Plan", "Problem", "Results", "Row", "Schedule", "Simulation", "Stage", "compare", "export", "import_hf",
-    "load", "pareto", "plan", "repeat", "report", "run", "schedule", "simulate", "validate", "zoo",
+    "improve", "load", "pareto", "plan", "repeat", "report", "run", "schedule", "simulate", "validate", "zoo",
 ]
 
 # What is asked for is loaded then, so that penstock.torch, which reads and writes files, needs no compiled part.
@@ -35,7 +35,7 @@ _HOME = {
                      "Simulation", "Stage"], "_core"),
     **dict.fromkeys(["repeat", "run"], "_experiments"),
     **dict.fromkeys(["import_hf", "load", "zoo"], "_inputs"),
-    **dict.fromkeys(["compare", "export", "plan", "simulate", "validate"], "_planning"),
+    **dict.fromkeys(["compare", "export", "improve", "plan", "simulate", "validate"], "_planning"),
     **dict.fromkeys(["pareto", "report"], "_results"),
     "schedule": "_schedules",
     **dict.fromkeys(["BadInput", "Error", "Infeasible", "Internal", "InvalidPlan", "Limit"], "errors"),

@@ -72,16 +72,17 @@ def repeat(
     seed: int = 0,
     network: str = "fair",
     collective: str = "closed_form",
+    pass_collectives: str = "closed_form",
     client: Client | None = None,
 ) -> tuple[float, ...]:
     """Seconds of an iteration of a plan on a perturbed cluster, once for each of the seeds from `seed` on.
 
     perturbation: a file of slow devices, stragglers, jitter and link faults, as `penstock simulate --perturbation`
-    reads. network, collective: as plan(). client: as run(); the same times either way.
+    reads. network, collective, pass_collectives: as plan(). client: as run(); the same times either way.
 
     Raises BadInput with file, line and key, InvalidPlan, KeyboardInterrupt.
     """
-    repeated = _core.Repeat(plan, os.fspath(perturbation), network, collective)
+    repeated = _core.Repeat(plan, os.fspath(perturbation), network, collective, pass_collectives)
     if client is None:
         return tuple(repeated.times(seed, runs, 0, lambda: None))
     from . import _dask

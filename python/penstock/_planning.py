@@ -34,6 +34,7 @@ def plan(
     choose_by_estimate: bool = False,
     network: str = "fair",
     collective: str = "closed_form",
+    pass_collectives: str = "closed_form",
     time_limit: float | None = None,
     memory_limit: int | None = None,
     progress: bool | Callable[[float], object] = False,
@@ -44,7 +45,8 @@ def plan(
     that a replica takes at a time; pipeline_micro_batch: those that flow through all stages at a time; None: powers
     of two are tried. k: of the kFkB schedule. any_degree: replica counts of any size. choose_by_estimate: a closed
     formula picks micro-batch sizes, not the simulator. network: fair or fifo; collective: closed_form, or automatic,
-    ring, tree, halving_doubling or hierarchical. time_limit: seconds, memory_limit: bytes of growth, after which the
+    ring, tree, double_tree, halving_doubling or hierarchical; pass_collectives, of tensor-parallel groups within a
+    pass: closed_form, or links, which they then share with all else. time_limit: seconds, memory_limit: bytes of growth, after which the
     best plan so far is returned, marked in its row's status. progress: True for a bar of tqdm where that is
     installed, or a function of the seconds gone by.
 
@@ -60,12 +62,47 @@ def plan(
             by_estimate=choose_by_estimate,
             network=network,
             collective=collective,
+            pass_collectives=pass_collectives,
             time_limit_s=time_limit,
             memory_limit_bytes=memory_limit,
         )
     )
     with _progress.of_search(progress, planner) as beat:
         return _core.search(problem, _written(planner, options or {}), flags, beat)
+
+
+def improve(
+    plan: _core.Plan,
+    *,
+    layers: bool = False,
+    change: str = "all",
+    evaluations: int = 6000,
+    network: str = "fair",
+    collective: str = "closed_form",
+    pass_collectives: str = "closed_form",
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    progress: bool | Callable[[float], object] = False,
+) -> _core.Plan:
+    """A plan near this one, never slower in simulation, as `penstock improve` finds it.
+
+    layers: stages hold whole layers, as frameworks cut. change: all, or cuts, where stages begin and end.
+    evaluations: most plans judged. The others: as plan().
+
+    Raises BadInput, InvalidPlan, Limit, KeyboardInterrupt.
+    """
+    flags = _flags(
+        dict(
+            network=network,
+            collective=collective,
+            pass_collectives=pass_collectives,
+            time_limit_s=time_limit,
+            memory_limit_bytes=memory_limit,
+        )
+    )
+    options = {"change": change, "evaluations": evaluations, **({"units": "layers"} if layers else {})}
+    with _progress.of_search(progress, "improve") as beat:
+        return _core.improve(plan, _written("joint", options), flags, beat)
 
 
 def compare(
@@ -76,6 +113,7 @@ def compare(
     choose_by_estimate: bool = False,
     network: str = "fair",
     collective: str = "closed_form",
+    pass_collectives: str = "closed_form",
     time_limit: float | None = None,
     memory_limit: int | None = 4 << 30,
     progress: bool | Callable[[_core.Row, int, int], object] = False,
@@ -94,6 +132,7 @@ def compare(
             by_estimate=choose_by_estimate,
             network=network,
             collective=collective,
+            pass_collectives=pass_collectives,
             time_limit_s=time_limit,
             memory_limit_bytes=memory_limit,
         )
@@ -109,18 +148,19 @@ def simulate(
     schedule: str | None = None,
     network: str = "fair",
     collective: str = "closed_form",
+    pass_collectives: str = "closed_form",
     verify: bool = False,
     explain: bool = False,
 ) -> _core.Simulation:
     """Checks a plan and simulates one iteration, as `penstock simulate` does.
 
     schedule: another order for the same stages: a family of `penstock schedules`, or a schedule file. network,
-    collective: as plan(). verify: the trace is checked by rules of its own. explain: the text and the JSON say where
+    collective, pass_collectives: as plan(). verify: the trace is checked by rules of its own. explain: the text and the JSON say where
     the time goes.
 
     Raises InvalidPlan with every violation, BadInput, KeyboardInterrupt.
     """
-    return _core.simulate(plan, schedule, network, collective, verify, explain)
+    return _core.simulate(plan, schedule, network, collective, pass_collectives, verify, explain)
 
 
 def validate(plan: _core.Plan) -> tuple[str, ...]:

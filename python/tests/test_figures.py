@@ -38,6 +38,7 @@ def test_a_plan_and_its_figures_are_those_of_penstock_plan(found, cli, tmp_path)
         ({}, []),
         ({"schedule": "gpipe"}, ["--schedule", "gpipe"]),
         ({"network": "fifo", "collective": "ring"}, ["--network", "fifo", "--collective", "ring"]),
+        ({"pass_collectives": "links"}, ["--pass-collectives", "links"]),
         ({"verify": True, "explain": True}, ["--verify", "--explain"]),
     ],
 )
@@ -50,6 +51,15 @@ def test_a_simulation_is_byte_for_byte_that_of_penstock_simulate(found, cli, tmp
     if not flags:
         cli("simulate", file, "--svg", svg)
         assert simulation.svg() == svg.read_text()
+
+
+def test_a_plan_near_another_is_that_of_penstock_improve(found, cli, tmp_path):
+    file, better = tmp_path / "plan.yaml", tmp_path / "better.yaml"
+    found.save(file.as_posix())
+    cli("improve", file, "--evaluations", 50, "-o", better)
+    near = ps.improve(ps.load(file), evaluations=50)
+    assert near.to_yaml() == better.read_text()
+    assert near.simulation.row.iteration_s <= found.simulation.row.iteration_s
 
 
 def test_a_comparison_is_that_of_penstock_compare(cli, tmp_path):
