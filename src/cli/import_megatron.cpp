@@ -48,14 +48,13 @@ void add_import_megatron(CLI::App& import, Action& action) {
   command->footer(
       "Reads a bash script with arguments of pretrain_gpt.py, or a YAML file that gives the same names, and "
       "writes a plan: "
-      "model, tensor-, pipeline- and data-parallel degrees, virtual stages, layout, batches, recomputation, "
-      "sequence "
-      "parallelism, distributed optimizer, precision. Arguments that would be another computation (experts, "
-      "context "
-      "parallelism, 8-bit numbers) are refused; those that were not asked for are told of.\n\n"
+      "model, tensor-, pipeline-, data-, context- and expert-parallel degrees, virtual stages, layout, "
+      "batches, recomputation, sequence parallelism, distributed optimizer, precision. Arguments that would "
+      "be another computation (multi-token prediction, 8-bit numbers, FSDP) are refused; those that were not "
+      "asked for are told of.\n\n"
       "Examples:\n"
       "  penstock import megatron train.sh --gpus 8xH100x4 -p vocabulary=128256 -o plan.yaml\n"
-      "  penstock simulate plan.yaml");
+      "  penstock improve plan.yaml --layers --change cuts -o better.yaml");
   auto flags = std::make_shared<ImportMegatronFlags>();
   command->add_option("file", flags->file, "the script, or a file that ends in .yaml")
       ->required()
