@@ -24,6 +24,7 @@ std::string search(const planners::PlannerInfo& planner, const cost::Problem& pr
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
   planners::SearchOptions options;
   options.per_stage_micro_batch = per_stage;
+  if (planner.name == "joint") options.own = {{"evaluations", "500"}};
   try {
     const auto found = planner.plan(problem, options, {});
     const double estimate = found.estimate.value_or(core::Seconds(0)).value();

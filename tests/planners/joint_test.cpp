@@ -153,7 +153,7 @@ Met meets_every_plan(std::uint64_t first, std::uint64_t last) {
 }  // namespace
 
 TEST_CASE("of every plan of a tiny problem it finds the fastest in nine cases of ten, else one near it") {
-  const auto met = meets_every_plan(1, 100);
+  const auto met = meets_every_plan(1, 60);
   CHECK(met.problems > 12);
   CHECK(met.best * 10 >= met.problems * 9);
   CHECK(met.worst <= 0.05);
@@ -230,7 +230,7 @@ TEST_CASE("stopped while it walks it has the best plan so far, which loses to no
 TEST_SUITE_BEGIN("slow");
 
 TEST_CASE("of every plan of a tiny problem, many seeds") {
-  const auto met = meets_every_plan(151, 4000);
+  const auto met = meets_every_plan(61, 4000);
   CHECK(met.best * 10 >= met.problems * 9);
   CHECK(met.worst <= 0.05);
 }

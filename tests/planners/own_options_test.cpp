@@ -32,6 +32,7 @@ std::string result(const planners::PlannerInfo& planner, const cost::Problem& pr
                    const planners::OwnOptions& own) {
   planners::SearchOptions options;
   options.own = own;
+  if (planner.name == "joint") options.own.try_emplace("evaluations", "200");  // its walks are long
   try {
     const auto found = planner.plan(problem, options, {});
     CHECK(score::violations(problem, found.plan) == std::vector<std::string>{});
