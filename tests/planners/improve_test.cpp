@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "models/catalogue.hpp"
-#include "penstock/cost/analytic.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/cost/analytic.hpp"
 #include "penstock/plan/layer_row.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/score/order.hpp"
@@ -31,8 +31,7 @@ struct Row {
       plan::Recomputation recomputation = {})
       : again(recomputation),
         graph(models::build(model, parameters)),
-        cluster(
-            cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml")).first(ranks)) {
+        cluster(cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml")).first(ranks)) {
     parts = std::get<plan::LayerRow>(plan::layer_row(graph));
   }
 
@@ -72,7 +71,8 @@ struct Row {
 
 /// Every way to cut `parts` into so many stages, none empty.
 template <class Visit>
-void for_each_cut(std::int32_t parts, std::size_t stages, std::vector<std::int32_t>& sizes, const Visit& visit) {
+void for_each_cut(std::int32_t parts, std::size_t stages, std::vector<std::int32_t>& sizes,
+                  const Visit& visit) {
   if (sizes.size() + 1 == stages) {
     sizes.push_back(parts);
     visit(sizes);
@@ -107,7 +107,7 @@ Extremes extremes(const Row& row, std::size_t stages) {
 }
 
 const std::map<std::string, std::string> kBigHead = {
-    {"layers", "8"},     {"hidden", "256"},         {"heads", "4"},       {"kv_heads", "2"},
+    {"layers", "8"},     {"hidden", "256"},       {"heads", "4"},        {"kv_heads", "2"},
     {"sequence", "128"}, {"feed_forward", "512"}, {"vocabulary", "8000"}};
 
 void check_best_cut(const Row& row, std::size_t stages) {
@@ -147,7 +147,8 @@ TEST_CASE("plans that it cannot begin with are refused in words") {
   inside.stages[1].operators.push_back(inside.stages[0].operators.back());
   inside.stages[0].operators.pop_back();
   CHECK_THROWS_WITH_AS(row.improved(inside, {{"units", "layers"}}),
-                       "units=layers: a stage of the plan begins inside a layer, at 'layer1.add2' or before", core::BadInput);
+                       "units=layers: a stage of the plan begins inside a layer, at 'layer1.add2' or before",
+                       core::BadInput);
   plan::Plan endless = row.plan({3, 3, 2, 2});
   endless.schedule = "pipedream";
   CHECK_THROWS_AS(row.improved(endless, {}), core::BadInput);
@@ -155,6 +156,8 @@ TEST_CASE("plans that it cannot begin with are refused in words") {
   const cost::Problem problem{branches, row.cluster, kAnalytic, {8, plan::Optimizer::adam}};
   planners::SearchOptions options;
   options.own = {{"units", "layers"}};
-  CHECK_THROWS_WITH_AS(planners::planner("joint").plan(problem, options, {}), "units=layers: its layers are no single row, numbered from 0: branch0.layer0 comes behind branch0",
-                       core::BadInput);
+  CHECK_THROWS_WITH_AS(
+      planners::planner("joint").plan(problem, options, {}),
+      "units=layers: its layers are no single row, numbered from 0: branch0.layer0 comes behind branch0",
+      core::BadInput);
 }
