@@ -234,15 +234,16 @@ std::string first_violation(const RankOrder& row, std::int32_t s, std::int32_t c
   return std::find(ended.begin(), ended.end(), false) == ended.end() ? "" : "passes are missing";
 }
 
-/// The most micro-batches of each stage between this pass and the end of their backward pass.
-std::vector<std::int32_t> most_between(ActionKind begin, const Schedule& order) {
+/// The most micro-batches of each stage between this pass and one that `ends` their time.
+template <class Ends>
+std::vector<std::int32_t> most_between(ActionKind begin, const Ends& ends, const Schedule& order) {
   std::vector<std::int32_t> held(order.rank_of_stage.size()), most(held);
   for (const RankOrder& row : order.ranks)
     for (const Action& action : row)
       for (const Action& part : parts(action)) {
         if (part.stage < 0) continue;
         const auto s = static_cast<std::size_t>(part.stage);
-        held[s] += part.kind == begin ? 1 : releases(part) ? -1 : 0;
+        held[s] += part.kind == begin ? 1 : ends(part) ? -1 : 0;
         most[s] = std::max(most[s], held[s]);
       }
   return most;
@@ -302,10 +303,14 @@ std::vector<std::string> order_violations(const Plan& plan, const Schedule& orde
 }
 
 std::vector<std::int32_t> most_held(const Schedule& order) {
-  return most_between(ActionKind::forward, order);
+  return most_between(ActionKind::forward, releases, order);
 }
 std::vector<std::int32_t> most_recomputed(const Schedule& order) {
-  return most_between(ActionKind::recompute, order);
+  return most_between(ActionKind::recompute, releases, order);
+}
+std::vector<std::int32_t> most_deferred(const Schedule& order) {
+  const auto ends = [](const Action& part) { return part.kind == ActionKind::weight_gradient; };
+  return most_between(ActionKind::input_gradient, ends, order);
 }
 
 }  // namespace penstock::schedule

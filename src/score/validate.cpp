@@ -19,22 +19,28 @@ namespace penstock::score {
 
 namespace {
 
-/// By stage: micro-batches that are recomputed at once. In an order by in-flight counts alone a backward pass
-/// follows its recomputation; elsewhere the order tells.
-std::vector<std::int32_t> most_recomputed(const cost::Problem& problem, const plan::Plan& judged) {
-  if (schedule::per_stage(judged)) return std::vector<std::int32_t>(judged.stages.size(), 1);
-  return schedule::most_recomputed(order_of(problem, judged));
-}
+/// Micro-batches of each stage, at the most.
+struct Held {
+  std::vector<std::int64_t> whole;     ///< beyond what enters
+  std::vector<std::int32_t> deferred;  ///< between the halves of a split backward pass
+};
 
-/// By stage: micro-batches held whole, beyond what enters.
-std::vector<std::int64_t> held_whole(const cost::Problem& problem, const plan::Plan& judged) {
-  std::vector<std::int64_t> out;
-  for (const plan::Stage& stage : judged.stages) out.push_back(stage.in_flight / stage.micro_batch);
-  const auto again = [](const plan::Stage& stage) { return bool(stage.recompute); };
-  if (std::none_of(judged.stages.begin(), judged.stages.end(), again)) return out;
-  const auto recomputed = most_recomputed(problem, judged);
-  for (std::size_t s = 0; s < out.size(); ++s)
-    if (again(judged.stages[s])) out[s] = std::min<std::int64_t>(out[s], recomputed[s]);
+/// In an order by in-flight counts alone a backward pass is whole, and follows its recomputation; elsewhere
+/// the order tells.
+Held held(const cost::Problem& problem, const plan::Plan& judged) {
+  Held out;
+  std::vector<std::int32_t> recomputed(judged.stages.size(), 1);
+  out.deferred.resize(judged.stages.size());
+  if (!schedule::per_stage(judged)) {
+    const auto order = order_of(problem, judged);
+    recomputed = schedule::most_recomputed(order);
+    out.deferred = schedule::most_deferred(order);
+  }
+  for (std::size_t s = 0; s < judged.stages.size(); ++s) {
+    const plan::Stage& stage = judged.stages[s];
+    const std::int64_t in_flight = stage.in_flight / stage.micro_batch;
+    out.whole.push_back(stage.recompute ? std::min<std::int64_t>(in_flight, recomputed[s]) : in_flight);
+  }
   return out;
 }
 
@@ -43,13 +49,16 @@ std::vector<std::int64_t> held_whole(const cost::Problem& problem, const plan::P
 std::vector<plan::MemoryByKind> stage_memories(const cost::Problem& problem, const plan::Plan& judged) {
   std::vector<plan::MemoryByKind> out;
   const auto copies = schedule::weight_copies(judged);
-  const auto whole = held_whole(problem, judged);
+  const Held most = held(problem, judged);
   for (std::size_t s = 0; s < judged.stages.size(); ++s) {
     const plan::Stage& stage = judged.stages[s];
     const auto load = cost::stage_load(problem, stage);
-    out.push_back(
-        cost::stage_memory(load, problem.memory, problem.training, plan::samples_per_device(judged, stage),
-                           stage.in_flight / stage.micro_batch, whole[s], plan::replica_placement(stage)));
+    const std::int64_t samples = plan::samples_per_device(judged, stage);
+    out.push_back(cost::stage_memory(load, problem.memory, problem.training, samples,
+                                     stage.in_flight / stage.micro_batch, most.whole[s],
+                                     plan::replica_placement(stage)));
+    if (problem.memory.transient)
+      at(out.back(), plan::MemoryKind::buffers) += load.deferred.at(samples) * most.deferred[s];
     at(out.back(), plan::MemoryKind::versions) = load.parameters * copies[s];
   }
   return out;

@@ -61,6 +61,9 @@ std::vector<std::string> order_violations(const plan::Plan& plan, const Schedule
 std::vector<std::int32_t> most_held(const Schedule& order);
 /// The most recomputed micro-batches each stage holds at once, from their R on.
 std::vector<std::int32_t> most_recomputed(const Schedule& order);
+/// The most micro-batches of each stage between the halves of their split backward pass: 0 where none is
+/// split.
+std::vector<std::int32_t> most_deferred(const Schedule& order);
 
 /// Weight policy of the plan's schedule; one with a flush waits for all.
 const WeightPolicy& weight_policy(const plan::Plan& plan);
