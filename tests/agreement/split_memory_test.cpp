@@ -49,15 +49,21 @@ TEST_CASE("gradients that wait for their weights' pass are counted before a plan
   const Row row;
   const std::vector<std::int32_t> own = {0, 1, 2, 3}, loop = {0, 1, 2, 3, 0, 1, 2, 3},
                                   v = {0, 1, 2, 3, 3, 2, 1, 0};
-  for (const auto& [schedule, ranks] : std::map<std::string, std::vector<std::int32_t>>{
-           {"zb_h1", own}, {"zb_h2", own}, {"zb_1p", own}, {"interleaved_zb", loop}, {"zbv", v}, {"dualpipev", v}}) {
+  for (const auto& [schedule, ranks] :
+       std::map<std::string, std::vector<std::int32_t>>{{"zb_h1", own},
+                                                        {"zb_h2", own},
+                                                        {"zb_1p", own},
+                                                        {"interleaved_zb", loop},
+                                                        {"zbv", v},
+                                                        {"dualpipev", v}}) {
     CAPTURE(schedule);
     const auto plan = row.plan(schedule, ranks);
     const auto memories = score::stage_memories(row.problem, plan);
     std::vector<core::Bytes> judged(4), deferred(4);
     for (std::size_t s = 0; s < ranks.size(); ++s)
       judged[static_cast<std::size_t>(ranks[s])] += plan::total(memories[s]);
-    const auto summary = trace::summarise(sim::simulate(row.problem, score::scheduled(row.problem, plan), {}));
+    const auto summary =
+        trace::summarise(sim::simulate(row.problem, score::scheduled(row.problem, plan), {}));
     double tightest = 0;
     for (std::size_t d = 0; d < 4; ++d) {
       CHECK(summary.devices[d].peak <= judged[d]);
