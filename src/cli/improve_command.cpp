@@ -68,8 +68,10 @@ core::ExitCode run(const ImproveFlags& flags, const Session& session) {
   experiment::SearchSetting setting{
       {}, flags.simulation.options(), flags.time_limit.value(), true, flags.memory_limit.value()};
   setting.keep_trace = flags.timeline.given();
-  const core::Seconds before = core::to_seconds(
-      sim::simulate_time(problem, score::scheduled(problem, input.plan), setting.simulation));
+  sim::SimulationOptions once = setting.simulation;
+  once.stop = session.stop();
+  const core::Seconds before =
+      core::to_seconds(sim::simulate_time(problem, score::scheduled(problem, input.plan), once));
   const auto outcome = improved(flags, problem, input.plan, setting, session.stop());
   flags.output.write(problem.graph, *outcome.plan);
   flags.timeline.write(outcome, problem.cluster);

@@ -147,7 +147,7 @@ TEST_CASE("plans that it cannot begin with are refused in words") {
   inside.stages[1].operators.push_back(inside.stages[0].operators.back());
   inside.stages[0].operators.pop_back();
   CHECK_THROWS_WITH_AS(row.improved(inside, {{"units", "layers"}}),
-                       "units=layers: a stage of the plan begins inside a layer, at 'layer1.add2' or before",
+                       "a stage of the plan begins inside a layer, at 'layer1.add2' or before",
                        core::BadInput);
   plan::Plan endless = row.plan({3, 3, 2, 2});
   endless.schedule = "pipedream";

@@ -55,7 +55,8 @@ class Joint {
         stop_(stop),
         evaluations_(static_cast<std::size_t>(own.number("evaluations"))),
         asked_(asked_planners(own)),
-        change_(own.word("change") == "cuts" ? Change::cuts : Change::all) {}
+        change_(own.word("change") == "cuts" ? Change::cuts : Change::all),
+        layers_(own.word("units") == "layers") {}
 
   SearchResult run() {
     stop_.check();
@@ -74,9 +75,9 @@ class Joint {
     if (plan::asynchronous(plan))
       throw core::BadInput("joint begins at plans with a flush, not " + plan.schedule);
     if (const auto torn = space_.torn_off(plan))
-      throw core::BadInput(
-          fmt::format("units=layers: a stage of the plan begins inside a layer, at '{}' or before",
-                      problem_.graph.op(*torn).name));
+      throw core::BadInput(fmt::format("a stage of the plan begins {}, at '{}' or before",
+                                       layers_ ? "inside a layer" : "between an input and its first reader",
+                                       problem_.graph.op(*torn).name));
     Starts out;
     out.plans.push_back({space_.draft_of(plan), judge_.seconds(plan)});
     return out;
@@ -139,6 +140,7 @@ class Joint {
   std::size_t evaluations_;
   AskedPlanners asked_;
   Change change_;
+  bool layers_;
   JudgedDraft best_;
   std::size_t judged_ = 0;
 };
