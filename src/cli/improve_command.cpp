@@ -2,10 +2,8 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
-#include "heartbeat.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/experiment/cell.hpp"
-#include "penstock/experiment/plan_report.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "plan_flags.hpp"
@@ -22,14 +20,7 @@ struct ImproveFlags {
   bool layers = false;
   std::string change = "all";
   std::int64_t evaluations = 6000;
-  SimulationFlags simulation;
-  TimeLimitFlag time_limit;
-  MemoryLimitFlag memory_limit;
-  PlanOutput output;
-  TimelineFlags timeline;
-  int threads = 0;
-  bool json = false;
-  WideFlag wide;
+  PlanSearch search;
 };
 
 /// The search of `plan --planner joint`, which begins at one plan here.
@@ -41,17 +32,6 @@ planners::PlannerChoice search_of(const ImproveFlags& flags) {
   return out;
 }
 
-experiment::CellOutcome improved(const ImproveFlags& flags, const cost::Problem& problem,
-                                 const plan::Plan& plan, const experiment::SearchSetting& setting,
-                                 core::StopToken stop) {
-  Heartbeat alive("improve");
-  experiment::SearchSetting telling = setting;
-  telling.options.from = &plan;
-  telling.options.progress = [&alive](const std::string& progress) { alive.tell(progress); };
-  return experiment::search(problem, {plan.model, plan.cluster, search_of(flags), plan.training, {}}, telling,
-                            stop);
-}
-
 /// "iteration 2.13 s instead of 2.31 s: 1.08 times as fast".
 std::string gained(core::Seconds before, core::Seconds after) {
   if (!(after < before)) return fmt::format("no plan near is faster: iteration {}\n", core::show(before));
@@ -60,27 +40,24 @@ std::string gained(core::Seconds before, core::Seconds after) {
 }
 
 core::ExitCode run(const ImproveFlags& flags, const Session& session) {
-  flags.output.check();
-  const ThreadLimit limit(flags.threads);
+  flags.search.output.check();
+  const ThreadLimit limit(flags.search.threads);
   auto input = read_plan(flags.file, flags.model, flags.cluster, flags.costs);
   const cost::Problem problem = input.problem();
+  const plan::Plan& plan = input.plan;
   experiment::complete(problem, input.plan, flags.file);
-  experiment::SearchSetting setting{
-      {}, flags.simulation.options(), flags.time_limit.value(), true, flags.memory_limit.value()};
-  setting.keep_trace = flags.timeline.given();
-  sim::SimulationOptions once = setting.simulation;
+  sim::SimulationOptions once = flags.search.simulation.options();
   once.stop = session.stop();
   const core::Seconds before =
-      core::to_seconds(sim::simulate_time(problem, score::scheduled(problem, input.plan), once));
-  const auto outcome = improved(flags, problem, input.plan, setting, session.stop());
-  flags.output.write(problem.graph, *outcome.plan);
-  flags.timeline.write(outcome, problem.cluster);
+      core::to_seconds(sim::simulate_time(problem, score::scheduled(problem, plan), once));
+  planners::SearchOptions options;
+  options.from = &plan;
+  const auto outcome =
+      flags.search.run("improve", problem, {plan.model, plan.cluster, search_of(flags), plan.training, {}},
+                       flags.search.setting(std::move(options)), session.stop());
+  flags.search.leave(problem, outcome);
   say(gained(before, outcome.summary->iteration));
-  const report::Screen screen = flags.wide.screen();
-  if (flags.json)
-    print(experiment::plan_json(problem, outcome, setting.simulation));
-  else
-    print_page(experiment::plan_table(problem, outcome, setting.simulation, {}, screen), screen);
+  flags.search.show(problem, outcome);
   return core::ExitCode::done;
 }
 
@@ -118,14 +95,7 @@ void add_improve(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30).description(""));
-  flags->simulation.add(*command);
-  flags->time_limit.add(*command);
-  flags->memory_limit.add(*command);
-  flags->output.add(*command);
-  flags->timeline.add(*command);
-  add_threads(*command, flags->threads);
-  add_json(*command, flags->json);
-  flags->wide.add(*command);
+  flags->search.add(*command);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
 }
 

@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
-#include "heartbeat.hpp"
-#include "penstock/experiment/plan_report.hpp"
 #include "plan_flags.hpp"
 
 namespace penstock::cli {
@@ -16,20 +14,13 @@ struct PlanFlags {
   std::string optimizer = "sgd";
   std::int64_t mini_batch = 0;
   CostFlags costs;
-  planners::SearchOptions search;
+  planners::SearchOptions options;
   std::int64_t micro_batch = 0, pipeline_micro_batch = 0;
   std::string choose_by = "simulation";
   CompressionFlags compression;
   PrecisionFlag precision;
   BucketFlag bucket;
-  SimulationFlags simulation;
-  TimeLimitFlag time_limit;
-  MemoryLimitFlag memory_limit;
-  PlanOutput output;
-  TimelineFlags timeline;
-  int threads = 0;
-  bool json = false;
-  WideFlag wide;
+  PlanSearch search;
 };
 
 planners::PlannerChoice chosen(const PlanFlags& flags) {
@@ -39,8 +30,8 @@ planners::PlannerChoice chosen(const PlanFlags& flags) {
 }
 
 core::ExitCode run(const PlanFlags& flags, const Session& session) {
-  flags.output.check();
-  const ThreadLimit limit(flags.threads);
+  flags.search.output.check();
+  const ThreadLimit limit(flags.search.threads);
   const auto planner = from_command_line([&] { return chosen(flags); });
   plan::ClusterRef cluster_ref = flags.cluster.ref();
   plan::Training training{flags.mini_batch, plan::optimizer(flags.optimizer)};
@@ -53,26 +44,15 @@ core::ExitCode run(const PlanFlags& flags, const Session& session) {
   const auto costs = flags.costs.load(stated);
   const cluster::Cluster cluster = cost::measured_by(*costs, stated);
   const cost::Problem problem{graph, cluster, *costs, training};
-  experiment::SearchSetting setting{flags.search, flags.simulation.options(), flags.time_limit.value(), true,
-                                    flags.memory_limit.value()};
+  experiment::SearchSetting setting = flags.search.setting(flags.options);
   if (flags.micro_batch > 0) setting.options.micro_batch = flags.micro_batch;
   if (flags.pipeline_micro_batch > 0) setting.options.pipeline_micro_batch = flags.pipeline_micro_batch;
   setting.options.judge_by_estimate = flags.choose_by == "estimate";
-  setting.keep_trace = flags.timeline.given();
 
-  const auto outcome = [&] {
-    Heartbeat alive(written(planner));
-    experiment::SearchSetting telling = setting;
-    telling.options.progress = [&alive](const std::string& progress) { alive.tell(progress); };
-    return experiment::search(problem, {model, cluster_ref, planner, training, {}}, telling, session.stop());
-  }();
-  flags.output.write(graph, *outcome.plan);
-  flags.timeline.write(outcome, problem.cluster);
-  const report::Screen screen = flags.wide.screen();
-  if (flags.json)
-    print(experiment::plan_json(problem, outcome, setting.simulation));
-  else
-    print_page(experiment::plan_table(problem, outcome, setting.simulation, {}, screen), screen);
+  const auto outcome = flags.search.run(written(planner), problem,
+                                        {model, cluster_ref, planner, training, {}}, setting, session.stop());
+  flags.search.leave(problem, outcome);
+  flags.search.show(problem, outcome);
   return core::ExitCode::done;
 }
 
@@ -95,13 +75,13 @@ void add_search(CLI::App& command, PlanFlags& flags) {
                   "(GraphPipe's b); not for planners whose replicas take whole micro-batches")
       ->check(samples())
       ->type_name("b");
-  command.add_flag("--per-stage-micro-batch", flags.search.per_stage_micro_batch,
+  command.add_flag("--per-stage-micro-batch", flags.options.per_stage_micro_batch,
                    "let every stage have a size of its own");
-  command.add_option("--k", flags.search.k, "k of the kFkB schedule")
+  command.add_option("--k", flags.options.k, "k of the kFkB schedule")
       ->check(CLI::Range(1, 1 << 20).description(""))
       ->type_name("K")
       ->capture_default_str();
-  command.add_flag("--any-degree", flags.search.any_degree,
+  command.add_flag("--any-degree", flags.options.any_degree,
                    "try replica counts of any size, not only powers of two");
   command
       .add_option("--choose-by", flags.choose_by,
@@ -158,14 +138,7 @@ void add_plan(CLI::App& app, Action& action) {
   flags->compression.add(*command);
   flags->precision.add(*command);
   flags->bucket.add(*command);
-  flags->simulation.add(*command);
-  flags->time_limit.add(*command);
-  flags->memory_limit.add(*command);
-  flags->output.add(*command);
-  flags->timeline.add(*command);
-  add_threads(*command, flags->threads);
-  add_json(*command, flags->json);
-  flags->wide.add(*command);
+  flags->search.add(*command);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
 }
 

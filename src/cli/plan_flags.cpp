@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "heartbeat.hpp"
 #include "output.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/experiment/plan_report.hpp"
@@ -54,6 +55,45 @@ void ExplainFlags::add(CLI::App& command) {
                 ->default_str("20")
                 ->check(CLI::Range(1, 1'000'000).description(""))
                 ->type_name("[N]");
+}
+
+void PlanSearch::add(CLI::App& command) {
+  simulation.add(command);
+  time_limit.add(command);
+  memory_limit.add(command);
+  output.add(command);
+  timeline.add(command);
+  add_threads(command, threads);
+  add_json(command, json);
+  wide.add(command);
+}
+
+experiment::SearchSetting PlanSearch::setting(planners::SearchOptions options) const {
+  experiment::SearchSetting out{std::move(options), simulation.options(), time_limit.value(), true,
+                                memory_limit.value()};
+  out.keep_trace = timeline.given();
+  return out;
+}
+
+experiment::CellOutcome PlanSearch::run(const std::string& who, const cost::Problem& problem,
+                                        const experiment::Cell& cell, experiment::SearchSetting setting,
+                                        core::StopToken stop) const {
+  Heartbeat alive(who);
+  setting.options.progress = [&alive](const std::string& progress) { alive.tell(progress); };
+  return experiment::search(problem, cell, setting, stop);
+}
+
+void PlanSearch::leave(const cost::Problem& problem, const experiment::CellOutcome& outcome) const {
+  output.write(problem.graph, *outcome.plan);
+  timeline.write(outcome, problem.cluster);
+}
+
+void PlanSearch::show(const cost::Problem& problem, const experiment::CellOutcome& outcome) const {
+  const report::Screen screen = wide.screen();
+  if (json)
+    print(experiment::plan_json(problem, outcome, simulation.options()));
+  else
+    print_page(experiment::plan_table(problem, outcome, simulation.options(), {}, screen), screen);
 }
 
 }  // namespace penstock::cli

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "command.hpp"
 #include "penstock/experiment/cell.hpp"
 
 namespace penstock::cli {
@@ -38,6 +39,29 @@ class ExplainFlags {
  private:
   CLI::Option* option_ = nullptr;
   std::size_t entries_ = 20;
+};
+
+/// How a search is judged and limited, and what it leaves; alike for `plan` and `improve`.
+struct PlanSearch {
+  SimulationFlags simulation;
+  TimeLimitFlag time_limit;
+  MemoryLimitFlag memory_limit;
+  PlanOutput output;
+  TimelineFlags timeline;
+  int threads = 0;
+  bool json = false;
+  WideFlag wide;
+
+  void add(CLI::App& command);
+  experiment::SearchSetting setting(planners::SearchOptions options) const;
+  /// With a sign of life named `who`.
+  experiment::CellOutcome run(const std::string& who, const cost::Problem& problem,
+                              const experiment::Cell& cell, experiment::SearchSetting setting,
+                              core::StopToken stop) const;
+  /// Writes the files that were asked for.
+  void leave(const cost::Problem& problem, const experiment::CellOutcome& outcome) const;
+  /// Prints the plan, as a table or as JSON.
+  void show(const cost::Problem& problem, const experiment::CellOutcome& outcome) const;
 };
 
 }  // namespace penstock::cli
