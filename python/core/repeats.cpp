@@ -27,15 +27,14 @@ using namespace nb::literals;
 struct Repeat {
   Plan plan;
   std::string file, text;  ///< of the perturbation
-  std::string network, collective, pass_collectives;
+  SimulationSetting setting;
 };
 using State = std::tuple<PlanState, std::string, std::string, std::string, std::string, std::string>;
 
 /// Seconds of an iteration with the seeds from `seed` on.
 std::vector<double> times(const Repeat& repeat, std::uint64_t seed, std::size_t runs, int threads,
                           const Beat& beat) {
-  sim::SimulationOptions options =
-      SimulationSetting{repeat.network, repeat.collective, repeat.pass_collectives}.options();
+  sim::SimulationOptions options = repeat.setting.options();
   const auto found = interruptible(
       [&](core::StopToken stop) {
         const core::ThreadLimit limit(threads);
@@ -61,17 +60,18 @@ void bind_repeats(nb::module_& m) {
           "__init__",
           [](Repeat* self, const Plan& plan, const std::string& file, const std::string& network,
              const std::string& collective, const std::string& pass_collectives) {
-            new (self) Repeat{plan, file, core::read_file(file), network, collective, pass_collectives};
+            new (self) Repeat{plan, file, core::read_file(file), {network, collective, pass_collectives}};
           },
           "plan"_a, "perturbation"_a, "network"_a, "collective"_a, "pass_collectives"_a)
       .def("__getstate__",
            [](const Repeat& r) {
-             return State(state_of(r.plan), r.file, r.text, r.network, r.collective, r.pass_collectives);
+             const auto& [network, collective, pass_collectives] = r.setting;
+             return State(state_of(r.plan), r.file, r.text, network, collective, pass_collectives);
            })
       .def("__setstate__",
            [](Repeat& self, const State& state) {
              const auto& [plan, file, text, network, collective, pass_collectives] = state;
-             new (&self) Repeat{plan_of(plan), file, text, network, collective, pass_collectives};
+             new (&self) Repeat{plan_of(plan), file, text, {network, collective, pass_collectives}};
            })
       .def("times", times, "seed"_a, "runs"_a, "threads"_a, "beat"_a,
            "Seconds of an iteration with the seeds from `seed` on.");
