@@ -36,17 +36,18 @@ trace::Summary simulate_summary(const cost::Problem& problem, const schedule::Sc
 
 core::Picoseconds simulate_time(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                                 const SimulationOptions& options) {
-  return time_of(scheduled.plan, prepare(problem, scheduled, options), options);
+  const Abridged run = abridged(problem, scheduled, options);
+  return time_of(run.plan, run.iteration, options);
 }
 
 core::Picoseconds simulate_time_against(const cost::Problem& problem,
                                         const schedule::ScheduledPlan& scheduled, core::Picoseconds to_beat,
                                         const SimulationOptions& options) {
-  const Iteration iteration = prepare(problem, scheduled, options);
-  if (mini_batches(scheduled.plan, iteration) == 1)
+  const auto [plan, iteration] = abridged(problem, scheduled, options);
+  if (mini_batches(plan, iteration) == 1)
     return core::Picoseconds(
         makespan_against(iteration.graph, options.network, to_beat.value(), options.stop));
-  return iteration_time(scheduled.plan, iteration, run(iteration.graph, options.network, true, options.stop));
+  return iteration_time(plan, iteration, run(iteration.graph, options.network, true, options.stop));
 }
 
 std::size_t task_count(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,

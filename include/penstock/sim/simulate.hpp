@@ -20,7 +20,8 @@ trace::Trace simulate(const cost::Problem& problem, const schedule::ScheduledPla
 trace::Summary simulate_summary(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                                 const SimulationOptions& options = {});
 
-/// The iteration time alone, without recording a trace.
+/// The iteration time alone, without recording a trace. Of replicas that run side by side, all alike, on
+/// links of their own, one copy is simulated for all: the same time, of thousands of devices in milliseconds.
 core::Picoseconds simulate_time(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                                 const SimulationOptions& options = {});
 

@@ -28,9 +28,10 @@ using trace::TaskKind;
 class Builder {
  public:
   Builder(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-          const SimulationOptions& options, FilledTimes* filled)
+          const SimulationOptions& options, FilledTimes* filled, const plan::Plan* copy)
       : problem_(problem),
         plan_(scheduled.plan),
+        run_(copy != nullptr ? *copy : scheduled.plan),
         stages_(scheduled.stages),
         options_(options),
         filled_(filled),
@@ -50,6 +51,8 @@ class Builder {
       lowering.buckets.push_back(static_cast<std::int32_t>(buckets_.back().size()));
     }
     program_ = program::lower(problem.graph, scheduled, lowering);
+    for (std::size_t s = 0; s < run_.stages.size(); ++s)
+      program_.stages[s].sharing = program::Sharing(run_, run_.stages[s]);
     out_.cut = cut_.has_value();
     if (filled_ != nullptr)
       samples_.emplace(problem_, plan_, program_.stages.front().samples() / plan_.training.mini_batch,
@@ -63,7 +66,7 @@ class Builder {
     out_.devices.resize(program_.ranks.size());
     add_overlap();
     for (std::size_t s = 0; s < plan_.stages.size(); ++s)
-      out_.devices[program_.stages[s].rank] = plan_.stages[s].devices;
+      out_.devices[program_.stages[s].rank] = run_.stages[s].devices;
     tasks_.reserve(passes_and_messages());
     for (std::size_t r = 0; r < program_.ranks.size(); ++r) add_row(r);
     for (const plan::Boundary& boundary : stages_.boundaries()) add_boundary(boundary);
@@ -123,9 +126,9 @@ class Builder {
       return;
     for (std::size_t d = 0; d < problem_.cluster.size(); ++d)
       tasks_.graph().overlap.push_back(problem_.cluster.type(DeviceId(d)).overlap_slowdown);
-    for (const plan::Stage& stage : plan_.stages) tasks_.graph().stage_devices.push_back(stage.devices);
+    for (const plan::Stage& stage : run_.stages) tasks_.graph().stage_devices.push_back(stage.devices);
     for (const auto& shared : program_.shared)
-      tasks_.graph().shared_devices.push_back(plan::devices(shared, plan_));
+      tasks_.graph().shared_devices.push_back(plan::devices(shared, run_));
   }
 
   /// About as many tasks as there will be.
@@ -134,8 +137,8 @@ class Builder {
     for (std::size_t r = 0; r < program_.ranks.size(); ++r)
       count += program_.ranks[r].row.size() * out_.devices[r].size();
     const auto shares = [&](core::StageId id) {
-      const plan::Stage& stage = plan_.stages[id.index()];
-      return static_cast<std::size_t>(plan_.training.mini_batch / stage.micro_batch) * stage.devices.size();
+      const plan::Stage& stage = run_.stages[id.index()];
+      return static_cast<std::size_t>(run_.training.mini_batch / stage.micro_batch) * stage.devices.size();
     };
     for (const plan::Boundary& boundary : stages_.boundaries())
       count += 2 * std::max(shares(boundary.from), shares(boundary.to));
@@ -254,7 +257,7 @@ class Builder {
     cost::ReplicaTimes times(problem_, stage, std::move(sets), waits);
     const program::Sharing& sharing = program_.stages[s].sharing;
     std::vector<std::vector<cost::StageTime>> out;
-    for (std::int64_t r = 0; r < stage.replicas(); ++r)
+    for (std::int64_t r = 0; r < sharing.replicas; ++r)
       out.push_back(times.times(static_cast<std::size_t>(r), std::max<std::int64_t>(1, sharing.size(r))));
     return out;
   }
@@ -309,6 +312,7 @@ class Builder {
 
   const cost::Problem& problem_;
   const plan::Plan& plan_;
+  const plan::Plan& run_;  ///< whose tasks these are: the plan, or a copy that stands for all
   const plan::StageGraph& stages_;
   const SimulationOptions& options_;
   FilledTimes* filled_;                   ///< null: samples are full
@@ -329,8 +333,8 @@ class Builder {
 }  // namespace
 
 Iteration build_iteration(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-                          const SimulationOptions& options, FilledTimes* filled) {
-  return Builder(problem, scheduled, options, filled).build();
+                          const SimulationOptions& options, FilledTimes* filled, const plan::Plan* copy) {
+  return Builder(problem, scheduled, options, filled, copy).build();
 }
 
 }  // namespace penstock::sim

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "alike_copies.hpp"
 #include "engine.hpp"
 #include "tasks/apply.hpp"
 #include "tasks/crowding.hpp"
@@ -37,6 +38,13 @@ Iteration prepare(const cost::Problem& problem, const schedule::ScheduledPlan& s
   if (options.crowding) add_crowding(problem, scheduled.plan, iteration);
   if (options.perturbation) apply(*options.perturbation, options.seed, iteration.graph);
   return iteration;
+}
+
+Abridged abridged(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                  const SimulationOptions& options) {
+  const auto copy = one_copy(problem, scheduled.plan, options);
+  if (!copy) return {scheduled.plan, prepare(problem, scheduled, options)};
+  return {*copy, build_iteration(problem, scheduled, options, nullptr, &*copy)};
 }
 
 std::int64_t mini_batches(const plan::Plan& plan, const Iteration& iteration) {

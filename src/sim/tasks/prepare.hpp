@@ -11,6 +11,14 @@ namespace penstock::sim {
 Iteration prepare(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                   const SimulationOptions& options, std::shared_ptr<FilledTimes> filled = nullptr);
 
+/// Tasks that take as long as the plan, and whose they are.
+struct Abridged {
+  plan::Plan plan;  ///< one of its copies (one_copy); all of it where it has none
+  Iteration iteration;
+};
+Abridged abridged(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                  const SimulationOptions& options);
+
 std::int64_t mini_batches(const plan::Plan& plan, const Iteration& iteration);
 
 /// Trace::iteration. Of one mini-batch the makespan alone is asked for.

@@ -1,0 +1,23 @@
+#pragma once
+// Copies of a plan that run side by side, all alike, of which one stands for all.
+
+#include <optional>
+
+#include "penstock/cost/problem.hpp"
+#include "penstock/sim/options.hpp"
+
+namespace penstock::sim {
+
+/// The plan with the replicas of one copy alone, as many copies as there are: of every stage the first
+/// replicas, and their part of every micro-batch. Its tasks take place at the same times as in the whole
+/// plan, as long as they take what they take there (collectives among all replicas too):
+///  - replicas split micro-batches of one size, so that a copy's samples never leave it;
+///  - copies run on devices, and send over links, of their own: without one point that all reach the network
+///  falls apart into parts that are alike, link by link;
+///  - all gradients are reduced in closed form, which waits for all copies and these are ready at once.
+/// None where the plan is its only copy, where replicas take turns (without a flush), where anything is
+/// perturbed, travels for a group, or crowds, and where routes are given.
+std::optional<plan::Plan> one_copy(const cost::Problem& problem, const plan::Plan& plan,
+                                   const SimulationOptions& options);
+
+}  // namespace penstock::sim
