@@ -12,7 +12,7 @@ namespace penstock::planners {
 using core::Bytes;
 
 bool fits(const cost::Problem& problem, const plan::Plan& plan) {
-  return score::stage_violations(problem, plan).empty() && score::memory_violations(problem, plan).empty();
+  return score::stage_violations(problem, plan).empty() && score::fits_memory(problem, plan);
 }
 
 Bytes fullest_need(const cost::Problem& problem, const plan::Plan& plan) {

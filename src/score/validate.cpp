@@ -114,6 +114,14 @@ std::vector<std::string> rule_violations(const cost::Problem& problem, const pla
   return out.empty() ? order_violations(problem, judged) : out;
 }
 
+bool fits_memory(const cost::Problem& problem, const plan::Plan& judged) {
+  return std::ranges::all_of(by_rank(problem, judged), [&](const RankMemory& rank) {
+    return std::ranges::all_of(judged.stages[rank.stages.front()].devices, [&](core::DeviceId d) {
+      return rank.needed <= problem.cluster.type(d).memory;
+    });
+  });
+}
+
 std::vector<std::string> memory_violations(const cost::Problem& problem, const plan::Plan& judged) {
   std::vector<std::string> out;
   for (const RankMemory& rank : by_rank(problem, judged)) {

@@ -379,7 +379,8 @@ std::optional<double> least_that_fits(const cost::Problem& problem, std::int64_t
     for (std::size_t code = 0; code < codes; ++code) {
       for (std::size_t v = 0; v < problem.graph.size() && group > 1; ++v)
         plan.stages[0].partition[OpId(v)] = static_cast<Partition>(code >> (2 * v) & 3);
-      if (!score::memory_violations(problem, plan).empty()) continue;
+      CHECK(score::fits_memory(problem, plan) == score::memory_violations(problem, plan).empty());
+      if (!score::fits_memory(problem, plan)) continue;
       const double seconds = planners::lone_stage_seconds(problem, plan.stages[0]);
       best = std::min(best.value_or(seconds), seconds);
     }

@@ -17,6 +17,8 @@ std::vector<std::string> stage_violations(const cost::Problem& problem, const pl
 /// second needs a plan that is structurally valid.
 std::vector<std::string> rule_violations(const cost::Problem& problem, const plan::Plan& judged);
 std::vector<std::string> memory_violations(const cost::Problem& problem, const plan::Plan& judged);
+/// Whether memory_violations has none, without words for thousands of devices.
+bool fits_memory(const cost::Problem& problem, const plan::Plan& judged);
 
 /// Violations in words, empty when the plan is valid: C1 to C3 and batch sizes (plan::structural_violations),
 /// shards of shared parameters (layout::tie_violations), C4 of its task order, and device memory ("stage 2

@@ -158,7 +158,7 @@ bool PlanSpace::counted(Draft& draft) const {
       schedule::derive_in_flight(plan, plan::StageGraph(problem_.graph, plan), {}, draft.rule);
     else
       score::derive_in_flight(problem_, plan);
-    return score::memory_violations(problem_, plan).empty();
+    return score::fits_memory(problem_, plan);
   } catch (const core::BadInput&) {
     return false;
   }

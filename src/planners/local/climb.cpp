@@ -264,7 +264,7 @@ class Climb {
     }
     if (!plan::structural_violations(problem_.graph, problem_.cluster, out).empty()) return std::nullopt;
     schedule::derive_in_flight(out, plan::StageGraph(problem_.graph, out), {}, rule_);
-    if (!score::memory_violations(problem_, out).empty()) return std::nullopt;
+    if (!score::fits_memory(problem_, out)) return std::nullopt;
     return out;
   }
 

@@ -101,9 +101,7 @@ class TypeSearch {
     score::derive_in_flight(problem_, out);
     return out;
   }
-  bool has_room(const plan::Stage& stage) const {
-    return score::memory_violations(problem_, plan_of(stage)).empty();
-  }
+  bool has_room(const plan::Stage& stage) const { return score::fits_memory(problem_, plan_of(stage)); }
 
   plan::Stage divided(plan::Stage shape, std::uint64_t& solved) const {
     shape.shares = even_load(problem_, shape);
