@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 #include <utility>
 
 #include "penstock/collective/catalogue.hpp"
@@ -106,7 +107,7 @@ Affine all_to_all(const cluster::Cluster& cluster, std::span<const DeviceId> dev
 
 Affine all_to_all(const cluster::Cluster& cluster, std::span<const Devices> groups) {
   Affine out;
-  std::vector<double> sent(cluster.links().size());  // over each link, of the bytes of a group
+  std::unordered_map<std::size_t, double> sent;  // over each link, of the bytes of a group
   for (const Devices& group : groups) {
     const auto n = static_cast<double>(group.size());
     for (const DeviceId a : group)
@@ -118,8 +119,8 @@ Affine all_to_all(const cluster::Cluster& cluster, std::span<const Devices> grou
         out.per_byte = std::max(out.per_byte, (n - 1) / (n * n) / route.bandwidth.value());
       }
   }
-  for (std::size_t l = 0; l < sent.size(); ++l)
-    out.per_byte = std::max(out.per_byte, sent[l] / cluster.links()[l].bandwidth.value());
+  for (const auto& [link, bytes] : sent)
+    out.per_byte = std::max(out.per_byte, bytes / cluster.links()[link].bandwidth.value());
   return out;
 }
 
