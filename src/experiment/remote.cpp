@@ -17,7 +17,9 @@ namespace {
 std::vector<std::string> starts_of(const Spec& spec, const Cell& cell) {
   std::vector<std::string> out;
   if (cell.planner.name != "joint" || spec.time_limit || spec.memory_limit) return out;
-  for (const auto& question : planners::joint_questions(cell.planner.options))
+  const auto& graph = spec.inputs->model(cell.model);
+  const std::size_t devices = spec.inputs->cluster(cell.cluster).size();
+  for (const auto& question : planners::joint_questions(cell.planner.options, graph, devices))
     out.push_back(planners::written(question));
   return out;
 }

@@ -174,6 +174,23 @@ TEST_CASE("the same plan for 1, 2 and 8 threads") {
   }
 }
 
+TEST_CASE(
+    "on many devices it begins at planners that list uniform plans; all are asked where that takes minutes") {
+  const auto graph = models::build("case_study", {});
+  const auto asks = [&](const planners::OwnOptions& own, std::size_t devices, const char* planner) {
+    return std::ranges::count(planners::joint_questions(own, graph, devices), planner,
+                              &planners::PlannerChoice::name) > 0;
+  };
+  CHECK(asks({}, 8, "piper"));
+  CHECK(asks({}, 8, "megatron"));
+  CHECK_FALSE(asks({}, 16384, "piper"));
+  CHECK_FALSE(asks({}, 16384, "joint"));
+  CHECK(asks({}, 16384, "megatron"));
+  CHECK(asks({{"starts", "all"}}, 16384, "piper"));
+  CHECK_FALSE(asks({{"starts", "quick"}}, 8, "piper"));
+  CHECK_FALSE(asks({{"starts", "direct"}}, 8, "graphpipe"));
+}
+
 TEST_CASE("it says how far it is: ever more plans judged, ever faster, at last what it found") {
   const auto graph = models::build("case_study", {{"layers", "1"}});
   const auto cluster = summit(4);

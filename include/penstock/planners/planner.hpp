@@ -112,7 +112,9 @@ void set_option(PlannerChoice& choice, const std::string& text);
 /// Text that planner_choice reads; options by name.
 std::string written(const PlannerChoice& choice);
 
-/// The planners whose answers `joint` begins with, when it has these options of its own. Throws BadInput.
-std::vector<PlannerChoice> joint_questions(const OwnOptions& own);
+/// The planners whose answers `joint` begins with, when it has these options of its own, for a model on so
+/// many devices. Throws BadInput.
+std::vector<PlannerChoice> joint_questions(const OwnOptions& own, const graph::OpGraph& graph,
+                                           std::size_t devices);
 
 }  // namespace penstock::planners

@@ -41,7 +41,10 @@ Units units_of(const graph::OpGraph& graph, const OwnValues& own) {
 }
 
 AskedPlanners asked_planners(const OwnValues& own) {
-  return own.word("starts") == "all" ? AskedPlanners::all : AskedPlanners::quick;
+  const auto starts = own.word("starts");
+  if (starts == "all") return AskedPlanners::all;
+  if (starts == "quick") return AskedPlanners::quick;
+  return starts == "direct" ? AskedPlanners::direct : AskedPlanners::by_size;
 }
 
 class Joint {
@@ -151,9 +154,11 @@ const std::vector<PlannerOption>& joint_options() {
   static const std::vector<PlannerOption> options = {
       number("evaluations", 6000, 0, std::int64_t{1} << 30,
              "plans judged after the starts; 0: the best of the starts"),
-      words("starts", {"all", "quick"},
-            "planners whose answers it begins with: all of the catalogue; or without piper, "
-            "graphpipe_climb, aceso and exhaustive, whose searches may take minutes"),
+      words("starts", {"by_size", "all", "quick", "direct"},
+            "planners whose answers it begins with: all of the catalogue; quick: without piper, "
+            "graphpipe_climb, aceso and exhaustive, whose searches may take minutes; direct: those alone "
+            "that try a list of uniform plans; by_size: all, but the direct ones where the model's units "
+            "times the devices are more than 32,768"),
       words("change", {"all", "cuts"},
             "what may differ from the answer that it begins with: everything; or only where stages begin and "
             "end"),
@@ -164,8 +169,10 @@ const std::vector<PlannerOption>& joint_options() {
   return options;
 }
 
-std::vector<PlannerChoice> joint_questions(const OwnOptions& own) {
-  return questions(asked_planners(OwnValues("joint", joint_options(), own)));
+std::vector<PlannerChoice> joint_questions(const OwnOptions& own, const graph::OpGraph& graph,
+                                           std::size_t devices) {
+  const OwnValues values("joint", joint_options(), own);
+  return questions(asked_planners(values), units_of(graph, values).operators.size(), devices);
 }
 
 // Ours. Planners decide some things exactly, by a formula, and the others not at all; this one decides

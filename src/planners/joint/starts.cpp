@@ -24,6 +24,20 @@ bool takes_minutes(std::string_view planner) {
   return planner == "piper" || planner == "graphpipe_climb" || planner == "aceso" || planner == "exhaustive";
 }
 
+bool direct(std::string_view planner) {
+  constexpr std::string_view kDirect[] = {"single_device", "data_parallel", "gpipe_equal",  "gpipe_memory",
+                                          "megatron",      "autopipe",      "pipedream_2bw"};
+  return std::ranges::count(kDirect, planner) > 0;
+}
+
+/// Units times devices up to which all planners answer within minutes.
+constexpr std::size_t kMostTabled = std::size_t{1} << 15;
+
+bool is_asked(std::string_view planner, AskedPlanners asked) {
+  if (asked == AskedPlanners::direct) return direct(planner);
+  return planner != "joint" && !(asked == AskedPlanners::quick && takes_minutes(planner));
+}
+
 /// 1F1B, whose replicas split the micro-batches that they took in turn.
 void run_with_flush(const cost::Problem& problem, plan::Plan& plan) {
   if (!plan::asynchronous(plan)) return;
@@ -80,10 +94,12 @@ class Asking {
 }  // namespace
 
 /// Every planner as it is, and once more for a schedule with a flush where it has to be told.
-std::vector<PlannerChoice> questions(AskedPlanners asked) {
+std::vector<PlannerChoice> questions(AskedPlanners asked, std::size_t units, std::size_t devices) {
+  if (asked == AskedPlanners::by_size)
+    asked = units * devices <= kMostTabled ? AskedPlanners::all : AskedPlanners::direct;
   std::vector<PlannerChoice> out;
   for (const PlannerInfo& info : catalogue()) {
-    if (info.name == "joint" || (asked == AskedPlanners::quick && takes_minutes(info.name))) continue;
+    if (!is_asked(info.name, asked)) continue;
     out.push_back({info.name});
     if (std::ranges::count(info.options, "flush", &PlannerOption::name) > 0)
       out.push_back({info.name, {{"flush", "true"}}});
@@ -93,7 +109,7 @@ std::vector<PlannerChoice> questions(AskedPlanners asked) {
 
 Starts starts(const PlanSpace& space, const JointJudge& judge, AskedPlanners asked, core::StopToken stop) {
   const Asking asking(space, judge, stop);
-  const auto asked_for = questions(asked);
+  const auto asked_for = questions(asked, space.units().operators.size(), space.problem().cluster.size());
   std::vector<Answer> answers(asked_for.size());
   core::parallel_for(asked_for.size(), [&](std::size_t i) { answers[i] = asking.answer(asked_for[i]); });
   Starts out;

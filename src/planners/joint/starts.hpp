@@ -16,10 +16,12 @@ struct Starts {
 };
 
 /// Whose plans are asked for. `quick` leaves out those whose search may take minutes: piper, graphpipe_climb,
-/// aceso, exhaustive.
-enum class AskedPlanners : std::uint8_t { all, quick };
+/// aceso, exhaustive. `direct` are those that try a list of uniform plans, and need no longer on more
+/// devices. `by_size`: all, or where there are too many units and devices for their tables the direct ones.
+enum class AskedPlanners : std::uint8_t { by_size, all, quick, direct };
 
-std::vector<PlannerChoice> questions(AskedPlanners asked);
+/// Of a problem with so many units of the model, on so many devices.
+std::vector<PlannerChoice> questions(AskedPlanners asked, std::size_t units, std::size_t devices);
 
 /// Plans of planners without a flush run as 1F1B where they can.
 Starts starts(const PlanSpace& space, const JointJudge& judge, AskedPlanners asked, core::StopToken stop);
