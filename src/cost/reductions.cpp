@@ -35,17 +35,24 @@ SummedWeights summed_weights(const Problem& problem, const plan::Stage& stage,
   return out;
 }
 
-/// Groups of devices with equal weights, and of those that share them where they shard them.
+/// Groups of devices with equal weights, of those that share them where they shard them, and of those with
+/// the same part.
 struct Holders {
-  std::vector<Devices> equal, sharing;
+  std::vector<Devices> equal, sharing, copies;
 };
-Holders holders(const plan::Stage& stage) {
-  return {plan::replica_groups(stage), plan::shard_groups(stage)};
-}
-Holders expert_holders(const plan::Stage& stage) {
-  const auto same = layout::expert_replicas(stage);
-  return {same, same};
-}
+
+/// Who holds a stage's weights: worked out once, for all its sets of operators.
+struct StageHolders {
+  explicit StageHolders(const plan::Stage& stage) {
+    weights.equal = plan::replica_groups(stage);
+    if (plan::replica_placement(stage).shards_state()) weights.sharing = plan::shard_groups(stage);
+    if (plan::replica_placement(stage).copies > 1) weights.copies = plan::copy_groups(stage);
+    if (stage.expert_parallel == 1) return;
+    experts.equal = experts.sharing = layout::expert_replicas(stage);
+    experts.copies = weights.copies;
+  }
+  Holders weights, experts;
+};
 
 /// Gradients of `own` bytes of weights, summed over the devices that hold the same. Where these shard them,
 /// the parts are summed across groups besides, and new weights are gathered, unless later.
@@ -61,21 +68,22 @@ void add_replica_sums(const Problem& problem, const plan::Stage& stage, const Ho
   else if (!placement.shards_gradients())
     out.push_back({groups, Bytes((gradients.value() + own.value() + 1) / 2), false});
   if (placement.copies > 1)
-    out.push_back({plan::copy_groups(stage), placement.held(gradients, {}, placement.state), false});
+    out.push_back({holders.copies, placement.held(gradients, {}, placement.state), false});
   if (placement.shards_gradients() && !placement.shards_weights() && !all_gathers_later)
     out.push_back({groups, own, true});
 }
 
 /// `gathers_later`: without new weights that replicas gather.
 std::vector<Reduction> reductions_of(const Problem& problem, const plan::Stage& stage,
-                                     const SummedWeights& weights, bool all_gathers_later) {
+                                     const StageHolders& holders, const SummedWeights& weights,
+                                     bool all_gathers_later) {
   const auto gradients = [&](Bytes of) { return problem.training.sent_gradients(of); };
   std::vector<Reduction> out;
   if (weights.in_group > Bytes(0))  // each device has the gradient of its tokens
     out.push_back({plan::Mesh(stage).groups(plan::MeshDim::tensor), gradients(weights.in_group), false});
-  add_replica_sums(problem, stage, holders(stage), weights.by_replica, all_gathers_later, out);
+  add_replica_sums(problem, stage, holders.weights, weights.by_replica, all_gathers_later, out);
   if (stage.expert_parallel > 1)
-    add_replica_sums(problem, stage, expert_holders(stage), weights.by_experts, all_gathers_later, out);
+    add_replica_sums(problem, stage, holders.experts, weights.by_experts, all_gathers_later, out);
   if (weights.by_all > Bytes(0) && stage.devices.size() > 1)
     out.push_back({{stage.devices}, gradients(weights.by_all), false});
   return out;
@@ -91,7 +99,8 @@ std::map<OpId, Partition> divided(const Problem& problem, const plan::Stage& sta
 std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& stage,
                                   std::span<const OpId> operators) {
   const auto how = divided(problem, stage);
-  return reductions_of(problem, stage, summed_weights(problem, stage, operators, how), false);
+  return reductions_of(problem, stage, StageHolders(stage), summed_weights(problem, stage, operators, how),
+                       false);
 }
 
 std::vector<std::vector<Reduction>> reductions(const Problem& problem, const plan::Stage& stage,
@@ -99,17 +108,18 @@ std::vector<std::vector<Reduction>> reductions(const Problem& problem, const pla
   const auto how = divided(problem, stage);
   const plan::ReplicaPlacement placement = plan::replica_placement(stage);
   const bool apart = sets.size() > 1 && placement.shards_state() && !placement.shards_weights();
+  const StageHolders holders(stage);
   std::vector<std::vector<Reduction>> out;
   Bytes updated, experts;
   for (const auto& operators : sets) {
     const SummedWeights weights = summed_weights(problem, stage, operators, how);
-    out.push_back(reductions_of(problem, stage, weights, apart));
+    out.push_back(reductions_of(problem, stage, holders, weights, apart));
     updated += weights.by_replica;
     experts += weights.by_experts;
   }
-  if (apart && updated > Bytes(0)) out.back().push_back({plan::shard_groups(stage), updated, true});
+  if (apart && updated > Bytes(0)) out.back().push_back({holders.weights.sharing, updated, true});
   if (apart && experts > Bytes(0) && stage.expert_replicas() > 1)
-    out.back().push_back({layout::expert_replicas(stage), experts, true});
+    out.back().push_back({holders.experts.equal, experts, true});
   return out;
 }
 
