@@ -1,6 +1,7 @@
 #include "penstock/experiment/against.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
@@ -216,6 +217,23 @@ TEST_CASE("runs of which none is chosen found no constant") {
   CHECK(found.time.predictions.empty());
   CHECK(found.memory.constants.empty());
   CHECK(found.as_stated.size() == runs.size());
+}
+
+TEST_CASE("a run that nobody measured is predicted like the others and judges nothing") {
+  std::vector<std::map<std::string, std::string>> rows;
+  for (int i = 0; i < 20; ++i)
+    rows.push_back({{"id", std::to_string(i)}, {"measured_s", i % 2 ? "0.25" : ""}});
+  const auto runs = read(rows);
+  const auto found = experiment::against(runs, kCosts, options(), {});
+  REQUIRE(found.unmeasured.size() == 10);
+  REQUIRE(found.as_stated.size() == 10);
+  CHECK(found.unmeasured[3].run->id == "6");
+  CHECK(found.unmeasured[3].seconds == found.as_stated[3].seconds);
+  for (const auto& run : runs) CHECK((run.measured_s > 0 || !experiment::fitted_on(run)));
+  for (const auto& p : found.time.predictions) CHECK(p.run->measured_s > 0);
+  const auto csv = report::predictions_csv({{"as stated", found.unmeasured}});
+  CHECK(csv.find("made_up,6,4,as stated," + fmt::format("{:.6g},,", found.unmeasured[3].seconds)) !=
+        std::string::npos);
 }
 
 TEST_CASE("memory beside the plan is found again by the runs it was hidden in") {
