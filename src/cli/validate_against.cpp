@@ -80,12 +80,14 @@ std::vector<std::pair<const char*, const experiment::FittedRung*>> fitted(const 
 
 std::string text(const experiment::Against& found, const report::Screen& screen) {
   std::string out = coverage_text("compute time of", found.coverage, screen) +
-                    coverage_text("collectives of", found.collectives, screen) +
-                    fmt::format("Costs: {}\n", kAsStated) +
-                    report::published_errors_table(report::published_errors(found.as_stated), screen);
+                    coverage_text("collectives of", found.collectives, screen);
+  if (!found.as_stated.empty())
+    out += fmt::format("Costs: {}\n", kAsStated) +
+           report::published_errors_table(report::published_errors(found.as_stated), screen);
   if (!found.unmeasured.empty())
-    out += fmt::format("\n{} run{} without a measured time predicted, in predictions.csv\n",
-                       found.unmeasured.size(), found.unmeasured.size() == 1 ? "" : "s");
+    out += fmt::format("{}{} run{} without a measured time predicted (with -o DIR, in predictions.csv)\n",
+                       out.empty() ? "" : "\n", found.unmeasured.size(),
+                       found.unmeasured.size() == 1 ? "" : "s");
   for (const auto& [title, rung] : fitted(found))
     out += fmt::format("\nCosts: {}\n", title) + constants_text(*rung) +
            report::published_errors_table(report::published_errors(rung->predictions), screen);
