@@ -43,8 +43,8 @@ std::string residual_text(const experiment::FittedConstant& c) {
 std::string constants_text(const experiment::FittedRung& rung) {
   std::string out;
   for (const experiment::FittedConstant& c : rung.constants)
-    out += fmt::format("{}, fitted on {} run{} left out here{}\n", constant_text(c), c.runs,
-                       c.runs == 1 ? "" : "s", residual_text(c));
+    out += fmt::format("{}, fitted on {} run{}{} left out here{}\n", constant_text(c), c.runs,
+                       c.runs == 1 ? "" : "s", c.of_others ? " of other sets," : "", residual_text(c));
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -61,7 +62,7 @@ double best_value(const Range& range, const Runs& runs, core::StopToken stop) {
 
 FittedConstant best_of(const Range& range, const Runs& runs, core::StopToken stop) {
   const double value = best_value(range, runs, stop);
-  return {{}, {}, range.what, value, runs.size(), mean_error(range.what, value, runs, stop), {}};
+  return {{}, {}, range.what, value, runs.size(), false, mean_error(range.what, value, runs, stop), {}};
 }
 
 /// Of a slow-down of kernels, which every run tells, and a host's time, the one that leaves less of the error
@@ -75,6 +76,14 @@ FittedConstant best_constant(const Runs& runs, core::StopToken stop) {
   return host.residual < slowdown.residual ? host : slowdown;
 }
 
+/// Of what other sets on the cluster have chosen. Nothing where they have not either.
+std::optional<FittedConstant> constant_of_others(const Runs& runs, core::StopToken stop) {
+  if (runs.empty()) return {};
+  FittedConstant out = best_of(kSlowdown, runs, stop);
+  out.of_others = true;
+  return out;
+}
+
 using Place = std::pair<std::string, std::string>;  ///< cluster, set
 
 Place place_of(const PublishedRun& run) {
@@ -86,12 +95,18 @@ Place place_of(const PublishedRun& run) {
 FittedRung fit_times(const std::vector<const StatedRun*>& runs, core::StopToken stop,
                      const std::function<void()>& predicted) {
   std::map<Place, Runs> fit, rest;
-  for (const StatedRun* run : runs) (fitted_on(run->run()) ? fit : rest)[place_of(run->run())].push_back(run);
+  std::map<std::string, Runs> fit_on_cluster;
+  for (const StatedRun* run : runs) {
+    (fitted_on(run->run()) ? fit : rest)[place_of(run->run())].push_back(run);
+    if (fitted_on(run->run())) fit_on_cluster[run->run().cluster].push_back(run);
+  }
   FittedRung out;
   for (const auto& [place, judged] : rest) {
     const auto chosen = fit.find(place);
-    if (chosen == fit.end()) continue;
-    FittedConstant constant = best_constant(chosen->second, stop);
+    auto found = chosen == fit.end() ? constant_of_others(fit_on_cluster[place.first], stop)
+                                     : best_constant(chosen->second, stop);
+    if (!found) continue;
+    FittedConstant& constant = *found;
     std::tie(constant.cluster, constant.set) = place;
     const std::size_t first = out.predictions.size();
     out.predictions.resize(first + judged.size());
@@ -124,7 +139,7 @@ FittedRung fit_memory(const std::vector<PublishedPrediction>& as_stated) {
     constexpr double kHalf = 0.5, kDigits = 100;
     const double value = std::max(0.0, std::round(core::quantile(gib, kHalf) * kDigits) / kDigits);
     out.constants.push_back(
-        {place.first, place.second, Constant::reserved_memory, value, gib.size(), {}, {}});
+        {place.first, place.second, Constant::reserved_memory, value, gib.size(), false, {}, {}});
     for (PublishedPrediction p : judged) {
       p.gib += value;
       out.predictions.push_back(p);

@@ -207,6 +207,25 @@ TEST_CASE("sets on one cluster have constants of their own, each of the kind tha
   for (const auto& p : found.predictions) CHECK(p.seconds == near(p.run->measured_s));
 }
 
+TEST_CASE("a set without chosen runs takes the slow-down of kernels on its cluster") {
+  std::vector<std::map<std::string, std::string>> rows;
+  for (int i = 0; i < 120; ++i) rows.push_back({{"set", "many"}, {"id", std::to_string(i)}});
+  for (int i = 0; i < 20; ++i) rows.push_back({{"set", "few"}, {"id", std::to_string(i)}});
+  auto runs = read(rows);
+  std::erase_if(runs, [](const auto& run) { return run.set == "few" && experiment::fitted_on(run); });
+  const auto cluster = experiment::load_cluster({support::checkout("/experiments/clusters/summit.yaml"), 0});
+  for (auto& run : runs)
+    run.measured_s = experiment::predicted(run, cluster.slowed_by(1.375), kCosts, {}).seconds;
+  const auto found = experiment::against(runs, kCosts, options(), {}).time;
+  REQUIRE(found.constants.size() == 2);
+  CHECK(found.constants[0].set == "few");
+  CHECK(found.constants[0].what == experiment::Constant::kernel_slowdown);
+  CHECK(found.constants[0].of_others);
+  CHECK(found.constants[0].value == near(1.375));
+  CHECK(found.constants[0].runs == found.constants[1].runs);
+  CHECK_FALSE(found.constants[1].of_others);
+}
+
 TEST_CASE("runs of which none is chosen found no constant") {
   std::vector<std::map<std::string, std::string>> rows;
   for (int i = 0; i < 20; ++i) rows.push_back({{"id", std::to_string(i)}});

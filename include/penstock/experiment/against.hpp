@@ -35,6 +35,7 @@ struct FittedConstant {
   Constant what = Constant::kernel_slowdown;
   double value = 0;
   std::size_t runs = 0;            ///< number of runs behind it
+  bool of_others = false;          ///< these are of other sets on the cluster
   double residual = 0;             ///< mean size of the error that it leaves of these; of times only
   std::optional<double> rejected;  ///< the same of the other kind of constant, where it was tried
 };
@@ -56,9 +57,10 @@ struct Against {
       as_stated;  ///< of all measured runs, with clusters as their files state them
   std::vector<report::PublishedPrediction> unmeasured;  ///< the same of runs that nobody measured
   /// Of eight chosen runs or more host_launch or kernel_slowdown, whichever leaves less of the error of these
-  /// runs; of fewer kernel_slowdown. Empty where no run was chosen.
+  /// runs; of fewer kernel_slowdown. A set without a chosen run takes kernel_slowdown of all that were chosen
+  /// on its cluster, if any: that is the device's more than the software's.
   FittedRung time;
-  FittedRung memory;                     ///< reserved_memory; the same
+  FittedRung memory;                     ///< reserved_memory, of sets with chosen runs
   std::vector<SetCoverage> coverage;     ///< set by set, in order of appearance; none of analytic costs
   std::vector<SetCoverage> collectives;  ///< the same of tensor-parallel groups' collectives; none where the
                                          ///< costs know of none
