@@ -16,37 +16,35 @@ namespace {
 
 constexpr const char* kAsStated = "clusters as stated";
 
-const char* title(experiment::Constant what) {
-  constexpr const char* kTitles[] = {"and one host constant per cluster",
-                                     "and one kernel constant per cluster",
-                                     "and one memory constant per cluster"};
-  return kTitles[static_cast<std::size_t>(what)];
-}
+constexpr const char* kUnmeasured = "clusters as stated, not measured";
+constexpr const char* kWithTime = "and one constant per cluster and set";
+constexpr const char* kWithMemory = "and one memory constant per cluster and set";
 
-/// Of a ground on which times differ.
-std::optional<std::string> picture(experiment::Constant what) {
-  if (what == experiment::Constant::reserved_memory) return std::nullopt;
-  return what == experiment::Constant::host_launch ? "host.svg" : "kernels.svg";
-}
-
-std::string constant_text(experiment::Constant what, const experiment::FittedConstant& constant) {
-  switch (what) {
+std::string constant_text(const experiment::FittedConstant& c) {
+  switch (c.what) {
     case experiment::Constant::host_launch:
-      return fmt::format("host_launch of {}: {}", constant.cluster,
-                         core::show(core::Seconds(constant.value)));
+      return fmt::format("host_launch of {} on {}: {}", c.set, c.cluster, core::show(core::Seconds(c.value)));
     case experiment::Constant::kernel_slowdown:
-      return fmt::format("kernels of {}: {:.4g} times as long", constant.cluster, constant.value);
+      return fmt::format("kernels of {} on {}: {:.4g} times as long", c.set, c.cluster, c.value);
     default:
-      return fmt::format("reserved on {}: {:.2f} GiB", constant.cluster, constant.value);
+      return fmt::format("reserved by {} on {}: {:.2f} GiB", c.set, c.cluster, c.value);
   }
 }
 
-/// "host_launch of a100: 7.31 us, fitted on 43 runs left out here", cluster by cluster.
+/// ", 6.1 % off them (kernels: 24.2 %)": what a constant of time leaves of the runs that it stands on.
+std::string residual_text(const experiment::FittedConstant& c) {
+  if (c.what == experiment::Constant::reserved_memory) return "";
+  const char* other = c.what == experiment::Constant::host_launch ? "kernels" : "host_launch";
+  return fmt::format(", {} off them", core::show_share(c.residual)) +
+         (c.rejected ? fmt::format(" ({}: {})", other, core::show_share(*c.rejected)) : "");
+}
+
+/// A line for each constant.
 std::string constants_text(const experiment::FittedRung& rung) {
   std::string out;
   for (const experiment::FittedConstant& c : rung.constants)
-    out += fmt::format("{}, fitted on {} run{} left out here\n", constant_text(rung.what, c), c.runs,
-                       c.runs == 1 ? "" : "s");
+    out += fmt::format("{}, fitted on {} run{}{} left out here{}\n", constant_text(c), c.runs,
+                       c.runs == 1 ? "" : "s", c.of_others ? " of other sets," : "", residual_text(c));
   return out;
 }
 
@@ -72,22 +70,35 @@ std::string coverage_text(const char* of, const std::vector<experiment::SetCover
   return table.text(screen) + "\n";
 }
 
+/// By title, those that have constants.
+std::vector<std::pair<const char*, const experiment::FittedRung*>> fitted(const experiment::Against& found) {
+  std::vector<std::pair<const char*, const experiment::FittedRung*>> out = {{kWithTime, &found.time},
+                                                                            {kWithMemory, &found.memory}};
+  std::erase_if(out, [](const auto& rung) { return rung.second->constants.empty(); });
+  return out;
+}
+
 std::string text(const experiment::Against& found, const report::Screen& screen) {
   std::string out = coverage_text("compute time of", found.coverage, screen) +
-                    coverage_text("collectives of", found.collectives, screen) +
-                    fmt::format("Costs: {}\n", kAsStated) +
-                    report::published_errors_table(report::published_errors(found.as_stated), screen);
-  for (const experiment::FittedRung& rung : found.fitted)
-    out += fmt::format("\nCosts: {}\n", title(rung.what)) + constants_text(rung) +
-           report::published_errors_table(report::published_errors(rung.predictions), screen);
+                    coverage_text("collectives of", found.collectives, screen);
+  if (!found.as_stated.empty())
+    out += fmt::format("Costs: {}\n", kAsStated) +
+           report::published_errors_table(report::published_errors(found.as_stated), screen);
+  if (!found.unmeasured.empty())
+    out += fmt::format("{}{} run{} without a measured time predicted (with -o DIR, in predictions.csv)\n",
+                       out.empty() ? "" : "\n", found.unmeasured.size(),
+                       found.unmeasured.size() == 1 ? "" : "s");
+  for (const auto& [title, rung] : fitted(found))
+    out += fmt::format("\nCosts: {}\n", title) + constants_text(*rung) +
+           report::published_errors_table(report::published_errors(rung->predictions), screen);
   const std::string left_out = left_out_text(found);
   return left_out.empty() ? out : out + "\n" + left_out;
 }
 
 report::Rungs rungs(const experiment::Against& found) {
   report::Rungs out = {{kAsStated, found.as_stated}};
-  for (const experiment::FittedRung& rung : found.fitted)
-    out.emplace_back(title(rung.what), rung.predictions);
+  if (!found.unmeasured.empty()) out.emplace_back(kUnmeasured, found.unmeasured);
+  for (const auto& [title, rung] : fitted(found)) out.emplace_back(title, rung->predictions);
   return out;
 }
 
@@ -131,12 +142,12 @@ core::ExitCode run_against(const AgainstFlags& flags, const CostFlags& costs, co
     core::write_file(folder + "/errors.csv", report::published_errors_csv(rungs(found)));
     core::write_file(folder + "/predictions.csv", report::predictions_csv(rungs(found)));
     core::write_file(folder + "/table.txt", text(found, {}));
-    core::write_file(folder + "/stated.svg", report::published_scatter_svg(found.as_stated, kAsStated));
-    for (const experiment::FittedRung& rung : found.fitted)
-      if (const auto file = picture(rung.what))
-        core::write_file(folder + "/" + *file,
-                         report::published_scatter_svg(rung.predictions,
-                                                       fmt::format("{}, {}", kAsStated, title(rung.what))));
+    if (!found.as_stated.empty())
+      core::write_file(folder + "/stated.svg", report::published_scatter_svg(found.as_stated, kAsStated));
+    if (!found.time.constants.empty())
+      core::write_file(
+          folder + "/constant.svg",
+          report::published_scatter_svg(found.time.predictions, fmt::format("{}, {}", kAsStated, kWithTime)));
     core::write_file(folder + "/provenance.json", report::to_json(provenance(session)));
     say(fmt::format("\nresults in {}/ (errors.csv, predictions.csv, table.txt, *.svg, provenance.json)\n",
                     folder));

@@ -113,12 +113,14 @@ std::string published_errors_table(const std::vector<PublishedErrors>& errors, c
 }
 
 std::string predictions_csv(const Rungs& rungs) {
+  const auto error = [](const PublishedPrediction& p) {
+    return p.run->measured_s > 0 ? fmt::format("{:.6g}", p.seconds / p.run->measured_s - 1) : "";
+  };
   std::string out = "set,id,devices,costs,predicted_s,error,predicted_gib\n";
   for (const auto& [costs, predictions] : rungs)
     for (const PublishedPrediction& p : predictions)
-      out +=
-          fmt::format("{},{},{},{},{:.6g},{:.6g},{:.6g}\n", csv_cell(p.run->set), csv_cell(p.run->id),
-                      p.run->devices, csv_cell(costs), p.seconds, p.seconds / p.run->measured_s - 1, p.gib);
+      out += fmt::format("{},{},{},{},{:.6g},{},{:.6g}\n", csv_cell(p.run->set), csv_cell(p.run->id),
+                         p.run->devices, csv_cell(costs), p.seconds, error(p), p.gib);
   return out;
 }
 

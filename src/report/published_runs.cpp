@@ -101,7 +101,7 @@ PublishedRun run_of(const CsvRecord& r) {
   out.recompute = r.word("recompute", {"none", "full", "selective"});
   out.zero = static_cast<int>(r.count("zero", 0, 3));
   if (r.has("ignored")) out.beside = phrases(r.text("ignored"));
-  out.measured_s = r.positive("measured_s");
+  if (!r.text("measured_s").empty()) out.measured_s = r.positive("measured_s");
   if (!r.text("measured_gib").empty()) out.measured_gib = r.positive("measured_gib");
   check(r, out);
   return out;

@@ -1,6 +1,7 @@
 #include "penstock/experiment/against.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
@@ -125,12 +126,13 @@ TEST_CASE("a host constant is found again by the runs it was hidden in") {
     runs[i].measured_s = experiment::predicted(one, truth, kCosts, {}).seconds;
   }
   const auto found = experiment::against(runs, kCosts, options(), {});
-  REQUIRE(found.fitted.size() == 2);
-  const auto& host = found.fitted[0];
-  CHECK(host.what == experiment::Constant::host_launch);
+  const auto& host = found.time;
   REQUIRE(host.constants.size() == 1);
+  CHECK(host.constants[0].what == experiment::Constant::host_launch);
   CHECK(host.constants[0].value == near(12.5e-6));
   CHECK(host.constants[0].runs == fitted);
+  CHECK(host.constants[0].residual < 1e-6);
+  CHECK(host.constants[0].rejected.value() > 0.01);  // no slow-down of kernels fits small and large layers
   CHECK(host.predictions.size() == kRuns - fitted);
   for (const auto& p : host.predictions) {
     CHECK_FALSE(experiment::fitted_on(*p.run));
@@ -164,14 +166,64 @@ TEST_CASE("a slow-down of kernels is found again by the runs it was hidden in, h
   const auto fitted = static_cast<std::size_t>(std::ranges::count_if(runs, experiment::fitted_on));
   REQUIRE(fitted >= 1);
   REQUIRE(fitted < 8);
-  REQUIRE(found.fitted.size() == 1);  // of a host constant so few say too little
-  const auto& slowdown = found.fitted[0];
-  CHECK(slowdown.what == experiment::Constant::kernel_slowdown);
+  const auto& slowdown = found.time;
   REQUIRE(slowdown.constants.size() == 1);
+  CHECK(slowdown.constants[0].what == experiment::Constant::kernel_slowdown);
+  CHECK_FALSE(slowdown.constants[0].rejected);  // of a host constant so few say too little
   CHECK(slowdown.constants[0].value == near(1.375));
   CHECK(slowdown.constants[0].runs == fitted);
   CHECK(slowdown.predictions.size() == runs.size() - fitted);
   for (const auto& p : slowdown.predictions) CHECK(p.seconds == near(p.run->measured_s));
+}
+
+TEST_CASE("sets on one cluster have constants of their own, each of the kind that fits its chosen runs") {
+  constexpr int kRuns = 100;
+  std::vector<std::map<std::string, std::string>> rows;
+  for (const char* set : {"eager", "throttled"})
+    for (int i = 0; i < kRuns; ++i)
+      rows.push_back({{"set", set}, {"id", std::to_string(i)}, {"micro_batch", i % 2 ? "2" : "1"}});
+  auto runs = read(rows);
+  const auto cluster = experiment::load_cluster({support::checkout("/experiments/clusters/summit.yaml"), 0});
+  for (auto& run : runs) {
+    const auto truth = run.set == "eager" ? cluster.run_by({.per_kernel = core::Seconds(12.5e-6)})
+                                          : cluster.slowed_by(1.375);
+    run.measured_s = experiment::predicted(run, truth, kCosts, {}).seconds;
+  }
+  const auto fitted = [&](const char* set) {
+    return std::ranges::count_if(runs,
+                                 [&](const auto& r) { return r.set == set && experiment::fitted_on(r); });
+  };
+  REQUIRE(fitted("eager") >= 8);
+  REQUIRE(fitted("throttled") >= 8);
+  const auto found = experiment::against(runs, kCosts, options(), {}).time;
+  REQUIRE(found.constants.size() == 2);
+  CHECK(found.constants[0].set == "eager");
+  CHECK(found.constants[0].what == experiment::Constant::host_launch);
+  CHECK(found.constants[0].value == near(12.5e-6));
+  CHECK(found.constants[1].set == "throttled");
+  CHECK(found.constants[1].what == experiment::Constant::kernel_slowdown);
+  CHECK(found.constants[1].value == near(1.375));
+  for (const auto& constant : found.constants) CHECK(constant.rejected.value() > constant.residual);
+  for (const auto& p : found.predictions) CHECK(p.seconds == near(p.run->measured_s));
+}
+
+TEST_CASE("a set without chosen runs takes the slow-down of kernels on its cluster") {
+  std::vector<std::map<std::string, std::string>> rows;
+  for (int i = 0; i < 120; ++i) rows.push_back({{"set", "many"}, {"id", std::to_string(i)}});
+  for (int i = 0; i < 20; ++i) rows.push_back({{"set", "few"}, {"id", std::to_string(i)}});
+  auto runs = read(rows);
+  std::erase_if(runs, [](const auto& run) { return run.set == "few" && experiment::fitted_on(run); });
+  const auto cluster = experiment::load_cluster({support::checkout("/experiments/clusters/summit.yaml"), 0});
+  for (auto& run : runs)
+    run.measured_s = experiment::predicted(run, cluster.slowed_by(1.375), kCosts, {}).seconds;
+  const auto found = experiment::against(runs, kCosts, options(), {}).time;
+  REQUIRE(found.constants.size() == 2);
+  CHECK(found.constants[0].set == "few");
+  CHECK(found.constants[0].what == experiment::Constant::kernel_slowdown);
+  CHECK(found.constants[0].of_others);
+  CHECK(found.constants[0].value == near(1.375));
+  CHECK(found.constants[0].runs == found.constants[1].runs);
+  CHECK_FALSE(found.constants[1].of_others);
 }
 
 TEST_CASE("runs of which none is chosen found no constant") {
@@ -180,8 +232,27 @@ TEST_CASE("runs of which none is chosen found no constant") {
   auto runs = read(rows);
   std::erase_if(runs, experiment::fitted_on);
   const auto found = experiment::against(runs, kCosts, options(), {});
-  CHECK(found.fitted.empty());
+  CHECK(found.time.constants.empty());
+  CHECK(found.time.predictions.empty());
+  CHECK(found.memory.constants.empty());
   CHECK(found.as_stated.size() == runs.size());
+}
+
+TEST_CASE("a run that nobody measured is predicted like the others and judges nothing") {
+  std::vector<std::map<std::string, std::string>> rows;
+  for (int i = 0; i < 20; ++i)
+    rows.push_back({{"id", std::to_string(i)}, {"measured_s", i % 2 ? "0.25" : ""}});
+  const auto runs = read(rows);
+  const auto found = experiment::against(runs, kCosts, options(), {});
+  REQUIRE(found.unmeasured.size() == 10);
+  REQUIRE(found.as_stated.size() == 10);
+  CHECK(found.unmeasured[3].run->id == "6");
+  CHECK(found.unmeasured[3].seconds == found.as_stated[3].seconds);
+  for (const auto& run : runs) CHECK((run.measured_s > 0 || !experiment::fitted_on(run)));
+  for (const auto& p : found.time.predictions) CHECK(p.run->measured_s > 0);
+  const auto csv = report::predictions_csv({{"as stated", found.unmeasured}});
+  CHECK(csv.find("made_up,6,4,as stated," + fmt::format("{:.6g},,", found.unmeasured[3].seconds)) !=
+        std::string::npos);
 }
 
 TEST_CASE("memory beside the plan is found again by the runs it was hidden in") {
@@ -191,9 +262,9 @@ TEST_CASE("memory beside the plan is found again by the runs it was hidden in") 
   const auto cluster = experiment::load_cluster({support::checkout("/experiments/clusters/summit.yaml"), 0});
   for (auto& run : runs) run.measured_gib = experiment::predicted(run, cluster, kCosts, {}).gib + 2.25;
   const auto found = experiment::against(runs, kCosts, options(), {});
-  const auto& memory = found.fitted.back();
-  CHECK(memory.what == experiment::Constant::reserved_memory);
+  const auto& memory = found.memory;
   REQUIRE(memory.constants.size() == 1);
+  CHECK(memory.constants[0].what == experiment::Constant::reserved_memory);
   CHECK(memory.constants[0].value == near(2.25));
   for (const auto& p : memory.predictions) CHECK(p.gib == near(*p.run->measured_gib));
   CHECK(std::ssize(memory.predictions) == std::ranges::count_if(runs, std::not_fn(experiment::fitted_on)));

@@ -75,6 +75,8 @@ TEST_CASE("a wrong published run is refused with file, line and column") {
   CHECK(of("block", "mamba") ==
         "runs.csv:3: block: expected gpt or llama or mixtral or deepseek_v3, not 'mamba'");
   CHECK(of("measured_s", "-1") == "runs.csv:3: measured_s: expected a number above zero, not '-1'");
+  CHECK(of("measured_s", "0").starts_with("runs.csv:3: measured_s: expected a number above zero"));
+  CHECK(of("measured_s", "") == "");  // predicted alone
   CHECK(of("measured_gib", "nan").starts_with("runs.csv:3: measured_gib: expected a number above zero"));
   CHECK(of("dp", "2") == "runs.csv:3: devices: tp x cp x pp x dp is 2 x 1 x 2 x 2 = 8, not 4");
   CHECK(of("cp", "2") == "runs.csv:3: devices: tp x cp x pp x dp is 2 x 2 x 2 x 1 = 8, not 4");

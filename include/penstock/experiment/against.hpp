@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,18 +29,20 @@ enum class Constant : std::uint8_t {
 };
 
 /// A constant fitted so that the mean size of the error over the runs chosen for it is least; for memory, the
-/// median of what is missing. A run is chosen by its name: one in ten, whatever it measured. Fewer than eight
-/// found no host constant, for most of them say nothing of it.
+/// median of what is missing. A run is chosen by its name: one in ten, whatever it measured.
 struct FittedConstant {
-  std::string cluster;
+  std::string cluster, set;  ///< whose runs it is fitted on and holds for: one publisher's software there
+  Constant what = Constant::kernel_slowdown;
   double value = 0;
-  std::size_t runs = 0;  ///< number of runs behind it
+  std::size_t runs = 0;            ///< number of runs behind it
+  bool of_others = false;          ///< these are of other sets on the cluster
+  double residual = 0;             ///< mean size of the error that it leaves of these; of times only
+  std::optional<double> rejected;  ///< the same of the other kind of constant, where it was tried
 };
 
-/// One constant per cluster, and nothing else fitted.
+/// One constant per cluster and set, and nothing else fitted.
 struct FittedRung {
-  Constant what;
-  std::vector<FittedConstant> constants;                 ///< in order of cluster
+  std::vector<FittedConstant> constants;                 ///< in order of cluster, set
   std::vector<report::PublishedPrediction> predictions;  ///< of runs that none stands on
 };
 
@@ -51,15 +54,20 @@ struct SetCoverage {
 
 struct Against {
   std::vector<report::PublishedPrediction>
-      as_stated;                         ///< of all runs, with clusters as their files state them
-  std::vector<FittedRung> fitted;        ///< those that have constants
+      as_stated;  ///< of all measured runs, with clusters as their files state them
+  std::vector<report::PublishedPrediction> unmeasured;  ///< the same of runs that nobody measured
+  /// Of eight chosen runs or more host_launch or kernel_slowdown, whichever leaves less of the error of these
+  /// runs; of fewer kernel_slowdown. A set without a chosen run takes kernel_slowdown of all that were chosen
+  /// on its cluster, if any: that is the device's more than the software's.
+  FittedRung time;
+  FittedRung memory;                     ///< reserved_memory, of sets with chosen runs
   std::vector<SetCoverage> coverage;     ///< set by set, in order of appearance; none of analytic costs
   std::vector<SetCoverage> collectives;  ///< the same of tensor-parallel groups' collectives; none where the
                                          ///< costs know of none
   std::vector<std::pair<std::string, std::size_t>> left_out;  ///< why, and how many runs
 };
 
-/// Whether a run is one of those that constants are fitted on.
+/// Whether a run is one of those that constants are fitted on; never one that nobody measured.
 bool fitted_on(const report::PublishedRun& run);
 
 /// One run, simulated on the first of the cluster's devices. `run` must outlive the result. Throws as

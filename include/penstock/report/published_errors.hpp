@@ -17,7 +17,7 @@ struct PublishedPrediction {
   double gib = 0;      ///< peak of the fullest device
 };
 
-/// Errors of one set of runs: predicted over measured less one.
+/// Errors of one set of measured runs: predicted over measured less one.
 struct PublishedErrors {
   std::string set;
   std::size_t runs = 0;
@@ -38,6 +38,6 @@ std::string published_errors_table(const std::vector<PublishedErrors>& errors, c
 /// CSV for programs. Predictions by the costs they stand on, which is the column `costs`.
 using Rungs = std::vector<std::pair<std::string, std::span<const PublishedPrediction>>>;
 std::string published_errors_csv(const Rungs& rungs);  ///< a row per set
-std::string predictions_csv(const Rungs& rungs);       ///< a row per run
+std::string predictions_csv(const Rungs& rungs);       ///< a row per run; no error where nobody measured it
 
 }  // namespace penstock::report

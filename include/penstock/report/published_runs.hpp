@@ -32,8 +32,8 @@ struct PublishedRun {
   std::string schedule;
   std::string recompute;  ///< none, full (all layers) or selective (attention's cores)
   int zero = 0;
-  std::vector<std::string> beside;  ///< what else the run did, in words: "fp32 gradients"
-  double measured_s = 0;
+  std::vector<std::string> beside;     ///< what else the run did, in words: "fp32 gradients"
+  double measured_s = 0;               ///< of an iteration; 0: nobody measured it, it is predicted alone
   std::optional<double> measured_gib;  ///< peak of the fullest device
 };
 

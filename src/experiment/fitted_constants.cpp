@@ -1,0 +1,151 @@
+#include "fitted_constants.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "penstock/core/parallel.hpp"
+#include "penstock/core/statistics.hpp"
+
+namespace penstock::experiment {
+namespace {
+
+using report::PublishedPrediction;
+using report::PublishedRun;
+
+/// Where a constant is looked for, and how exactly.
+struct Range {
+  Constant what;
+  double first, step;  ///< of a first look
+  int steps;           ///< after the first
+  double digits;       ///< per unit: what is left is rounded to 1 / digits
+};
+constexpr Range kSlowdown{Constant::kernel_slowdown, 0.5, 0.25, 14, 1e4};
+constexpr Range kHost{Constant::host_launch, 0, 8e-6, 25, 1e8};  // hundredths of a microsecond
+constexpr std::size_t kFewestOfHost = 8;                         // most runs say nothing of their host
+
+using Runs = std::vector<const StatedRun*>;
+
+double mean_error(Constant what, double value, const Runs& runs, core::StopToken stop) {
+  std::vector<double> errors(runs.size());
+  core::parallel_for(runs.size(), [&](std::size_t i) { errors[i] = runs[i]->error(what, value, stop); });
+  return std::accumulate(errors.begin(), errors.end(), 0.0) / static_cast<double>(runs.size());
+}
+
+/// Golden section search (Kiefer, 1953) on the mean error's size, after a first look at equal distances,
+/// since the mean of many hinges has more than one dent.
+double best_value(const Range& range, const Runs& runs, core::StopToken stop) {
+  const auto error = [&](double value) { return mean_error(range.what, value, runs, stop); };
+  constexpr double kGolden = 0.6180339887498949;
+  constexpr int kRounds = 20;
+  int best = 0;
+  double least = error(range.first);
+  for (int step = 1; step <= range.steps; ++step)
+    if (const double here = error(range.first + step * range.step); here < least) least = here, best = step;
+  double low = range.first + std::max(0, best - 1) * range.step, high = range.first + (best + 1) * range.step;
+  double a = high - (high - low) * kGolden, b = low + (high - low) * kGolden;
+  double at_a = error(a), at_b = error(b);
+  for (int round = 0; round < kRounds; ++round)
+    if (at_a <= at_b) {  // the least lies below b
+      high = std::exchange(b, a), at_b = at_a;
+      at_a = error(a = high - (high - low) * kGolden);
+    } else {
+      low = std::exchange(a, b), at_a = at_b;
+      at_b = error(b = low + (high - low) * kGolden);
+    }
+  return std::round((low + high) / 2 * range.digits) / range.digits;
+}
+
+FittedConstant best_of(const Range& range, const Runs& runs, core::StopToken stop) {
+  const double value = best_value(range, runs, stop);
+  return {{}, {}, range.what, value, runs.size(), false, mean_error(range.what, value, runs, stop), {}};
+}
+
+/// Of a slow-down of kernels, which every run tells, and a host's time, the one that leaves less of the error
+/// of these runs.
+FittedConstant best_constant(const Runs& runs, core::StopToken stop) {
+  FittedConstant slowdown = best_of(kSlowdown, runs, stop);
+  if (runs.size() < kFewestOfHost) return slowdown;
+  FittedConstant host = best_of(kHost, runs, stop);
+  slowdown.rejected = host.residual;
+  host.rejected = slowdown.residual;
+  return host.residual < slowdown.residual ? host : slowdown;
+}
+
+/// Of what other sets on the cluster have chosen. Nothing where they have not either.
+std::optional<FittedConstant> constant_of_others(const Runs& runs, core::StopToken stop) {
+  if (runs.empty()) return {};
+  FittedConstant out = best_of(kSlowdown, runs, stop);
+  out.of_others = true;
+  return out;
+}
+
+using Place = std::pair<std::string, std::string>;  ///< cluster, set
+
+Place place_of(const PublishedRun& run) {
+  return {run.cluster, run.set};
+}
+
+}  // namespace
+
+FittedRung fit_times(const std::vector<const StatedRun*>& runs, core::StopToken stop,
+                     const std::function<void()>& predicted) {
+  std::map<Place, Runs> fit, rest;
+  std::map<std::string, Runs> fit_on_cluster;
+  for (const StatedRun* run : runs) {
+    (fitted_on(run->run()) ? fit : rest)[place_of(run->run())].push_back(run);
+    if (fitted_on(run->run())) fit_on_cluster[run->run().cluster].push_back(run);
+  }
+  FittedRung out;
+  for (const auto& [place, judged] : rest) {
+    const auto chosen = fit.find(place);
+    auto found = chosen == fit.end() ? constant_of_others(fit_on_cluster[place.first], stop)
+                                     : best_constant(chosen->second, stop);
+    if (!found) continue;
+    FittedConstant& constant = *found;
+    std::tie(constant.cluster, constant.set) = place;
+    const std::size_t first = out.predictions.size();
+    out.predictions.resize(first + judged.size());
+    core::parallel_for(judged.size(), [&, &judged = judged](std::size_t i) {
+      stop.check();
+      out.predictions[first + i] = judged[i]->predict(constant.what, constant.value, stop);
+      predicted();
+    });
+    out.constants.push_back(std::move(constant));
+  }
+  return out;
+}
+
+FittedRung fit_memory(const std::vector<PublishedPrediction>& as_stated) {
+  std::map<Place, std::vector<double>> beside;  // GiB
+  std::map<Place, std::vector<PublishedPrediction>> rest;
+  for (const PublishedPrediction& p : as_stated) {
+    if (!p.run->measured_gib) continue;
+    if (fitted_on(*p.run))
+      beside[place_of(*p.run)].push_back(*p.run->measured_gib - p.gib);
+    else
+      rest[place_of(*p.run)].push_back(p);
+  }
+  FittedRung out;
+  for (const auto& [place, judged] : rest) {
+    auto chosen = beside.find(place);
+    if (chosen == beside.end()) continue;
+    std::vector<double>& gib = chosen->second;
+    std::sort(gib.begin(), gib.end());
+    constexpr double kHalf = 0.5, kDigits = 100;
+    const double value = std::max(0.0, std::round(core::quantile(gib, kHalf) * kDigits) / kDigits);
+    out.constants.push_back(
+        {place.first, place.second, Constant::reserved_memory, value, gib.size(), false, {}, {}});
+    for (PublishedPrediction p : judged) {
+      p.gib += value;
+      out.predictions.push_back(p);
+    }
+  }
+  return out;
+}
+
+}  // namespace penstock::experiment

@@ -1,0 +1,69 @@
+#include "stated_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "penstock/core/error.hpp"
+#include "penstock/plan/violations.hpp"
+#include "penstock/score/order.hpp"
+#include "penstock/score/validate.hpp"
+#include "penstock/sim/simulate.hpp"
+
+namespace penstock::experiment {
+
+using report::PublishedPrediction;
+
+StatedRun::StatedRun(const report::PublishedRun& run, const cluster::Cluster& whole,
+                     const cost::CostModel& costs)
+    : run_(run), cluster_(whole.first(run.devices)), costs_(costs), stated_(published_problem(run)) {
+  const cost::Problem problem = on(cluster_);
+  score::derive_in_flight(problem, stated_.plan);
+  const auto violations = plan::structural_violations(stated_.graph, cluster_, stated_.plan);
+  if (!violations.empty())
+    throw core::BadInput(fmt::format("line {}: run {}: {}", run.line, run.id, violations.front()));
+}
+
+PublishedPrediction StatedRun::predict(core::StopToken stop) const {
+  return predict(on(cluster_), stop);
+}
+
+PublishedPrediction StatedRun::predict(Constant what, double value, core::StopToken stop) const {
+  const cluster::Cluster fitted = what == Constant::host_launch
+                                      ? cluster_.run_by({.per_kernel = core::Seconds(value)})
+                                      : cluster_.slowed_by(value);
+  return predict(on(fitted), stop);
+}
+
+double StatedRun::error(Constant what, double value, core::StopToken stop) const {
+  return std::abs(predict(what, value, stop).seconds / run_.measured_s - 1);
+}
+
+cost::Coverage StatedRun::coverage(const cost::EstimatedCosts& costs) const {
+  return cost::coverage(costs, stated_.graph, cluster_, stated_.plan);
+}
+
+cost::Coverage StatedRun::collectives() const {
+  return cost::collective_coverage(on(cluster_), stated_.plan);
+}
+
+cost::Problem StatedRun::on(const cluster::Cluster& cluster) const {
+  return {stated_.graph, cluster, costs_, stated_.plan.training};
+}
+
+PublishedPrediction StatedRun::predict(const cost::Problem& problem, core::StopToken stop) const {
+  constexpr double kGib = 1024.0 * 1024 * 1024;
+  sim::SimulationOptions options;
+  options.stop = stop;
+  const auto time = sim::simulate_time(problem, score::scheduled(problem, stated_.plan), options);
+  core::Bytes most;
+  const auto memories = score::stage_memories(problem, stated_.plan);
+  for (std::size_t s = 0; s < memories.size(); ++s) {
+    const core::DeviceId first = stated_.plan.stages[s].devices.front();
+    most = std::max(most, plan::total(memories[s]) + problem.cluster.type(first).reserved);
+  }
+  return {&run_, to_seconds(time).value(), static_cast<double>(most.value()) / kGib};
+}
+
+}  // namespace penstock::experiment

@@ -1,0 +1,34 @@
+#pragma once
+// A published run, ready to be simulated.
+
+#include "penstock/cost/coverage.hpp"
+#include "penstock/experiment/against.hpp"
+#include "penstock/experiment/published_problem.hpp"
+
+namespace penstock::experiment {
+
+/// One run on the first devices of its cluster. Throws BadInput for a plan that cannot be.
+class StatedRun {
+ public:
+  StatedRun(const report::PublishedRun& run, const cluster::Cluster& whole, const cost::CostModel& costs);
+
+  const report::PublishedRun& run() const { return run_; }
+  report::PublishedPrediction predict(core::StopToken stop) const;
+  /// With a constant of time.
+  report::PublishedPrediction predict(Constant what, double value, core::StopToken stop) const;
+  /// Size of the relative error of the iteration time with it.
+  double error(Constant what, double value, core::StopToken stop) const;
+  cost::Coverage coverage(const cost::EstimatedCosts& costs) const;
+  cost::Coverage collectives() const;
+
+ private:
+  cost::Problem on(const cluster::Cluster& cluster) const;
+  report::PublishedPrediction predict(const cost::Problem& problem, core::StopToken stop) const;
+
+  const report::PublishedRun& run_;
+  cluster::Cluster cluster_;
+  const cost::CostModel& costs_;
+  PublishedProblem stated_;
+};
+
+}  // namespace penstock::experiment

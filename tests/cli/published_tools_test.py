@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""How tools/published_choices states what others searched, and what it calls chosen; and what tools/published_runs takes for
+lasting load.
+
+  published_tools_test.py SOURCE_ROOT
+
+The space is held against the measured winners in published/tables.csv, below $PENSTOCK_REFERENCE_DATA (default: ../shared/data beside
+the source root), where it is there.
+"""
+import importlib.machinery
+import importlib.util
+import math
+import os
+import pathlib
+import sys
+
+source = pathlib.Path(sys.argv[1]).resolve()
+data = pathlib.Path(os.environ.get("PENSTOCK_REFERENCE_DATA", source / "../shared/data"))
+sys.dont_write_bytecode = True
+
+
+def load(name):
+    loader = importlib.machinery.SourceFileLoader(name, str(source / "tools" / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+tool = load("published_choices")
+
+# nanotron, docs/3d_parallelism.md: Llama 3 8B in eight stages.
+layer, head = 4 * 4096 * 4096 + 3 * 14336 * 4096, 128256 * 4096
+assert tool.layers_per_stage(32, 8, layer, head) == "5 4 4 5 4 4 4 2"
+assert tool.layers_per_stage(32, 1, layer, head) == "32"
+assert tool.layers_per_stage(4, 4, layer, 8 * layer) is None  # two stages would have no layer
+
+cell = {"gpus": "16", "global_batch": "32", "layers": "8", "hidden": "512", "ffn": "2048", "vocab": "1024", "heads": "32",
+        "kv_heads": "32", "seq": "128"}
+rows = list(tool.space(cell))
+assert len({row["id"] for row in rows}) == len(rows) > 20
+for row in rows:
+    assert row["tp"] * row["pp"] * row["dp"] == 16
+    replica = row["dp"] * row["micro_batch"]
+    assert 32 % replica == 0 and 32 // replica >= row["pp"] - 1
+    assert row["dp"] > 1 or row["zero"] == 0
+    assert ("overlap" in row["ignored"]) == (row["zero"] == 0)
+    assert sum(map(int, row["layers_per_stage"].split())) == 8
+
+winner = {"tp": "2", "pp": "1", "dp": "8", "micro_batch": "1", "zero": "0"}
+
+
+def verdict(seconds, rival_gib):
+    return tool.choice("a cell", winner, {("a cell", tool.configuration(winner)): (seconds, 90), ("a cell", "rival"): (1, rival_gib),
+                                          ("another cell", "rival"): (0.1, 1)})
+
+
+assert verdict(1.02, 10)["chosen"] == "yes" and verdict(1.02, 10)["rank"] == 2
+assert verdict(1.04, 10)["chosen"] == "no" and verdict(1.04, 10)["ours"] == "rival"
+assert verdict(9, 81)["chosen"] == "yes"  # the rival does not fit; the winner ran, whatever is counted
+
+if (data / "published/tables.csv").exists():
+    cells = list(tool.cells(data))
+    assert cells
+    for name, known in cells:
+        assert tool.configuration(known) in {row["id"] for row in tool.space(known)}, name
+
+
+def lasting(ratio):
+    """Of a made-up device of 1 TFLOP/s, whose products take ratio(log of m n k) times as long under lasting load."""
+    shapes = [(1024, 1 << i, 2048) for i in range(9, 15)]
+    table = [{"m": str(m), "n": str(n), "k": str(k), "latency": str(2 * m * n * k / 1e9)} for m, n, k in shapes]
+    factors = {f"b=1, m={m + 100}, k={k}, n={n}, layout=TN": 1 / ratio(math.log((m + 100) * n * k)) for m, n, k in shapes}
+    factors["b=1, m=1024, k=2048, n=3000000, layout=TN"] = 0.01  # nothing near it was timed
+    return load("published_runs").lasting_load(table, {"accelerator": {"op": {"matmul": {
+        "tflops": 1, "accurate_efficient_factor": factors}}}})
+
+
+small, large = math.log(1124 * 512 * 2048), math.log(1124 * 16384 * 2048)
+assert math.isclose(lasting(lambda size: 1.4)(small), 1.4) and math.isclose(lasting(lambda size: 1.4)(large), 1.4)
+grows = lasting(lambda size: 1.2 + 0.05 * (size - small))
+assert math.isclose(grows((small + large) / 2), 1.2 + 0.025 * (large - small))
+assert grows(large + 9) == grows(large) and grows(small - 9) == grows(small)
+assert lasting(lambda size: 0.8)(small) == 1  # nothing gets faster
