@@ -165,6 +165,25 @@ TEST_CASE("memory limits shares: with room for two samples the rate is that of t
   CHECK_NOTHROW(score::problem_bounds(Chain(1, 3000).problem()));
 }
 
+TEST_CASE(
+    "memory limits groups: two samples at once take two devices, which together do no more than alone") {
+  // Launches of 1 s, parts of some ms. 4500 B hold one sample of b or c; a group of two has room for two.
+  const cost::AnalyticCosts costs;
+  const auto plain = support::tiny_cluster(2, 4500);
+  cluster::DeviceType type = plain.types().front();
+  type.launch_overhead = core::Seconds(1);
+  const cluster::Cluster cluster("launches", {type}, plain.devices(), 1, plain.links());
+  const Chain chain(1);
+  const cost::Problem problem{chain.graph, cluster, costs, {8}};
+  const auto least = [&](ProblemBoundKind kind) {
+    return seconds(problem, kind, PlanFamily::tensor_parallel);
+  };
+  // Passes of b and c: 8 micro-batches of one sample on one of the devices, or 4 of two on both. Passes of a,
+  // of which a device has room for two samples: 4 micro-batches on one, or 2 of four on both.
+  const double b = 3 * 8 / 2.0, a = 3 * 4 / 2.0;
+  CHECK(least(ProblemBoundKind::relaxation) == support::near(a + 2 * b, 0.01));
+}
+
 TEST_CASE("weights that do not fit on all devices together are infeasible") {
   // 3 operators of 1000 numbers: 12 kB of weights, 12 kB of gradients; each operator alone needs 12 kB + 3
   // kB.
