@@ -14,14 +14,12 @@
 #include "penstock/core/parallel.hpp"
 #include "penstock/cost/backward_sweep.hpp"
 #include "penstock/cost/sharding.hpp"
-#include "penstock/graph/attention_core.hpp"
 
 namespace penstock::score {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr LeastTimes kNone{kInfinite, kInfinite, kInfinite, kInfinite,
-                           kInfinite, kInfinite, kInfinite, kInfinite};
+constexpr LeastTimes kNone{kInfinite, kInfinite, kInfinite, kInfinite, kInfinite, kInfinite};
 
 void lower(double& value, double other) {
   value = std::min(value, other);
@@ -55,7 +53,7 @@ LeastTimesTable::LeastTimesTable(const cost::Problem& problem, PlanFamily family
   divisions_ = shares_.back().first + shares_.back().groups;
   cells_.assign(problem.graph.size() * divisions_, kNone);
   over_all_.assign(problem.graph.size(), kNone);
-  rates_.assign(problem.graph.size() * shares_.size() * types_.size(), {kInfinite, kInfinite, kInfinite});
+  rates_.assign(problem.graph.size() * shares_.size() * types_.size(), kInfinite);
   core::parallel_for(problem.graph.size(), [&](std::size_t op) { fill(op); });
   weigh();
 }
@@ -127,7 +125,7 @@ void LeastTimesTable::lower_to_group(LeastTimes& cell, core::OpId op, std::size_
   }
 }
 
-void LeastTimesTable::lower_to_whole(std::size_t op, std::size_t t, std::int64_t samples, Rates& rates) {
+void LeastTimesTable::lower_to_whole(std::size_t op, std::size_t t, std::int64_t samples, double& rate) {
   const core::OpId id(op);
   const auto n = static_cast<double>(samples);
   for (const LocalModel& model : locals_) {
@@ -135,20 +133,17 @@ void LeastTimesTable::lower_to_whole(std::size_t op, std::size_t t, std::int64_t
     const cost::Problem local{model.graph, problem_.cluster, problem_.costs, problem_.training,
                               problem_.memory};
     const cost::OpTime time = cost::operator_time(local, id, type(t), samples);
-    lower(rates.all, time.total().value() / n);
-    lower(rates.forward, time.forward.value() / n);
+    lower(rate, time.total().value() / n);
     lower(over_all_[op].held_rate, (time.forward + time.input_gradient).value() / n);
-    if (graph::has_core(model.graph.op(id)))
-      lower(rates.core, cost::core_forward(local, id, type(t), samples).value() / n);
   }
-  lower(over_all_[op].rate, rates.all);
+  lower(over_all_[op].rate, rate);
 }
 
 void LeastTimesTable::lower_to_share(std::size_t op, std::size_t t, const Share& share,
                                      std::size_t least_group) {
-  Rates& rates = rates_on(t, op, static_cast<std::size_t>(&share - shares_.data()));
+  double& rate = rate_on(t, op, static_cast<std::size_t>(&share - shares_.data()));
   for (std::int64_t n = share.least; n <= share.most; ++n) {
-    lower_to_whole(op, t, n, rates);
+    lower_to_whole(op, t, n, rate);
     for (std::size_t g = least_group; g <= share.groups; ++g)
       lower_to_group(cells_[op * divisions_ + share.first + g - 1], core::OpId(op), t, n, g);
   }
@@ -184,7 +179,7 @@ void LeastTimesTable::weigh() {
     double all = 0;
     for (std::size_t op = 0; op < over_all_.size(); ++op) {
       double best = kInfinite;
-      for (std::size_t s = 0; s < shares_.size(); ++s) lower(best, rates_on(t, op, s).all);
+      for (std::size_t s = 0; s < shares_.size(); ++s) lower(best, rate_on(t, op, s));
       all += std::isinf(best) ? over_all_[op].rate : best;
     }
     constexpr double kNothing = 1e-18;  // seconds, a millionth of what the simulator tells apart
@@ -202,12 +197,7 @@ void LeastTimesTable::weigh() {
 void LeastTimesTable::weigh(std::size_t op, double least_weight) {
   for (std::size_t s = 0; s < shares_.size(); ++s) {
     double whole = kInfinite;
-    for (std::size_t t = 0; t < types_.size(); ++t) {
-      const Rates& rates = rates_on(t, op, s);
-      lower(whole, weight_[t] * rates.all);
-      lower(over_all_[op].again, weight_[t] * rates.forward);
-      lower(over_all_[op].core_again, weight_[t] * rates.core);
-    }
+    for (std::size_t t = 0; t < types_.size(); ++t) lower(whole, weight_[t] * rate_on(t, op, s));
     for (std::size_t g = 0; g < shares_[s].groups; ++g) {
       double& work = cells_[op * divisions_ + shares_[s].first + g].work;
       work = std::max(whole, least_weight * work);

@@ -18,7 +18,6 @@ struct LeastTimes {
   /// As `rate`, each device weighed by its type's share of the cluster's speed; of a group as long as its
   /// largest part takes, for all its devices go on together.
   double work;
-  double again, core_again;  ///< as `work`, of the whole computed again: forward pass, attention's core alone
 };
 
 /// An operator divided in one way: what all devices together have to do, weighed, and what its steps take; s.
@@ -49,24 +48,20 @@ class LeastTimesTable {
     std::size_t groups;        ///< sizes of groups, from 1 on
     std::size_t first;         ///< its first division: groups of one device
   };
-  /// Of the whole operator on one type of device, s per sample: all passes, forward, attention's core.
-  struct Rates {
-    double all, forward, core;
-  };
   static std::vector<Share> shares(std::int64_t mini_batch, std::int64_t devices, bool groups);
   /// Of a device of such a group, with a D-th of the weights where the family divides them over D devices.
   cost::StageLoad least_load(core::OpId op, std::size_t group) const;
   void fill(std::size_t op);
   /// `work` is that of the group as a whole, not weighed yet.
   void lower_to_share(std::size_t op, std::size_t type, const Share& share, std::size_t least_group);
-  void lower_to_whole(std::size_t op, std::size_t type, std::int64_t samples, Rates& rates);
+  void lower_to_whole(std::size_t op, std::size_t type, std::int64_t samples, double& rate);
   void lower_to_group(LeastTimes& cell, core::OpId op, std::size_t type, std::int64_t samples,
                       std::size_t group);
   bool fits(const cost::StageLoad& load, std::int64_t samples, core::Bytes memory) const;
   void weigh();
   void weigh(std::size_t op, double least_weight);
   const cluster::DeviceType& type(std::size_t t) const { return problem_.cluster.types()[types_[t]]; }
-  Rates& rates_on(std::size_t type, std::size_t op, std::size_t share) {
+  double& rate_on(std::size_t type, std::size_t op, std::size_t share) {
     return rates_[(op * shares_.size() + share) * types_.size() + type];
   }
 
@@ -79,7 +74,7 @@ class LeastTimesTable {
   std::size_t divisions_ = 0;      ///< of an operator
   std::vector<LeastTimes> cells_;  ///< [op][division]
   std::vector<LeastTimes> over_all_;
-  std::vector<Rates> rates_;  ///< [op][share][type]
+  std::vector<double> rates_;  ///< [op][share][type] s per sample of the whole
 };
 
 }  // namespace penstock::score

@@ -153,19 +153,21 @@ class ProblemBoundSearch {
     }
     return sum;
   }
-  double relaxation(const Way& way) const {
-    std::vector<std::vector<Division>> terms{
-        {{times_.update_work(all_weights()), update(way.end, problem_.cluster.size())}}};
-    for (std::size_t op = 0; op < size(); ++op) terms.push_back(times_.divisions(op, way.steps[op]));
+  double relaxation(const std::vector<Steps>& steps, double last_update) const {
+    std::vector<std::vector<Division>> terms{{{times_.update_work(all_weights()), last_update}}};
+    for (std::size_t op = 0; op < size(); ++op) terms.push_back(times_.divisions(op, steps[op]));
     return most_at([&](double z) { return relaxed(terms, z); });
   }
-  /// Of the longest way by the least times, and of the one with the most work.
+  double relaxation(const Way& way) const {
+    return relaxation(way.steps, update(way.end, problem_.cluster.size()));
+  }
   double relaxation() const {
     const Way hardest = longest_way(problem_.graph, passes([&](std::size_t op) {
                                       const double work = times_.over_all(op).work;
                                       return PassTimes{work, work, work};
                                     }));
-    return std::max(relaxation(way_), relaxation(hardest));
+    return std::max(
+        {relaxation(way_), relaxation(hardest), relaxation(mean_way(problem_.graph, hardest.down), 0)});
   }
 
   const cost::Problem& problem_;

@@ -30,6 +30,28 @@ void count_steps(const graph::OpGraph& graph, std::span<const PassTimes> passes,
 
 }  // namespace
 
+std::vector<Steps> mean_way(const graph::OpGraph& graph, std::span<const double> weight) {
+  std::vector<Steps> out(graph.size());
+  const auto share = [&](std::span<const graph::Vertex> among, double whole) {
+    double sum = 0;
+    for (const graph::Vertex v : among) sum += weight[static_cast<std::size_t>(v)];
+    for (const graph::Vertex v : among) {
+      const auto op = static_cast<std::size_t>(v);
+      out[op].forward += sum > 0 ? whole * weight[op] / sum : whole / static_cast<double>(among.size());
+    }
+  };
+  std::vector<graph::Vertex> sinks;
+  for (std::size_t op = 0; op < graph.size(); ++op)
+    if (graph.dag().successors(static_cast<graph::Vertex>(op)).empty())
+      sinks.push_back(static_cast<graph::Vertex>(op));
+  share(sinks, 1);
+  for (std::size_t op = graph.size(); op-- > 0;) {
+    share(graph.dag().predecessors(static_cast<graph::Vertex>(op)), out[op].forward);
+    out[op].input_gradient = out[op].forward;
+  }
+  return out;
+}
+
 double most_of_producers(const graph::OpGraph& graph, std::size_t op, std::span<const double> values) {
   const auto last = last_of_producers(graph, op, values);
   return last ? values[*last] : 0;

@@ -28,6 +28,10 @@ struct Way {
 };
 Way longest_way(const graph::OpGraph& graph, std::span<const PassTimes> passes);
 
+/// The mean over ways down to sinks and back up the same way, each to the end of its last input gradient.
+/// Those that end in a sink, or come by a producer, count in proportion to the sink's or producer's `weight`.
+std::vector<Steps> mean_way(const graph::OpGraph& graph, std::span<const double> weight);
+
 /// The largest of an operator's producers' values; zero where it has none.
 double most_of_producers(const graph::OpGraph& graph, std::size_t op, std::span<const double> values);
 

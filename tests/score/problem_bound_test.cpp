@@ -184,6 +184,19 @@ TEST_CASE(
   CHECK(least(ProblemBoundKind::relaxation) == support::near(a + 2 * b, 0.01));
 }
 
+TEST_CASE("relaxation: every branch has a way of its own, not only the longest") {
+  // Four operators beside each other on 8 devices, 8 samples; a pass of n is 1 s + n * 2 s. Their work is
+  // 4 * 3 * (2 + 1 / n) s, each way down and up 2 * (1 + 2 n): 27 and 18 s at n = 4, 25.5 and 34 s at n = 8.
+  // Work and way are equal 9 / 17.5 between the two. Were one branch alone held to its way, 25.94 s.
+  const Chain chain(8);
+  graph::GraphBuilder builder("branches");
+  for (const char* name : {"a", "b", "c", "d"}) builder.add(support::unit_op(name, 1e9, 0));
+  const graph::OpGraph graph = builder.build();
+  const support::LaunchCosts costs{{{1, 2}, {1, 2}, {1, 2}, {1, 2}}};
+  CHECK(seconds({graph, chain.cluster, costs, {8}}, ProblemBoundKind::relaxation) ==
+        support::near(27 - 1.5 * 9 / 17.5, 1e-6));
+}
+
 TEST_CASE("weights that do not fit on all devices together are infeasible") {
   // 3 operators of 1000 numbers: 12 kB of weights, 12 kB of gradients; each operator alone needs 12 kB + 3
   // kB.

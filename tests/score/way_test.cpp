@@ -52,3 +52,15 @@ TEST_CASE("a way turns early where what is below takes no time") {
   CHECK(way.length == 1 + 2 + 1);
   CHECK(way.end == 1);
 }
+
+TEST_CASE("the mean of all ways counts branches in proportion to their weight") {
+  const auto steps = score::mean_way(forked(), std::vector<double>{1, 3, 5, 5});
+  for (const auto& [op, share] : {std::pair{0, 0.25}, {1, 0.75}, {2, 1.0}, {3, 1.0}}) {
+    CHECK(steps[static_cast<std::size_t>(op)].forward == share);
+    CHECK(steps[static_cast<std::size_t>(op)].input_gradient == share);
+    CHECK(steps[static_cast<std::size_t>(op)].weight_gradient == 0);
+  }
+  const auto even = score::mean_way(forked(), std::vector<double>{0, 0, 0, 0});
+  CHECK(even[0].forward == 0.5);
+  CHECK(even[1].forward == 0.5);
+}
