@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -37,6 +38,12 @@ std::vector<std::size_t> types_in_use(const cluster::Cluster& cluster) {
   return {types.begin(), types.end()};
 }
 
+constexpr std::size_t kMostDevices = 128;  ///< of whom every division is told apart
+
+std::size_t power_of_two(std::int64_t share) {
+  return static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(share)) - 1);
+}
+
 std::string_view divided(PlanFamily family) {
   constexpr std::string_view kWords[] = {"", ", its weights on all devices", ", divided over all devices"};
   return kWords[static_cast<std::size_t>(family)];
@@ -45,37 +52,38 @@ std::string_view divided(PlanFamily family) {
 }  // namespace
 
 LeastTimesTable::LeastTimesTable(const cost::Problem& problem, PlanFamily family)
-    : problem_(problem), family_(family), types_(types_in_use(problem.cluster)) {
+    : problem_(problem),
+      family_(family),
+      each_(problem.cluster.size() <= kMostDevices),
+      types_(types_in_use(problem.cluster)) {
   const auto devices = static_cast<int>(problem.cluster.size());
   const bool groups = family == PlanFamily::tensor_parallel;
-  locals_ = groups ? local_models(problem.graph, devices) : std::vector<LocalModel>{{1, 1, problem.graph}};
-  shares_ = shares(problem.training.mini_batch, devices, groups);
-  divisions_ = shares_.back().first + shares_.back().groups;
+  locals_ = local_models(problem.graph, groups && each_ ? devices : 1, groups ? devices : 1);
+  find_divisions();
   cells_.assign(problem.graph.size() * divisions_, kNone);
   over_all_.assign(problem.graph.size(), kNone);
-  rates_.assign(problem.graph.size() * shares_.size() * types_.size(), kInfinite);
+  rates_.assign(problem.graph.size() * rows_.size() * types_.size(), kInfinite);
   core::parallel_for(problem.graph.size(), [&](std::size_t op) { fill(op); });
   weigh();
 }
 
-std::vector<LeastTimesTable::Share> LeastTimesTable::shares(std::int64_t mini_batch, std::int64_t devices,
-                                                            bool groups) {
+void LeastTimesTable::find_divisions() {
+  const auto devices = static_cast<std::int64_t>(problem_.cluster.size());
+  const bool groups = each_ && family_ == PlanFamily::tensor_parallel;
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> largest;  // of its groups
-  const auto add = [&](std::int64_t b) {
+  for (std::int64_t b = 1; b <= problem_.training.mini_batch; ++b) {
+    if (problem_.training.mini_batch % b != 0) continue;
     for (std::int64_t r = 1; r <= std::min(b, devices); ++r) {
       std::int64_t& group = largest[{b / r, (b + r - 1) / r}];
       group = std::max(group, groups ? devices / r : 1);
     }
-  };
-  for (std::int64_t b = 1; b * b <= mini_batch; ++b)
-    if (mini_batch % b == 0) add(b), add(mini_batch / b);
-  std::vector<Share> out;
-  std::size_t first = 0;
-  for (const auto& [samples, group] : largest) {
-    out.push_back({samples.first, samples.second, static_cast<std::size_t>(group), first});
-    first += out.back().groups;
   }
-  return out;
+  for (const auto& [samples, group] : largest) {
+    const std::size_t row = each_ ? rows_.size() : power_of_two(samples.first);
+    for (; rows_.size() <= row; divisions_ += rows_.back().groups)
+      rows_.push_back({static_cast<std::size_t>(group), divisions_});
+    shares_.push_back({samples.first, samples.second, row});
+  }
 }
 
 /// Whatever else the stage holds: weights, one micro-batch's activations, the operator's own workspace.
@@ -112,10 +120,11 @@ void LeastTimesTable::lower_to_group(LeastTimes& cell, core::OpId op, std::size_
     if (group % context != 0 || !divides(problem_.graph, op, model)) continue;
     const cost::Problem local{model.graph, problem_.cluster, problem_.costs, problem_.training,
                               problem_.memory};
+    const double devices = each_ ? static_cast<double>(group) : 0;
     const auto lower_by = [&](const cost::OpShard& part) {
       const cost::OpTime time = cost::operator_time(local, op, type(t), samples, part);
       lower_passes(cell, time);
-      lower(cell.work, time.total().value() * static_cast<double>(group) / static_cast<double>(samples));
+      lower(cell.work, time.total().value() * devices / static_cast<double>(samples));
     };
     const double part = static_cast<double>(context) / static_cast<double>(group);
     if (context == group)
@@ -141,23 +150,31 @@ void LeastTimesTable::lower_to_whole(std::size_t op, std::size_t t, std::int64_t
 
 void LeastTimesTable::lower_to_share(std::size_t op, std::size_t t, const Share& share,
                                      std::size_t least_group) {
-  double& rate = rate_on(t, op, static_cast<std::size_t>(&share - shares_.data()));
+  double& rate = rate_on(t, op, share.row);
+  const Row& row = rows_[share.row];
+  const auto cell = [&](std::size_t place) -> LeastTimes& {
+    return cells_[op * divisions_ + row.first + place];
+  };
   for (std::int64_t n = share.least; n <= share.most; ++n) {
     lower_to_whole(op, t, n, rate);
-    for (std::size_t g = least_group; g <= share.groups; ++g)
-      lower_to_group(cells_[op * divisions_ + share.first + g - 1], core::OpId(op), t, n, g);
+    if (!each_) lower_to_group(cell(0), core::OpId(op), t, n, least_group);
+    for (std::size_t g = least_group; each_ && g <= row.groups; ++g)
+      lower_to_group(cell(g - 1), core::OpId(op), t, n, g);
   }
 }
 
 void LeastTimesTable::fill(std::size_t op) {
   const core::OpId id(op);
-  std::vector<cost::StageLoad> loads;
-  for (std::size_t g = 1; g <= shares_.front().groups; ++g) loads.push_back(least_load(id, g));
+  const std::size_t all = family_ == PlanFamily::tensor_parallel ? problem_.cluster.size() : 1;
+  std::vector<cost::StageLoad> loads;  // of groups from the first on
+  const std::size_t first = each_ ? 1 : all;
+  for (std::size_t g = first; g <= all; ++g) loads.push_back(least_load(id, g));
   for (std::size_t t = 0; t < types_.size(); ++t)
     for (const Share& share : shares_) {
-      std::size_t group = 1;
-      while (group <= share.groups && !fits(loads[group - 1], share.most, type(t).memory)) ++group;
-      if (group <= share.groups) lower_to_share(op, t, share, group);
+      const std::size_t last = each_ ? rows_[share.row].groups : all;
+      std::size_t group = first;
+      while (group <= last && !fits(loads[group - first], share.most, type(t).memory)) ++group;
+      if (group <= last) lower_to_share(op, t, share, group);
     }
   for (std::size_t d = 0; d < divisions_; ++d) {
     const LeastTimes& cell = cells_[op * divisions_ + d];
@@ -179,7 +196,7 @@ void LeastTimesTable::weigh() {
     double all = 0;
     for (std::size_t op = 0; op < over_all_.size(); ++op) {
       double best = kInfinite;
-      for (std::size_t s = 0; s < shares_.size(); ++s) lower(best, rate_on(t, op, s));
+      for (std::size_t s = 0; s < rows_.size(); ++s) lower(best, rate_on(t, op, s));
       all += std::isinf(best) ? over_all_[op].rate : best;
     }
     constexpr double kNothing = 1e-18;  // seconds, a millionth of what the simulator tells apart
@@ -195,11 +212,11 @@ void LeastTimesTable::weigh() {
 
 /// A group's devices together do the whole operator, and wait for the largest part.
 void LeastTimesTable::weigh(std::size_t op, double least_weight) {
-  for (std::size_t s = 0; s < shares_.size(); ++s) {
+  for (std::size_t s = 0; s < rows_.size(); ++s) {
     double whole = kInfinite;
     for (std::size_t t = 0; t < types_.size(); ++t) lower(whole, weight_[t] * rate_on(t, op, s));
-    for (std::size_t g = 0; g < shares_[s].groups; ++g) {
-      double& work = cells_[op * divisions_ + shares_[s].first + g].work;
+    for (std::size_t g = 0; g < rows_[s].groups; ++g) {
+      double& work = cells_[op * divisions_ + rows_[s].first + g].work;
       work = std::max(whole, least_weight * work);
       lower(over_all_[op].work, work);
     }

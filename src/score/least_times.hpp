@@ -28,7 +28,9 @@ struct Division {
 /// Divisions of all plans of a family: a replica's share of a micro-batch, floor(b / r) or ceil(b / r)
 /// samples, and the devices of its group, no more than D / r. Context groups, which divide tokens, and expert
 /// groups compute a local model (LocalModel); of what is left to divide between g devices the largest part is
-/// 1/g or more, in whichever way is the fastest.
+/// 1/g or more, in whichever way is the fastest. On more than 128 devices shares stand together whose
+/// floor(b / r) lie between two powers of two, with groups of any size: parts are a D-th then, of as much
+/// work as the whole.
 class LeastTimesTable {
  public:
   /// Throws Infeasible naming an operator of which no share fits.
@@ -43,12 +45,15 @@ class LeastTimesTable {
   double update_work(core::Bytes weights) const;
 
  private:
+  /// Divisions of one share, or of alike ones: by size of the group, from 1 on.
+  struct Row {
+    std::size_t groups = 1, first = 0;  ///< the first one's place among divisions
+  };
   struct Share {
     std::int64_t least, most;  ///< floor(b / r), ceil(b / r)
-    std::size_t groups;        ///< sizes of groups, from 1 on
-    std::size_t first;         ///< its first division: groups of one device
+    std::size_t row;
   };
-  static std::vector<Share> shares(std::int64_t mini_batch, std::int64_t devices, bool groups);
+  void find_divisions();
   /// Of a device of such a group, with a D-th of the weights where the family divides them over D devices.
   cost::StageLoad least_load(core::OpId op, std::size_t group) const;
   void fill(std::size_t op);
@@ -61,20 +66,22 @@ class LeastTimesTable {
   void weigh();
   void weigh(std::size_t op, double least_weight);
   const cluster::DeviceType& type(std::size_t t) const { return problem_.cluster.types()[types_[t]]; }
-  double& rate_on(std::size_t type, std::size_t op, std::size_t share) {
-    return rates_[(op * shares_.size() + share) * types_.size() + type];
+  double& rate_on(std::size_t type, std::size_t op, std::size_t row) {
+    return rates_[(op * rows_.size() + row) * types_.size() + type];
   }
 
   const cost::Problem& problem_;
   PlanFamily family_;
+  bool each_;                       ///< every share and every group by itself
   std::vector<std::size_t> types_;  ///< those in use, indices into Cluster::types()
   std::vector<double> weight_;      ///< [type in use] share of the cluster's speed of one such device
   std::vector<LocalModel> locals_;
   std::vector<Share> shares_;
+  std::vector<Row> rows_;
   std::size_t divisions_ = 0;      ///< of an operator
   std::vector<LeastTimes> cells_;  ///< [op][division]
   std::vector<LeastTimes> over_all_;
-  std::vector<double> rates_;  ///< [op][share][type] s per sample of the whole
+  std::vector<double> rates_;  ///< [op][row][type] s per sample of the whole
 };
 
 }  // namespace penstock::score

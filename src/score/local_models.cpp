@@ -22,22 +22,22 @@ bool has_experts(const graph::OpGraph& graph, OpId op, int parallel) {
 }
 
 /// Of the same tokens.
-void add_experts(const graph::OpGraph& graph, int context, int devices, std::vector<LocalModel>& out) {
-  for (int e = 2; e <= devices; ++e)
+void add_experts(const graph::OpGraph& graph, int context, int most, std::vector<LocalModel>& out) {
+  for (int e = 2; e <= most; ++e)
     if (any(graph, [&](OpId op) { return has_experts(graph, op, e); }))
       out.push_back({context, e, layout::expert_graph(graph, e, 1)});
 }
 
 }  // namespace
 
-std::vector<LocalModel> local_models(const graph::OpGraph& graph, int devices) {
+std::vector<LocalModel> local_models(const graph::OpGraph& graph, int most_context, int most_experts) {
   std::vector<LocalModel> out{{1, 1, graph}};
-  add_experts(graph, 1, devices, out);
-  for (int c = 2; c <= devices; ++c) {
+  add_experts(graph, 1, most_experts, out);
+  for (int c = 2; c <= most_context; ++c) {
     if (!any(graph, [&](OpId op) { return !layout::token_violation(graph, op, c); })) continue;
     const graph::OpGraph local = layout::local_graph(graph, c);
     out.push_back({c, 1, local});
-    add_experts(local, c, devices, out);
+    add_experts(local, c, most_experts, out);
   }
   return out;
 }

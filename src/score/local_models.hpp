@@ -13,9 +13,9 @@ struct LocalModel {
   graph::OpGraph graph;
 };
 
-/// All that plans on so many devices may have, the model itself first. Those by which no operator can be
-/// divided are left out. Experts are as evenly loaded as can be, which is the least.
-std::vector<LocalModel> local_models(const graph::OpGraph& graph, int devices);
+/// All with so many context groups and devices for experts at most, the model itself first. Those by which no
+/// operator can be divided are left out. Experts are as evenly loaded as can be, which is the least.
+std::vector<LocalModel> local_models(const graph::OpGraph& graph, int most_context, int most_experts);
 
 /// Whether an operator can be divided so: by its tokens, and by experts only if it has any.
 bool divides(const graph::OpGraph& whole, core::OpId op, const LocalModel& local);

@@ -142,6 +142,16 @@ TEST_CASE("tensor parallelism: the way of a sample is through parts, the work is
   CHECK(seconds(Chain(4).problem(), ProblemBoundKind::replication, PlanFamily::tensor_parallel) == 0);
 }
 
+TEST_CASE("tensor parallelism on many devices: parts are a D-th, the work is what it was") {
+  const Chain chain(129);
+  const auto least = [&](ProblemBoundKind kind) {
+    return seconds(chain.problem(), kind, PlanFamily::tensor_parallel);
+  };
+  CHECK(least(ProblemBoundKind::chain) == about((3 * 3 + 3 * 3 + 3) / 129.0));
+  CHECK(least(ProblemBoundKind::work) == about(3 * 3 * 17 / 129.0));
+  CHECK(least(ProblemBoundKind::relaxation) == support::near(3 * 3 * 17 / 129.0, 1e-6));
+}
+
 TEST_CASE("a launch does not shrink with a part: the chain keeps its launches on many devices") {
   const cost::AnalyticCosts costs;
   cluster::DeviceType type = support::tiny_cluster(1).types().front();
