@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -14,7 +15,6 @@
 #include "penstock/core/parallel.hpp"
 #include "penstock/cost/backward_sweep.hpp"
 #include "penstock/cost/sharding.hpp"
-#include "penstock/layout/experts.hpp"
 
 namespace penstock::score {
 namespace {
@@ -32,26 +32,16 @@ void lower_passes(LeastTimes& cell, const cost::OpTime& time) {
   lower(cell.weight_gradient, time.weight_gradient.value());
 }
 
-void lower(LeastTimes& cell, const cost::OpTime& time, std::int64_t samples) {
-  const auto n = static_cast<double>(samples);
-  lower_passes(cell, time);
-  lower(cell.held_rate, (time.forward + time.input_gradient).value() / n);
-  lower(cell.rate, time.total().value() / n);
-}
-
-void lower(LeastTimes& cell, const LeastTimes& other) {
-  lower(cell.forward, other.forward);
-  lower(cell.input_gradient, other.input_gradient);
-  lower(cell.weight_gradient, other.weight_gradient);
-  lower(cell.held_rate, other.held_rate);
-  lower(cell.rate, other.rate);
-  lower(cell.work, other.work);
-}
-
 std::vector<std::size_t> types_in_use(const cluster::Cluster& cluster) {
   std::set<std::size_t> types;
   for (const cluster::Device& device : cluster.devices()) types.insert(device.type);
   return {types.begin(), types.end()};
+}
+
+constexpr std::size_t kMostDevices = 128;  ///< of whom every division is told apart
+
+std::size_t power_of_two(std::int64_t share) {
+  return static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(share)) - 1);
 }
 
 std::string_view divided(PlanFamily family) {
@@ -59,35 +49,41 @@ std::string_view divided(PlanFamily family) {
   return kWords[static_cast<std::size_t>(family)];
 }
 
-std::size_t class_of(std::int64_t share) {
-  return static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(share)) - 1);
-}
-
 }  // namespace
 
 LeastTimesTable::LeastTimesTable(const cost::Problem& problem, PlanFamily family)
     : problem_(problem),
       family_(family),
-      types_(types_in_use(problem.cluster)),
-      classes_(class_of(problem.training.mini_batch) + 1),
-      cells_(problem.graph.size() * classes_, kNone),
-      over_all_(problem.graph.size(), kNone),
-      rates_(cells_.size() * types_.size(), kInfinite) {
-  const auto all = shares(problem.training.mini_batch, static_cast<std::int64_t>(problem.cluster.size()));
-  core::parallel_for(problem.graph.size(), [&](std::size_t op) { fill(op, all); });
+      each_(problem.cluster.size() <= kMostDevices),
+      types_(types_in_use(problem.cluster)) {
+  const auto devices = static_cast<int>(problem.cluster.size());
+  const bool groups = family == PlanFamily::tensor_parallel;
+  locals_ = local_models(problem.graph, groups && each_ ? devices : 1, groups ? devices : 1);
+  find_divisions();
+  cells_.assign(problem.graph.size() * divisions_, kNone);
+  over_all_.assign(problem.graph.size(), kNone);
+  rates_.assign(problem.graph.size() * rows_.size() * types_.size(), kInfinite);
+  core::parallel_for(problem.graph.size(), [&](std::size_t op) { fill(op); });
   weigh();
 }
 
-std::vector<LeastTimesTable::Share> LeastTimesTable::shares(std::int64_t mini_batch, std::int64_t devices) {
-  std::set<std::pair<std::int64_t, std::int64_t>> out;
-  const auto add = [&](std::int64_t b) {
-    for (std::int64_t r = 1; r <= std::min(b, devices); ++r) out.emplace(b / r, (b + r - 1) / r);
-  };
-  for (std::int64_t b = 1; b * b <= mini_batch; ++b)
-    if (mini_batch % b == 0) add(b), add(mini_batch / b);
-  std::vector<Share> shares;
-  for (const auto& [least, most] : out) shares.push_back({least, most});
-  return shares;
+void LeastTimesTable::find_divisions() {
+  const auto devices = static_cast<std::int64_t>(problem_.cluster.size());
+  const bool groups = each_ && family_ == PlanFamily::tensor_parallel;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> largest;  // of its groups
+  for (std::int64_t b = 1; b <= problem_.training.mini_batch; ++b) {
+    if (problem_.training.mini_batch % b != 0) continue;
+    for (std::int64_t r = 1; r <= std::min(b, devices); ++r) {
+      std::int64_t& group = largest[{b / r, (b + r - 1) / r}];
+      group = std::max(group, groups ? devices / r : 1);
+    }
+  }
+  for (const auto& [samples, group] : largest) {
+    const std::size_t row = each_ ? rows_.size() : power_of_two(samples.first);
+    for (; rows_.size() <= row; divisions_ += rows_.back().groups)
+      rows_.push_back({static_cast<std::size_t>(group), divisions_});
+    shares_.push_back({samples.first, samples.second, row});
+  }
 }
 
 /// Whatever else the stage holds: weights, one micro-batch's activations, the operator's own workspace.
@@ -96,14 +92,14 @@ bool LeastTimesTable::fits(const cost::StageLoad& load, std::int64_t samples, co
   return plan::total(need) <= memory;
 }
 
-cost::StageLoad LeastTimesTable::least_load(core::OpId op) const {
+cost::StageLoad LeastTimesTable::least_load(core::OpId op, std::size_t group) const {
   cost::StageLoad load = cost::stage_load(problem_, {&op, 1});
   load.inputs = load.outputs = core::Bytes(0);  // its neighbours may be in the same stage
   if (problem_.graph.op(op).parameters == 0)
     load.parameters = load.largest = load.fresh = core::Bytes(0);  // so may be what it is tied to
-  const auto all = static_cast<std::int64_t>(problem_.cluster.size());
-  const std::int64_t weights = family_ == PlanFamily::replicated ? 1 : all,
-                     tensors = family_ == PlanFamily::tensor_parallel ? all : 1;
+  const auto all = static_cast<std::int64_t>(problem_.cluster.size()),
+             tensors = static_cast<std::int64_t>(group);
+  const std::int64_t weights = family_ == PlanFamily::replicated ? 1 : all;
   load.parameters = core::Bytes(load.parameters.value() / weights);
   load.frozen = core::Bytes(load.frozen.value() / weights);
   load.activations = core::Bytes(load.activations.value() / tensors);
@@ -114,60 +110,78 @@ cost::StageLoad LeastTimesTable::least_load(core::OpId op) const {
   return load;
 }
 
-void LeastTimesTable::lower_to_part(LeastTimes& cell, core::OpId op, const cluster::DeviceType& type,
-                                    std::int64_t samples) const {
-  if (family_ != PlanFamily::tensor_parallel || problem_.cluster.size() < 2) return;
-  const double part = 1.0 / static_cast<double>(problem_.cluster.size());
+/// Forward and backward passes of one device's part, and of the whole group.
+void LeastTimesTable::lower_to_group(LeastTimes& cell, core::OpId op, std::size_t t, std::int64_t samples,
+                                     std::size_t group) {
   using plan::Partition;
-  for (const Partition how : {Partition::batch, Partition::column, Partition::row, Partition::sequence})
-    lower_passes(cell, cost::kernel_time(problem_, op, type, samples,
-                                         cost::op_shard(problem_.graph.op(op), how, part)));
-}
-
-void LeastTimesTable::lower_to_experts(std::size_t op, std::size_t type, const Share& share,
-                                       const std::vector<graph::OpGraph>& divided_experts) {
-  const std::size_t c = class_of(share.least);
-  for (const graph::OpGraph& graph : divided_experts) {
-    const cost::Problem local{graph, problem_.cluster, problem_.costs, problem_.training, problem_.memory};
-    for (std::int64_t n = share.least; n <= share.most; ++n) {
-      const cost::OpTime time =
-          cost::operator_time(local, core::OpId(op), problem_.cluster.types()[types_[type]], n);
-      lower(cells_[op * classes_ + c], time, n);
-      lower(rate_on(type, op, c), time.total().value() / static_cast<double>(n));
-    }
+  constexpr Partition kWays[] = {Partition::batch, Partition::column, Partition::row, Partition::sequence};
+  for (const LocalModel& model : locals_) {
+    const auto context = static_cast<std::size_t>(model.context);
+    if (group % context != 0 || !divides(problem_.graph, op, model)) continue;
+    const cost::Problem local{model.graph, problem_.cluster, problem_.costs, problem_.training,
+                              problem_.memory};
+    const double devices = each_ ? static_cast<double>(group) : 0;
+    const auto lower_by = [&](const cost::OpShard& part) {
+      const cost::OpTime time = cost::operator_time(local, op, type(t), samples, part);
+      lower_passes(cell, time);
+      lower(cell.work, time.total().value() * devices / static_cast<double>(samples));
+    };
+    const double part = static_cast<double>(context) / static_cast<double>(group);
+    if (context == group)
+      lower_by({});
+    else
+      for (const Partition how : kWays) lower_by(cost::op_shard(model.graph.op(op), how, part));
   }
 }
 
-std::vector<graph::OpGraph> LeastTimesTable::divided_experts(core::OpId id) const {
-  std::vector<graph::OpGraph> out;
-  const graph::Operator& op = problem_.graph.op(id);
-  if (family_ != PlanFamily::tensor_parallel || op.kind != graph::OpKind::experts) return out;
-  const std::int64_t experts = as<graph::Experts>(op).experts,
-                     most = std::min(experts, static_cast<std::int64_t>(problem_.cluster.size()));
-  for (std::int64_t e = 2; e <= most; ++e)
-    if (experts % e == 0) out.push_back(layout::expert_graph(problem_.graph, static_cast<int>(e), 1));
-  return out;
-}
-
-void LeastTimesTable::fill(std::size_t op, const std::vector<Share>& shares) {
+void LeastTimesTable::lower_to_whole(std::size_t op, std::size_t t, std::int64_t samples, double& rate) {
   const core::OpId id(op);
-  const cost::StageLoad load = least_load(id);
-  const std::vector<graph::OpGraph> experts = divided_experts(id);
-  for (std::size_t t = 0; t < types_.size(); ++t) {
-    const cluster::DeviceType& type = problem_.cluster.types()[types_[t]];
-    for (const Share& share : shares) {
-      if (!fits(load, share.most, type.memory)) continue;
-      lower_to_experts(op, t, share, experts);
-      const std::size_t c = class_of(share.least);
-      for (std::int64_t n = share.least; n <= share.most; ++n) {
-        const cost::OpTime time = cost::operator_time(problem_, id, type, n);
-        lower(cells_[op * classes_ + c], time, n);
-        lower_to_part(cells_[op * classes_ + c], id, type, n);
-        lower(rate_on(t, op, c), time.total().value() / static_cast<double>(n));
-      }
-    }
+  const auto n = static_cast<double>(samples);
+  for (const LocalModel& model : locals_) {
+    if (model.context > 1 || !divides(problem_.graph, id, model)) continue;
+    const cost::Problem local{model.graph, problem_.cluster, problem_.costs, problem_.training,
+                              problem_.memory};
+    const cost::OpTime time = cost::operator_time(local, id, type(t), samples);
+    lower(rate, time.total().value() / n);
+    lower(over_all_[op].held_rate, (time.forward + time.input_gradient).value() / n);
   }
-  for (std::size_t c = 0; c < classes_; ++c) lower(over_all_[op], of(op, c));
+  lower(over_all_[op].rate, rate);
+}
+
+void LeastTimesTable::lower_to_share(std::size_t op, std::size_t t, const Share& share,
+                                     std::size_t least_group) {
+  double& rate = rate_on(t, op, share.row);
+  const Row& row = rows_[share.row];
+  const auto cell = [&](std::size_t place) -> LeastTimes& {
+    return cells_[op * divisions_ + row.first + place];
+  };
+  for (std::int64_t n = share.least; n <= share.most; ++n) {
+    lower_to_whole(op, t, n, rate);
+    if (!each_) lower_to_group(cell(0), core::OpId(op), t, n, least_group);
+    for (std::size_t g = least_group; each_ && g <= row.groups; ++g)
+      lower_to_group(cell(g - 1), core::OpId(op), t, n, g);
+  }
+}
+
+void LeastTimesTable::fill(std::size_t op) {
+  const core::OpId id(op);
+  const std::size_t all = family_ == PlanFamily::tensor_parallel ? problem_.cluster.size() : 1;
+  std::vector<cost::StageLoad> loads;  // of groups from the first on
+  const std::size_t first = each_ ? 1 : all;
+  for (std::size_t g = first; g <= all; ++g) loads.push_back(least_load(id, g));
+  for (std::size_t t = 0; t < types_.size(); ++t)
+    for (const Share& share : shares_) {
+      const std::size_t last = each_ ? rows_[share.row].groups : all;
+      std::size_t group = first;
+      while (group <= last && !fits(loads[group - first], share.most, type(t).memory)) ++group;
+      if (group <= last) lower_to_share(op, t, share, group);
+    }
+  for (std::size_t d = 0; d < divisions_; ++d) {
+    const LeastTimes& cell = cells_[op * divisions_ + d];
+    lower(over_all_[op].forward, cell.forward);
+    lower(over_all_[op].input_gradient, cell.input_gradient);
+    lower(over_all_[op].weight_gradient, cell.weight_gradient);
+  }
   if (std::isinf(over_all_[op].rate))
     throw core::Infeasible(
         fmt::format("operator '{}' fits on no device, not even with the smallest share of a micro-batch{}",
@@ -182,7 +196,7 @@ void LeastTimesTable::weigh() {
     double all = 0;
     for (std::size_t op = 0; op < over_all_.size(); ++op) {
       double best = kInfinite;
-      for (std::size_t c = 0; c < classes_; ++c) lower(best, rate_on(t, op, c));
+      for (std::size_t s = 0; s < rows_.size(); ++s) lower(best, rate_on(t, op, s));
       all += std::isinf(best) ? over_all_[op].rate : best;
     }
     constexpr double kNothing = 1e-18;  // seconds, a millionth of what the simulator tells apart
@@ -192,19 +206,41 @@ void LeastTimesTable::weigh() {
   for (const cluster::Device& device : problem_.cluster.devices())
     for (std::size_t t = 0; t < types_.size(); ++t) sum += types_[t] == device.type ? speed[t] : 0;
   for (double v : speed) weight_.push_back(v / sum);
-  for (std::size_t op = 0; op < over_all_.size(); ++op)
-    for (std::size_t c = 0; c < classes_; ++c) {
-      double& work = cells_[op * classes_ + c].work;
-      for (std::size_t t = 0; t < types_.size(); ++t) lower(work, weight_[t] * rate_on(t, op, c));
+  const double least = *std::min_element(weight_.begin(), weight_.end());
+  for (std::size_t op = 0; op < over_all_.size(); ++op) weigh(op, least);
+}
+
+/// A group's devices together do the whole operator, and wait for the largest part.
+void LeastTimesTable::weigh(std::size_t op, double least_weight) {
+  for (std::size_t s = 0; s < rows_.size(); ++s) {
+    double whole = kInfinite;
+    for (std::size_t t = 0; t < types_.size(); ++t) lower(whole, weight_[t] * rate_on(t, op, s));
+    for (std::size_t g = 0; g < rows_[s].groups; ++g) {
+      double& work = cells_[op * divisions_ + rows_[s].first + g].work;
+      work = std::max(whole, least_weight * work);
       lower(over_all_[op].work, work);
     }
+  }
+}
+
+std::vector<Division> LeastTimesTable::divisions(std::size_t op, const Steps& steps) const {
+  const auto samples = static_cast<double>(problem_.training.mini_batch);
+  std::vector<Division> all, best;
+  for (std::size_t d = 0; d < divisions_; ++d)
+    if (const LeastTimes& t = cells_[op * divisions_ + d]; std::isfinite(t.forward))
+      all.push_back({samples * t.work, steps.forward * t.forward + steps.input_gradient * t.input_gradient +
+                                           steps.weight_gradient * t.weight_gradient});
+  std::ranges::sort(all, {}, [](const Division& d) { return std::pair(d.work, d.steps); });
+  for (const Division& each : all)
+    if (best.empty() || each.steps < best.back().steps) best.push_back(each);
+  return best;
 }
 
 double LeastTimesTable::update(core::Bytes weights) const {
   if (weights.value() == 0) return 0;
   double least = kInfinite;
-  for (std::size_t t : types_)
-    lower(least, cost::update_time(problem_, weights, problem_.cluster.types()[t]).value());
+  for (std::size_t t = 0; t < types_.size(); ++t)
+    lower(least, cost::update_time(problem_, weights, type(t)).value());
   return least;
 }
 
@@ -212,8 +248,7 @@ double LeastTimesTable::update_work(core::Bytes weights) const {
   if (weights.value() == 0) return 0;
   double least = kInfinite;
   for (std::size_t t = 0; t < types_.size(); ++t)
-    lower(least,
-          weight_[t] * cost::update_time(problem_, weights, problem_.cluster.types()[types_[t]]).value());
+    lower(least, weight_[t] * cost::update_time(problem_, weights, type(t)).value());
   return least;
 }
 

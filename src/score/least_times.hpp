@@ -1,71 +1,87 @@
 #pragma once
-// What an operator takes at least, by the size of the share that a replica computes at once.
+// What an operator takes at least, by how a plan divides the micro-batch and the operator.
 
 #include <cstdint>
 #include <vector>
 
-#include "penstock/cost/problem.hpp"
+#include "local_models.hpp"
 #include "penstock/score/problem_bound.hpp"
+#include "way.hpp"
 
 namespace penstock::score {
 
-/// Each number on its own the least over some shares and device types; infinite where none fits in memory.
+/// Each number on its own the least over some divisions and device types; infinite where none fits in memory.
 struct LeastTimes {
-  double forward, input_gradient, weight_gradient;  ///< s, of one pass of the smallest part a device may have
+  double forward, input_gradient, weight_gradient;  ///< s, of one pass of the largest part in a group
   double held_rate;                                 ///< s per sample, forward and input gradient of the whole
   double rate;                                      ///< s per sample, all passes of the whole
-  double work;  ///< as `rate`, each device type weighed by its share of the cluster's speed
+  /// As `rate`, each device weighed by its type's share of the cluster's speed; of a group as long as its
+  /// largest part takes, for all its devices go on together.
+  double work;
 };
 
-/// Shares of all plans of a family, in classes: those whose smaller half (floor(b / r)) lies between two
-/// powers of two. Shares of groups divide further, but a group's batch divided by samples is one of the
-/// shares again: t parts of floor(b / r) or ceil(b / r) are floor(b / rt) or ceil(b / rt), or a single
-/// sample.
+/// An operator divided in one way: what all devices together have to do, weighed, and what its steps take; s.
+struct Division {
+  double work, steps;
+};
+
+/// Divisions of all plans of a family: a replica's share of a micro-batch, floor(b / r) or ceil(b / r)
+/// samples, and the devices of its group, no more than D / r. Context groups, which divide tokens, and expert
+/// groups compute a local model (LocalModel); of what is left to divide between g devices the largest part is
+/// 1/g or more, in whichever way is the fastest. On more than 128 devices shares stand together whose
+/// floor(b / r) lie between two powers of two, with groups of any size: parts are a D-th then, of as much
+/// work as the whole.
 class LeastTimesTable {
  public:
   /// Throws Infeasible naming an operator of which no share fits.
   LeastTimesTable(const cost::Problem& problem, PlanFamily family);
 
-  std::size_t classes() const { return classes_; }
-  const LeastTimes& of(std::size_t op, std::size_t share_class) const {
-    return cells_[op * classes_ + share_class];
-  }
+  /// Of the whole mini-batch's work, ascending, and these steps of one micro-batch; divisions that are worse
+  /// in both are left out.
+  std::vector<Division> divisions(std::size_t op, const Steps& steps) const;
   const LeastTimes& over_all(std::size_t op) const { return over_all_[op]; }
   /// Updating so many bytes of weights: on the best device, and weighed as `work`.
   double update(core::Bytes weights) const;
   double update_work(core::Bytes weights) const;
 
  private:
+  /// Divisions of one share, or of alike ones: by size of the group, from 1 on.
+  struct Row {
+    std::size_t groups = 1, first = 0;  ///< the first one's place among divisions
+  };
   struct Share {
     std::int64_t least, most;  ///< floor(b / r), ceil(b / r)
+    std::size_t row;
   };
-  static std::vector<Share> shares(std::int64_t mini_batch, std::int64_t devices);
-  /// With a D-th of what the family divides over D devices.
-  cost::StageLoad least_load(core::OpId op) const;
-  /// Times of the smallest part, divided in whichever way is the fastest.
-  void lower_to_part(LeastTimes& cell, core::OpId op, const cluster::DeviceType& type,
-                     std::int64_t samples) const;
-  /// The model with a mixture's experts divided over as many devices as divide them; empty where an operator
-  /// is none, and in families that do not divide.
-  std::vector<graph::OpGraph> divided_experts(core::OpId op) const;
-  /// Times of a device that has a part of the experts, and as many rows as if it had all.
-  void lower_to_experts(std::size_t op, std::size_t type, const Share& share,
-                        const std::vector<graph::OpGraph>& divided_experts);
-  void fill(std::size_t op, const std::vector<Share>& shares);
+  void find_divisions();
+  /// Of a device of such a group, with a D-th of the weights where the family divides them over D devices.
+  cost::StageLoad least_load(core::OpId op, std::size_t group) const;
+  void fill(std::size_t op);
+  /// `work` is that of the group as a whole, not weighed yet.
+  void lower_to_share(std::size_t op, std::size_t type, const Share& share, std::size_t least_group);
+  void lower_to_whole(std::size_t op, std::size_t type, std::int64_t samples, double& rate);
+  void lower_to_group(LeastTimes& cell, core::OpId op, std::size_t type, std::int64_t samples,
+                      std::size_t group);
   bool fits(const cost::StageLoad& load, std::int64_t samples, core::Bytes memory) const;
   void weigh();
-  double& rate_on(std::size_t type, std::size_t op, std::size_t share_class) {
-    return rates_[(op * classes_ + share_class) * types_.size() + type];
+  void weigh(std::size_t op, double least_weight);
+  const cluster::DeviceType& type(std::size_t t) const { return problem_.cluster.types()[types_[t]]; }
+  double& rate_on(std::size_t type, std::size_t op, std::size_t row) {
+    return rates_[(op * rows_.size() + row) * types_.size() + type];
   }
 
   const cost::Problem& problem_;
   PlanFamily family_;
+  bool each_;                       ///< every share and every group by itself
   std::vector<std::size_t> types_;  ///< those in use, indices into Cluster::types()
   std::vector<double> weight_;      ///< [type in use] share of the cluster's speed of one such device
-  std::size_t classes_ = 0;
-  std::vector<LeastTimes> cells_;
+  std::vector<LocalModel> locals_;
+  std::vector<Share> shares_;
+  std::vector<Row> rows_;
+  std::size_t divisions_ = 0;      ///< of an operator
+  std::vector<LeastTimes> cells_;  ///< [op][division]
   std::vector<LeastTimes> over_all_;
-  std::vector<double> rates_;
+  std::vector<double> rates_;  ///< [op][row][type] s per sample of the whole
 };
 
 }  // namespace penstock::score

@@ -10,6 +10,7 @@
 
 #include "least_all_reduce.hpp"
 #include "least_times.hpp"
+#include "most_at.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/graph/attention_core.hpp"
@@ -20,21 +21,6 @@ namespace penstock::score {
 namespace {
 
 using core::Bytes;
-using graph::Vertex;
-
-constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
-
-/// How often the passes of an operator count on the way of one sample down and of its gradient up.
-struct Steps {
-  double forward = 0, input_gradient = 0, weight_gradient = 0;
-};
-
-/// The way down to one operator and back up, and what it takes with the least times.
-struct Way {
-  std::vector<Steps> steps;  ///< by operator
-  double update = 0;         ///< at its end
-  double seconds = 0;
-};
 
 class ProblemBoundSearch {
  public:
@@ -46,13 +32,16 @@ class ProblemBoundSearch {
     if (reduction == Reduction::closed_form && family != PlanFamily::zero) reduce_.emplace(problem.cluster);
     for (const graph::Parameter& parameter : problem.graph.all_parameters())
       if (parameter.tied()) lends_.insert(parameter.owner().index());
-    go_down();
-    go_up();
+    way_ = longest_way(problem.graph, passes([&](std::size_t op) {
+                         const LeastTimes& least = times_.over_all(op);
+                         return PassTimes{least.forward, least.input_gradient,
+                                          least.weight_gradient + update(op, problem.cluster.size())};
+                       }));
   }
 
   ProblemBounds all() const {
-    const double seconds[kProblemBoundKinds] = {work(),        way().seconds, operators(),
-                                                replication(), memory(),      relaxation()};
+    const double seconds[kProblemBoundKinds] = {work(),        way_.length, operators(),
+                                                replication(), memory(),    relaxation()};
     constexpr double kRounding = 1 - 1e-9;
     ProblemBounds out{family_, {}};
     for (std::size_t k = 0; k < kProblemBoundKinds; ++k)
@@ -64,18 +53,10 @@ class ProblemBoundSearch {
   std::size_t size() const { return problem_.graph.size(); }
   Bytes weights(std::size_t op) const { return problem_.graph.parameter_bytes(core::OpId(op)); }
   Bytes all_weights() const { return Bytes(problem_.graph.parameters() * problem_.graph.element_bytes()); }
-  auto producers(std::size_t op) const { return problem_.graph.dag().predecessors(static_cast<Vertex>(op)); }
-
-  /// The producer whose `values` is the largest; nobody for a source.
-  std::size_t last_of_producers(std::size_t op, const std::vector<double>& values) const {
-    std::size_t last = kNobody;
-    for (Vertex v : producers(op))
-      if (const auto p = static_cast<std::size_t>(v); last == kNobody || values[p] > values[last]) last = p;
-    return last;
-  }
-  double most_of_producers(std::size_t op, const std::vector<double>& values) const {
-    const std::size_t last = last_of_producers(op, values);
-    return last == kNobody ? 0 : values[last];
+  std::vector<PassTimes> passes(auto&& of) const {
+    std::vector<PassTimes> out;
+    for (std::size_t op = 0; op < size(); ++op) out.push_back(of(op));
+    return out;
   }
 
   static Bytes part(Bytes bytes, std::size_t parts) {
@@ -97,38 +78,10 @@ class ProblemBoundSearch {
     return least;
   }
 
-  void go_down() {
-    for (std::size_t op = 0; op < size(); ++op)
-      down_.push_back(most_of_producers(op, down_) + times_.over_all(op).forward);
-  }
-  double own_end(std::size_t op) const {
-    return times_.over_all(op).weight_gradient + update(op, problem_.cluster.size());
-  }
-  void go_up() {
-    for (std::size_t op = 0; op < size(); ++op)
-      up_.push_back(times_.over_all(op).input_gradient + std::max(own_end(op), most_of_producers(op, up_)));
-  }
-
   double work() const {
     double sum = times_.update_work(all_weights());
     for (std::size_t op = 0; op < size(); ++op) sum += samples_ * times_.over_all(op).work;
     return sum;
-  }
-
-  Way way() const {
-    Way out{std::vector<Steps>(size()), 0, 0};
-    std::size_t turn = 0;
-    for (std::size_t op = 1; op < size(); ++op)
-      if (down_[op] + up_[op] > down_[turn] + up_[turn]) turn = op;
-    out.seconds = down_[turn] + up_[turn];
-    for (std::size_t op = turn; op != kNobody; op = last_of_producers(op, down_)) ++out.steps[op].forward;
-    for (std::size_t op = turn;; op = last_of_producers(op, up_)) {
-      ++out.steps[op].input_gradient;
-      if (own_end(op) < most_of_producers(op, up_)) continue;
-      out.steps[op].weight_gradient = 1;
-      out.update = update(op, problem_.cluster.size());
-      return out;
-    }
   }
 
   /// The least that an operator with so many replicas allows, each as many devices as there can be.
@@ -137,8 +90,9 @@ class ProblemBoundSearch {
     const double share = samples_ / static_cast<double>(replicas * group);
     const LeastTimes& least = times_.over_all(op);
     const double after = reduce(op, replicas, part(weights(op), group)) + update(op, replicas * group);
-    return most_of_producers(op, down_) +
-           std::max(share * least.rate + after, share * least.held_rate + most_of_producers(op, up_));
+    return most_of_producers(problem_.graph, op, way_.down) +
+           std::max(share * least.rate + after,
+                    share * least.held_rate + most_of_producers(problem_.graph, op, way_.up));
   }
   double on_at_least(std::size_t op, std::size_t replicas) const {
     const std::size_t most =
@@ -190,30 +144,30 @@ class ProblemBoundSearch {
   }
 
   /// The Lagrangian at z.
-  double relaxed(const Way& way, double z) const {
-    double sum = z * times_.update_work(all_weights()) + (1 - z) * way.update;
-    for (std::size_t op = 0; op < size(); ++op) {
+  static double relaxed(const std::vector<std::vector<Division>>& terms, double z) {
+    double sum = 0;
+    for (const auto& choices : terms) {
       double least = std::numeric_limits<double>::infinity();
-      const Steps& steps = way.steps[op];
-      for (std::size_t c = 0; c < times_.classes(); ++c)
-        if (const LeastTimes& t = times_.of(op, c); std::isfinite(t.rate))
-          least =
-              std::min(least, z * samples_ * t.work + (1 - z) * (steps.forward * t.forward +
-                                                                 steps.input_gradient * t.input_gradient +
-                                                                 steps.weight_gradient * t.weight_gradient));
+      for (const Division& each : choices) least = std::min(least, z * each.work + (1 - z) * each.steps);
       sum += least;
     }
     return sum;
   }
+  double relaxation(const std::vector<Steps>& steps, double last_update) const {
+    std::vector<std::vector<Division>> terms{{{times_.update_work(all_weights()), last_update}}};
+    for (std::size_t op = 0; op < size(); ++op) terms.push_back(times_.divisions(op, steps[op]));
+    return most_at([&](double z) { return relaxed(terms, z); });
+  }
+  double relaxation(const Way& way) const {
+    return relaxation(way.steps, update(way.end, problem_.cluster.size()));
+  }
   double relaxation() const {
-    const Way down_and_up = way();
-    double low = 0, high = 1;
-    for (int i = 0; i < 40; ++i) {
-      const double a = low + (high - low) / 3, b = high - (high - low) / 3;
-      const bool rising = relaxed(down_and_up, a) < relaxed(down_and_up, b);
-      (rising ? low : high) = rising ? a : b;
-    }
-    return relaxed(down_and_up, low + (high - low) / 2);
+    const Way hardest = longest_way(problem_.graph, passes([&](std::size_t op) {
+                                      const double work = times_.over_all(op).work;
+                                      return PassTimes{work, work, work};
+                                    }));
+    return std::max(
+        {relaxation(way_), relaxation(hardest), relaxation(mean_way(problem_.graph, hardest.down), 0)});
   }
 
   const cost::Problem& problem_;
@@ -221,8 +175,8 @@ class ProblemBoundSearch {
   double samples_;
   LeastTimesTable times_;
   std::optional<LeastAllReduce> reduce_;
-  std::set<std::size_t> lends_;    ///< operators whose parameters others use too
-  std::vector<double> down_, up_;  ///< by operator
+  std::set<std::size_t> lends_;  ///< operators whose parameters others use too
+  Way way_;                      ///< by the least times
 };
 
 }  // namespace

@@ -142,6 +142,16 @@ TEST_CASE("tensor parallelism: the way of a sample is through parts, the work is
   CHECK(seconds(Chain(4).problem(), ProblemBoundKind::replication, PlanFamily::tensor_parallel) == 0);
 }
 
+TEST_CASE("tensor parallelism on many devices: parts are a D-th, the work is what it was") {
+  const Chain chain(129);
+  const auto least = [&](ProblemBoundKind kind) {
+    return seconds(chain.problem(), kind, PlanFamily::tensor_parallel);
+  };
+  CHECK(least(ProblemBoundKind::chain) == about((3 * 3 + 3 * 3 + 3) / 129.0));
+  CHECK(least(ProblemBoundKind::work) == about(3 * 3 * 17 / 129.0));
+  CHECK(least(ProblemBoundKind::relaxation) == support::near(3 * 3 * 17 / 129.0, 1e-6));
+}
+
 TEST_CASE("a launch does not shrink with a part: the chain keeps its launches on many devices") {
   const cost::AnalyticCosts costs;
   cluster::DeviceType type = support::tiny_cluster(1).types().front();
@@ -163,6 +173,38 @@ TEST_CASE("memory limits shares: with room for two samples the rate is that of t
   CHECK(seconds(Chain(1, 6000).problem(), ProblemBoundKind::work) == about(3 * 3 * 4 * 5));
   CHECK_THROWS_AS(score::problem_bounds(Chain(1, 2999).problem()), core::Infeasible);
   CHECK_NOTHROW(score::problem_bounds(Chain(1, 3000).problem()));
+}
+
+TEST_CASE(
+    "memory limits groups: two samples at once take two devices, which together do no more than alone") {
+  // Launches of 1 s, parts of some ms. 4500 B hold one sample of b or c; a group of two has room for two.
+  const cost::AnalyticCosts costs;
+  const auto plain = support::tiny_cluster(2, 4500);
+  cluster::DeviceType type = plain.types().front();
+  type.launch_overhead = core::Seconds(1);
+  const cluster::Cluster cluster("launches", {type}, plain.devices(), 1, plain.links());
+  const Chain chain(1);
+  const cost::Problem problem{chain.graph, cluster, costs, {8}};
+  const auto least = [&](ProblemBoundKind kind) {
+    return seconds(problem, kind, PlanFamily::tensor_parallel);
+  };
+  // Passes of b and c: 8 micro-batches of one sample on one of the devices, or 4 of two on both. Passes of a,
+  // of which a device has room for two samples: 4 micro-batches on one, or 2 of four on both.
+  const double b = 3 * 8 / 2.0, a = 3 * 4 / 2.0;
+  CHECK(least(ProblemBoundKind::relaxation) == support::near(a + 2 * b, 0.01));
+}
+
+TEST_CASE("relaxation: every branch has a way of its own, not only the longest") {
+  // Four operators beside each other on 8 devices, 8 samples; a pass of n is 1 s + n * 2 s. Their work is
+  // 4 * 3 * (2 + 1 / n) s, each way down and up 2 * (1 + 2 n): 27 and 18 s at n = 4, 25.5 and 34 s at n = 8.
+  // Work and way are equal 9 / 17.5 between the two. Were one branch alone held to its way, 25.94 s.
+  const Chain chain(8);
+  graph::GraphBuilder builder("branches");
+  for (const char* name : {"a", "b", "c", "d"}) builder.add(support::unit_op(name, 1e9, 0));
+  const graph::OpGraph graph = builder.build();
+  const support::LaunchCosts costs{{{1, 2}, {1, 2}, {1, 2}, {1, 2}}};
+  CHECK(seconds({graph, chain.cluster, costs, {8}}, ProblemBoundKind::relaxation) ==
+        support::near(27 - 1.5 * 9 / 17.5, 1e-6));
 }
 
 TEST_CASE("weights that do not fit on all devices together are infeasible") {

@@ -50,6 +50,7 @@ class Plans {
       stage.devices.emplace_back(next + n - 1);
       for (const Division& division : divisions_) {
         stage.tensor_parallel = division.tensor_parallel, stage.zero = division.zero;
+        stage.recompute = division.recompute;
         if (makes_sense(stage)) place(s + 1, next + n);
       }
     }

@@ -8,10 +8,11 @@
 
 namespace penstock::support {
 
-/// What a stage's devices may divide beside samples.
+/// What a stage's devices may divide beside samples, and whether they compute activations again.
 struct Division {
   int tensor_parallel = 1;
   int zero = 0;
+  plan::Recomputation recompute{};
 };
 
 /// Every partition of the operators into stages that can be ordered, every replica count, every micro-batch

@@ -33,11 +33,12 @@ std::string_view name(PlanFamily family);  ///< "with ZeRO"
 /// weights in every micro-batch while other layers compute (cost::StageTime), so the all-reduce is not
 /// counted.
 ///
-/// Tensor parallelism: r replicas have groups of t <= D / r devices. Look at the device of a group with the
-/// largest part, which is 1/t or more. It holds that part of everything at least, so shares are those of
-/// which a D-th fits; and F, I and W are those of a D-th, divided in whichever way is the fastest, for
-/// launches do not shrink with a part. Its parts take 1/t of whole operators at least, so rates are those of
-/// whole operators, on r t devices.
+/// Tensor parallelism: r replicas have groups of g <= D / r devices, with ZeRO or without. Groups may divide
+/// tokens and experts (a local model), and what is left of an operator in one of four ways; the device of a
+/// group with the largest part has 1/g of the operator or more. So F, I and W are the least over local
+/// models, ways and parts that occur, for launches do not shrink with a part, and W ends with the update of a
+/// D-th of the weights. All parts together take as long as the whole operator, so rates are those of whole
+/// operators, on r g devices. A share fits where a g-th of its activations does, and a D-th of the weights.
 enum class ProblemBoundKind : std::uint8_t {
   /// All devices together do all work. Devices of type t weigh y_t, their share of the cluster's speed: sum
   /// over operators
@@ -64,11 +65,18 @@ enum class ProblemBoundKind : std::uint8_t {
   /// keeps
   /// for I (it may be computed again alone), so time >= B sum kept (F + I) / the memory left.
   memory,
-  /// The shares that make work cheap make the chain long. With path p of `chain` and any 0 <= z <= 1, time >=
-  /// sum over
-  /// operators of the least over shares of z work + (1 - z) chain. Lagrangian relaxation of the problem in
-  /// which every operator may be
-  /// split over devices and shares at will; the best z is found by ternary search, every z is valid.
+  /// The shares that make work cheap make the chain long. With a way p down and up as in `chain`, and any 0
+  /// <=
+  /// z <= 1, time >= sum over operators of the least over divisions, a share and a group size each, of z work
+  /// +
+  /// (1 - z) chain. Work counts g devices for as long as the largest part takes where that is more than the
+  /// whole operator's rate, for a group's devices go on together: smaller kernels are slower. Ways tried: the
+  /// longest by the least times; the one with the most work; and the mean of many, which is a bound as its
+  /// terms are, so that branches beside the longest cannot have any share for nothing. Lagrangian relaxation
+  /// of
+  /// the problem in which every operator may be divided in another way; the best z is found by ternary
+  /// search,
+  /// every z is valid.
   relaxation,
 };
 inline constexpr std::size_t kProblemBoundKinds = 6;

@@ -1,0 +1,75 @@
+#include "way.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace penstock::score {
+namespace {
+
+/// The producer whose value is the largest; nothing for a source.
+std::optional<std::size_t> last_of_producers(const graph::OpGraph& graph, std::size_t op,
+                                             std::span<const double> values) {
+  std::optional<std::size_t> last;
+  for (const graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(op)))
+    if (const auto p = static_cast<std::size_t>(v); !last || values[p] > values[*last]) last = p;
+  return last;
+}
+
+/// Along the longest way through the operator where it turns.
+void count_steps(const graph::OpGraph& graph, std::span<const PassTimes> passes, std::size_t turn, Way& way) {
+  for (std::optional<std::size_t> op = turn; op; op = last_of_producers(graph, *op, way.down))
+    ++way.steps[*op].forward;
+  way.end = turn;
+  ++way.steps[turn].input_gradient;
+  while (passes[way.end].weight_gradient < most_of_producers(graph, way.end, way.up)) {
+    way.end = *last_of_producers(graph, way.end, way.up);
+    ++way.steps[way.end].input_gradient;
+  }
+  way.steps[way.end].weight_gradient = 1;
+}
+
+}  // namespace
+
+std::vector<Steps> mean_way(const graph::OpGraph& graph, std::span<const double> weight) {
+  std::vector<Steps> out(graph.size());
+  const auto share = [&](std::span<const graph::Vertex> among, double whole) {
+    double sum = 0;
+    for (const graph::Vertex v : among) sum += weight[static_cast<std::size_t>(v)];
+    for (const graph::Vertex v : among) {
+      const auto op = static_cast<std::size_t>(v);
+      out[op].forward += sum > 0 ? whole * weight[op] / sum : whole / static_cast<double>(among.size());
+    }
+  };
+  std::vector<graph::Vertex> sinks;
+  for (std::size_t op = 0; op < graph.size(); ++op)
+    if (graph.dag().successors(static_cast<graph::Vertex>(op)).empty())
+      sinks.push_back(static_cast<graph::Vertex>(op));
+  share(sinks, 1);
+  for (std::size_t op = graph.size(); op-- > 0;) {
+    share(graph.dag().predecessors(static_cast<graph::Vertex>(op)), out[op].forward);
+    out[op].input_gradient = out[op].forward;
+  }
+  return out;
+}
+
+double most_of_producers(const graph::OpGraph& graph, std::size_t op, std::span<const double> values) {
+  const auto last = last_of_producers(graph, op, values);
+  return last ? values[*last] : 0;
+}
+
+Way longest_way(const graph::OpGraph& graph, std::span<const PassTimes> passes) {
+  Way out{std::vector<double>(graph.size()), std::vector<double>(graph.size()),
+          std::vector<Steps>(graph.size())};
+  std::size_t turn = 0;
+  for (std::size_t op = 0; op < graph.size(); ++op) {
+    out.down[op] = most_of_producers(graph, op, out.down) + passes[op].forward;
+    out.up[op] = passes[op].input_gradient +
+                 std::max(passes[op].weight_gradient, most_of_producers(graph, op, out.up));
+    if (out.down[op] + out.up[op] > out.down[turn] + out.up[turn]) turn = op;
+  }
+  out.length = out.down[turn] + out.up[turn];
+  count_steps(graph, passes, turn, out);
+  return out;
+}
+
+}  // namespace penstock::score
