@@ -96,6 +96,7 @@ struct PlannerInfo {
   std::string name;
   std::string summary;  ///< one line
   std::string source;   ///< paper, and how ours differs
+  std::string unseen;   ///< in a few words, what its plans never have, or its formula leaves out
   PlannerFunction plan;
   std::vector<PlannerOption> options{};
 };
