@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# plan and improve for other ends than time, and the default of plan.
+# plan and improve for other ends than time, the default of plan, and pareto.
 #
 #   aims_test.sh PENSTOCK SOURCE_ROOT
 set -u
@@ -57,5 +57,20 @@ expect 0 "per million samples on" "$penstock" plan "${problem[@]/summit/p3_16xla
 expect 0 "devices: " cat cheap.yaml
 expect 0 "samples/s" "$penstock" simulate cheap.yaml
 [[ -e bad.yaml ]] && fail "a refused search left a plan"
+
+# pareto: a table, a picture, the plans; again in their place, never in that of others.
+front=("$penstock" pareto "${problem[@]/summit/p3_16xlarge}" --evaluations 100)
+expect 0 "per million samples" "${front[@]}" -o front
+[[ -s front.txt && -s front.json && -s front-1.yaml ]] || fail "pareto wrote no files"
+expect 0 "</svg>" cat front.svg
+expect 0 "samples/s" "$penstock" simulate front-1.yaml
+cp front.txt before.txt
+expect 0 "per million samples" "${front[@]}" -o front
+cmp front.txt before.txt || fail "another front the second time"
+echo mine >notes-2.yaml
+expect 12 "notes-2.yaml is there" "${front[@]}" -o notes
+[[ -e notes.txt ]] && fail "a refused front was written"
+expect 31 "the time limit is over" "${front[@]}" --time-limit 0s
+expect 0 '"dollars_per_sample"' "${front[@]}" --json
 
 exit $((failures > 0))
