@@ -43,7 +43,7 @@ experiment::CompareProgress told(std::optional<Heartbeat>& alive) {
 }
 
 /// The first of them says who wrote them.
-constexpr std::array kEndings = {".json", ".txt", ".csv"};
+constexpr std::array kEndings = {".json", ".txt", ".csv", ".svg"};
 
 void check_output(const std::string& output) {
   std::vector<std::string> files;
@@ -69,10 +69,11 @@ core::ExitCode run(const CompareFlags& flags, const Session& session) {
   alive.reset();
   const std::string& head = outcome.heading;
   const std::string table = head + report::ranking(outcome.rows), csv = report::to_csv(outcome.rows),
-                    json = report::to_json(outcome.rows, provenance(session));
+                    json = report::to_json(outcome.rows, provenance(session)),
+                    chart = experiment::comparison_svg(outcome);
   if (!flags.csv.empty()) core::write_file(flags.csv, csv);
   if (!flags.output.empty())
-    for (std::size_t i = 0; const std::string* text : {&json, &table, &csv})
+    for (std::size_t i = 0; const std::string* text : {&json, &table, &csv, &chart})
       core::write_file(flags.output + kEndings[i++], *text);
   const report::Screen screen = flags.wide.screen();
   flags.json ? print(json) : print_page(head + report::ranking(outcome.rows, screen), screen);
@@ -142,9 +143,10 @@ void add_compare(CLI::App& app, Action& action) {
   flags->memory_limit.add(*command);
   command->add_option("--csv", flags->csv, "write the table here as CSV")->type_name("FILE");
   command
-      ->add_option(
-          "-o,--output", flags->output,
-          "write PATH.txt, PATH.csv, and PATH.json with provenance; replaces only what compare wrote")
+      ->add_option("-o,--output", flags->output,
+                   "write PATH.txt, PATH.csv, PATH.json with provenance, and PATH.svg: every plan as a bar "
+                   "with its gap "
+                   "to the bound and what its planner does not see; replaces only what compare wrote")
       ->type_name("PATH");
   add_threads(*command, flags->threads);
   add_json(*command, flags->json);

@@ -73,4 +73,8 @@ expect 12 "notes-2.yaml is there" "${front[@]}" -o notes
 expect 31 "the time limit is over" "${front[@]}" --time-limit 0s
 expect 0 '"dollars_per_sample"' "${front[@]}" --json
 
+# compare: a picture beside the table.
+expect 0 "spp" "$penstock" compare "${problem[@]}" --planners spp,graphpipe -o chart
+expect 0 "does not see: branches side by side" cat chart.svg
+expect 0 "what it does not see" "$penstock" planners --wide
 exit $((failures > 0))

@@ -202,7 +202,7 @@ expect 0 '"estimate_error": ' "${plan[@]}" --pipeline-micro-batch 4 --json
 # Planners side by side: fastest first, as table, CSV and JSON; reasons, limits, wrong names.
 compare=("$penstock" compare --model case_study --cluster "$clusters/summit.yaml" --devices 8 --mini-batch 64)
 expect 0 "no plan with a flush takes less than" "${compare[@]}" --csv c.csv -o all
-[[ $(head -n 2 c.csv | tail -n 1) == case_study,summit,8,* && -s all.txt && -s all.json ]] && cmp -s c.csv all.csv ||
+[[ $(head -n 2 c.csv | tail -n 1) == case_study,summit,8,* && -s all.txt && -s all.json && -s all.svg ]] && cmp -s c.csv all.csv ||
   { echo "FAILED: compare wrote no results"; failures=$((failures + 1)); }
 expect 0 "spp " "${compare[@]}" --planners spp -o all
 echo mine >notes.txt
