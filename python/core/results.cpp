@@ -1,12 +1,14 @@
 // Results folders.
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "bind.hpp"
 #include "interruptible.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/experiment/load_results.hpp"
 #include "penstock/report/paper_table.hpp"
+#include "penstock/report/pareto.hpp"
 
 namespace penstock::python {
 namespace {
@@ -38,6 +40,10 @@ std::string folder_report(const std::string& folder, const std::string& format, 
 }  // namespace
 
 void bind_results(nb::module_& m) {
+  m.def(
+      "pareto_front",
+      [](const std::vector<std::vector<double>>& points) { return report::pareto_front(points); },
+      "points"_a);
   m.def("folder_report", folder_report, "folder"_a, "format"_a, "title"_a);
 }
 

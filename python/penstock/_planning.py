@@ -23,7 +23,7 @@ def _flags(values: dict[str, object]) -> _core.SearchFlags:
 
 def plan(
     problem: _core.Problem,
-    planner: str = "graphpipe",
+    planner: str = "joint",
     *,
     options: Mapping[str, object] | None = None,
     micro_batch: int | None = None,

@@ -37,11 +37,5 @@ def pareto(
         if not hasattr(_core.Row, name):
             raise BadInput(f"a row has no {name}")
     found = [row for row in rows if row.iteration_s is not None]
-    worth = [(*(-getattr(row, name) for name in least), *(getattr(row, name) for name in most)) for row in found]
-
-    def beaten(at: int) -> bool:
-        return worth[at] in worth[:at] or any(
-            worth[at] != other and all(a <= b for a, b in zip(worth[at], other)) for other in worth
-        )
-
-    return tuple(row for at, row in enumerate(found) if not beaten(at))
+    points = [[*(getattr(row, name) for name in least), *(-getattr(row, name) for name in most)] for row in found]
+    return tuple(found[at] for at in _core.pareto_front(points))

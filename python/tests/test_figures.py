@@ -19,10 +19,16 @@ def same_every_time(figures: dict) -> dict:
 @pytest.fixture(scope="module")
 def found():
     problem = ps.Problem(ps.zoo("mmt", branches=2), ps.Cluster("summit", 4), 32, optimizer="adam")
-    return ps.plan(problem)
+    return ps.plan(problem, "graphpipe")
 
 
-PLAN = ("--model", "mmt", "-p", "branches=2", "--cluster", "summit", "--devices", 4, "--mini-batch", 32, "--optimizer", "adam")
+PLAN = ("--model", "mmt", "-p", "branches=2", "--cluster", "summit", "--devices", 4, "--mini-batch", 32, "--optimizer", "adam", "--planner", "graphpipe")
+
+
+def test_joint_searches_where_nobody_is_named(found, cli, tmp_path):
+    plan = ps.plan(found.problem)
+    cli("plan", *PLAN[:-2], "-o", tmp_path / "plan.yaml")
+    assert plan.planner == "joint" and plan.to_yaml() == (tmp_path / "plan.yaml").read_text()
 
 
 def test_a_plan_and_its_figures_are_those_of_penstock_plan(found, cli, tmp_path):

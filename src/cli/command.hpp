@@ -30,6 +30,7 @@ using Action = std::function<core::ExitCode(const Session&)>;
 void add_run(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_compare(CLI::App& app, Action& action);
+void add_pareto(CLI::App& app, Action& action);
 void add_simulate(CLI::App& app, Action& action);
 void add_models(CLI::App& app, Action& action);
 void add_clusters(CLI::App& app, Action& action);

@@ -10,21 +10,16 @@
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/experiment/compare.hpp"
 #include "penstock/report/ranking.hpp"
+#include "problem_flags.hpp"
 
 namespace penstock::cli {
 namespace {
 
 struct CompareFlags {
-  ModelFlags model;
-  ClusterFlags cluster;
+  ProblemFlags problem;
   std::string planners = "all";
-  std::string optimizer = "sgd";
-  std::int64_t mini_batch = 0, micro_batch = 0;
-  CostFlags costs;
+  std::int64_t micro_batch = 0;
   std::string choose_by = "simulation";
-  CompressionFlags compression;
-  PrecisionFlag precision;
-  BucketFlag bucket;
   SimulationFlags simulation;
   TimeLimitFlag time_limit;
   MemoryLimitFlag memory_limit{"4GiB"};
@@ -48,7 +43,7 @@ experiment::CompareProgress told(std::optional<Heartbeat>& alive) {
 }
 
 /// The first of them says who wrote them.
-constexpr std::array kEndings = {".json", ".txt", ".csv"};
+constexpr std::array kEndings = {".json", ".txt", ".csv", ".svg"};
 
 void check_output(const std::string& output) {
   std::vector<std::string> files;
@@ -61,17 +56,7 @@ core::ExitCode run(const CompareFlags& flags, const Session& session) {
   const ThreadLimit limit(flags.threads);
   const auto planners =
       from_command_line([&] { return experiment::planner_choices(flags.planners, "--planners"); });
-  experiment::Cell cell{
-      {}, flags.cluster.ref(), {}, {flags.mini_batch, plan::optimizer(flags.optimizer)}, {}};
-  flags.compression.apply(cell.training.compression);
-  flags.bucket.apply(cell.training);
-  cell.model = flags.precision.apply(cell.training, flags.model.ref());
-  const graph::OpGraph graph = experiment::load_model(cell.model);
-  const cluster::Cluster stated = experiment::load_cluster(flags.cluster.ref());
-  const auto costs = flags.costs.load(stated);
-  const cluster::Cluster cluster = cost::measured_by(*costs, stated);
-  cell.cluster.devices = static_cast<int>(cluster.size());
-  const cost::Problem problem{graph, cluster, *costs, cell.training};
+  const LoadedProblem loaded = flags.problem.load();
   experiment::SearchSetting setting{
       {}, flags.simulation.options(), flags.time_limit.value(), true, flags.memory_limit.value()};
   setting.options.judge_by_estimate = flags.choose_by == "estimate";
@@ -80,14 +65,15 @@ core::ExitCode run(const CompareFlags& flags, const Session& session) {
 
   std::optional<Heartbeat> alive;
   const experiment::Comparison outcome =
-      experiment::compare(problem, cell, planners, setting, session.stop(), told(alive));
+      experiment::compare(loaded.problem(), loaded.cell, planners, setting, session.stop(), told(alive));
   alive.reset();
   const std::string& head = outcome.heading;
   const std::string table = head + report::ranking(outcome.rows), csv = report::to_csv(outcome.rows),
-                    json = report::to_json(outcome.rows, provenance(session));
+                    json = report::to_json(outcome.rows, provenance(session)),
+                    chart = experiment::comparison_svg(outcome);
   if (!flags.csv.empty()) core::write_file(flags.csv, csv);
   if (!flags.output.empty())
-    for (std::size_t i = 0; const std::string* text : {&json, &table, &csv})
+    for (std::size_t i = 0; const std::string* text : {&json, &table, &csv, &chart})
       core::write_file(flags.output + kEndings[i++], *text);
   const report::Screen screen = flags.wide.screen();
   flags.json ? print(json) : print_page(head + report::ranking(outcome.rows, screen), screen);
@@ -132,23 +118,13 @@ void add_compare(CLI::App& app, Action& action) {
       "compare", "Let planners compete on one problem: same costs, same simulator, one table.");
   command->footer(kCompareFooter);
   auto flags = std::make_shared<CompareFlags>();
-  flags->model.add(*command, true);
-  flags->cluster.add(*command, true);
+  flags->problem.add_problem(*command);
   command
       ->add_option("--planners", flags->planners,
                    "all, or names with commas between, a planner's options behind colons (penstock planners)")
       ->capture_default_str()
       ->type_name("NAME,...")
       ->check(suggest(all_planners()));
-  command->add_option("--mini-batch", flags->mini_batch, "samples per iteration")
-      ->required()
-      ->check(samples())
-      ->type_name("B");
-  command->add_option("--optimizer", flags->optimizer, "sgd, momentum or adam: its state takes memory")
-      ->capture_default_str()
-      ->type_name("NAME")
-      ->check(one_of({"sgd", "momentum", "adam"}));
-  flags->costs.add(*command);
   command
       ->add_option("--micro-batch", flags->micro_batch,
                    "pin the samples that a replica takes at a time, in every stage and with every planner; "
@@ -161,17 +137,16 @@ void add_compare(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"simulation", "estimate"}));
-  flags->compression.add(*command);
-  flags->precision.add(*command);
-  flags->bucket.add(*command);
+  flags->problem.add_training(*command);
   flags->simulation.add(*command);
   flags->time_limit.add(*command);
   flags->memory_limit.add(*command);
   command->add_option("--csv", flags->csv, "write the table here as CSV")->type_name("FILE");
   command
-      ->add_option(
-          "-o,--output", flags->output,
-          "write PATH.txt, PATH.csv, and PATH.json with provenance; replaces only what compare wrote")
+      ->add_option("-o,--output", flags->output,
+                   "write PATH.txt, PATH.csv, PATH.json with provenance, and PATH.svg: every plan as a bar "
+                   "with its gap "
+                   "to the bound and what its planner does not see; replaces only what compare wrote")
       ->type_name("PATH");
   add_threads(*command, flags->threads);
   add_json(*command, flags->json);

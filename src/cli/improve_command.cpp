@@ -52,12 +52,12 @@ core::ExitCode run(const ImproveFlags& flags, const Session& session) {
       core::to_seconds(sim::simulate_time(problem, score::scheduled(problem, plan), once));
   planners::SearchOptions options;
   options.from = &plan;
-  const auto outcome =
+  const auto found =
       flags.search.run("improve", problem, {plan.model, plan.cluster, search_of(flags), plan.training, {}},
                        flags.search.setting(std::move(options)), session.stop());
-  flags.search.leave(problem, outcome);
-  say(gained(before, outcome.summary->iteration));
-  flags.search.show(problem, outcome);
+  flags.search.leave(problem, found);
+  if (found.reached.aim == experiment::Aim::time) say(gained(before, found.outcome.summary->iteration));
+  flags.search.show(problem, found);
   return core::ExitCode::done;
 }
 

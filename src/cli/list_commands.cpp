@@ -42,8 +42,10 @@ core::ExitCode list_models(bool json, const report::Screen& screen) {
 
 core::ExitCode list_planners(bool json, const report::Screen& screen) {
   Json all = Json::array();
-  Table table(
-      {{"planner"}, {.title = "what it searches", .folds = true}, {.title = "source", .folds = true}});
+  Table table({{"planner"},
+               {.title = "what it searches", .folds = true},
+               {.title = "what it does not see", .leaves = 1, .folds = true},
+               {.title = "source", .folds = true}});
   Table options({{"planner"},
                  {"option"},
                  {.title = "values", .leaves = 2, .folds = true},
@@ -58,9 +60,12 @@ core::ExitCode list_planners(bool json, const report::Screen& screen) {
                      {"meaning", option.meaning}});
       options.add({info.name, option.name, allowed(option), option.standard, option.meaning});
     }
-    all.push_back(
-        {{"name", info.name}, {"summary", info.summary}, {"source", info.source}, {"options", own}});
-    table.add({info.name, info.summary, info.source});
+    all.push_back({{"name", info.name},
+                   {"summary", info.summary},
+                   {"unseen", info.unseen},
+                   {"source", info.source},
+                   {"options", own}});
+    table.add({info.name, info.summary, info.unseen, info.source});
   }
   print(json ? all.dump(2) + "\n" : table.text(screen) + "\n" + options.text(screen));
   return core::ExitCode::done;

@@ -25,9 +25,10 @@ struct Statistic {
   double Spread::*of;
 };
 /// Of the iteration's time.
-constexpr std::array<Statistic, 6> kStatistics = {{{"min", &Spread::min},
+constexpr std::array<Statistic, 7> kStatistics = {{{"min", &Spread::min},
                                                    {"median", &Spread::median},
                                                    {"p90", &Spread::p90},
+                                                   {"p95", &Spread::p95},
                                                    {"p99", &Spread::p99},
                                                    {"max", &Spread::max},
                                                    {"mean", &Spread::mean}}};

@@ -2,24 +2,18 @@
 
 #include "command.hpp"
 #include "plan_flags.hpp"
+#include "problem_flags.hpp"
 
 namespace penstock::cli {
 namespace {
 
 struct PlanFlags {
-  ModelFlags model;
-  ClusterFlags cluster;
-  std::string planner = "graphpipe";
+  ProblemFlags problem;
+  std::string planner = "joint";
   std::vector<std::string> planner_options;
-  std::string optimizer = "sgd";
-  std::int64_t mini_batch = 0;
-  CostFlags costs;
   planners::SearchOptions options;
   std::int64_t micro_batch = 0, pipeline_micro_batch = 0;
   std::string choose_by = "simulation";
-  CompressionFlags compression;
-  PrecisionFlag precision;
-  BucketFlag bucket;
   PlanSearch search;
 };
 
@@ -33,32 +27,19 @@ core::ExitCode run(const PlanFlags& flags, const Session& session) {
   flags.search.output.check();
   const ThreadLimit limit(flags.search.threads);
   const auto planner = from_command_line([&] { return chosen(flags); });
-  plan::ClusterRef cluster_ref = flags.cluster.ref();
-  plan::Training training{flags.mini_batch, plan::optimizer(flags.optimizer)};
-  flags.compression.apply(training.compression);
-  flags.bucket.apply(training);
-  const plan::ModelRef model = flags.precision.apply(training, flags.model.ref());
-  const graph::OpGraph graph = experiment::load_model(model);
-  const cluster::Cluster stated = experiment::load_cluster(cluster_ref);
-  cluster_ref.devices = static_cast<int>(stated.size());
-  const auto costs = flags.costs.load(stated);
-  const cluster::Cluster cluster = cost::measured_by(*costs, stated);
-  const cost::Problem problem{graph, cluster, *costs, training};
+  LoadedProblem loaded = flags.problem.load();
+  loaded.cell.planner = planner;
+  const cost::Problem problem = loaded.problem();
   experiment::SearchSetting setting = flags.search.setting(flags.options);
   if (flags.micro_batch > 0) setting.options.micro_batch = flags.micro_batch;
   if (flags.pipeline_micro_batch > 0) setting.options.pipeline_micro_batch = flags.pipeline_micro_batch;
   setting.options.judge_by_estimate = flags.choose_by == "estimate";
 
-  const auto outcome = flags.search.run(written(planner), problem,
-                                        {model, cluster_ref, planner, training, {}}, setting, session.stop());
-  flags.search.leave(problem, outcome);
-  flags.search.show(problem, outcome);
+  const auto found = flags.search.run(written(planner), problem, loaded.cell, setting, session.stop());
+  flags.search.leave(problem, found);
+  flags.search.show(problem, found);
   return core::ExitCode::done;
 }
-
-}  // namespace
-
-namespace {
 
 /// What decides the search, beside the problem.
 void add_search(CLI::App& command, PlanFlags& flags) {
@@ -114,9 +95,14 @@ void add_plan(CLI::App& app, Action& action) {
       "\\\n"
       "      --mini-batch 4096 --optimizer adam --json");
   auto flags = std::make_shared<PlanFlags>();
-  flags->model.add(*command, true);
-  flags->cluster.add(*command, true);
-  command->add_option("--planner", flags->planner, "planner that searches (penstock planners)")
+  flags->problem.add_problem(*command);
+  command
+      ->add_option(
+          "--planner", flags->planner,
+          "planner that searches (penstock planners). joint asks all others and changes the best answers as "
+          "whole plans: seconds for a dozen GPUs; ten minutes and more for a hundred, where --time-limit "
+          "ends it with the "
+          "best so far, and graphpipe or megatron answer sooner")
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of(planner_names()));
@@ -125,19 +111,8 @@ void add_plan(CLI::App& app, Action& action) {
                    "an option of this planner; may be repeated (penstock planners lists them)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  command->add_option("--mini-batch", flags->mini_batch, "samples per iteration")
-      ->required()
-      ->check(samples())
-      ->type_name("B");
-  command->add_option("--optimizer", flags->optimizer, "sgd, momentum or adam: its state takes memory")
-      ->capture_default_str()
-      ->type_name("NAME")
-      ->check(one_of({"sgd", "momentum", "adam"}));
-  flags->costs.add(*command);
   add_search(*command, *flags);
-  flags->compression.add(*command);
-  flags->precision.add(*command);
-  flags->bucket.add(*command);
+  flags->problem.add_training(*command);
   flags->search.add(*command);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
 }

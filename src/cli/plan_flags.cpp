@@ -58,6 +58,7 @@ void ExplainFlags::add(CLI::App& command) {
 }
 
 void PlanSearch::add(CLI::App& command) {
+  aim.add(command);
   simulation.add(command);
   time_limit.add(command);
   memory_limit.add(command);
@@ -75,25 +76,30 @@ experiment::SearchSetting PlanSearch::setting(planners::SearchOptions options) c
   return out;
 }
 
-experiment::CellOutcome PlanSearch::run(const std::string& who, const cost::Problem& problem,
-                                        const experiment::Cell& cell, experiment::SearchSetting setting,
-                                        core::StopToken stop) const {
+experiment::AimedPlan PlanSearch::run(const std::string& who, const cost::Problem& problem,
+                                      const experiment::Cell& cell, experiment::SearchSetting setting,
+                                      core::StopToken stop) const {
+  const experiment::AimSetting aimed = aim.setting(problem.cluster);
+  from_command_line(
+      [&] { experiment::check_aim(aimed.aim, cell.planner, setting.options.judge_by_estimate); });
   Heartbeat alive(who);
   setting.options.progress = [&alive](const std::string& progress) { alive.tell(progress); };
-  return experiment::search(problem, cell, setting, stop);
+  return experiment::search_for(aimed, problem, cell, setting, stop);
 }
 
-void PlanSearch::leave(const cost::Problem& problem, const experiment::CellOutcome& outcome) const {
-  output.write(problem.graph, *outcome.plan);
-  timeline.write(outcome, problem.cluster);
+void PlanSearch::leave(const cost::Problem& problem, const experiment::AimedPlan& found) const {
+  output.write(problem.graph, *found.outcome.plan);
+  timeline.write(found.outcome, found.cluster);
 }
 
-void PlanSearch::show(const cost::Problem& problem, const experiment::CellOutcome& outcome) const {
+void PlanSearch::show(const cost::Problem& problem, const experiment::AimedPlan& found) const {
+  const cost::Problem part = experiment::on_its_devices(problem, found);
+  const experiment::Beside beside{.reached = found.reached};
   const report::Screen screen = wide.screen();
   if (json)
-    print(experiment::plan_json(problem, outcome, simulation.options()));
+    print(experiment::plan_json(part, found.outcome, simulation.options(), beside));
   else
-    print_page(experiment::plan_table(problem, outcome, simulation.options(), {}, screen), screen);
+    print_page(experiment::plan_table(part, found.outcome, simulation.options(), beside, screen), screen);
 }
 
 }  // namespace penstock::cli

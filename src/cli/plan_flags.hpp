@@ -4,8 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "aim_flags.hpp"
 #include "command.hpp"
-#include "penstock/experiment/cell.hpp"
+#include "penstock/experiment/aim.hpp"
 
 namespace penstock::cli {
 
@@ -43,6 +44,7 @@ class ExplainFlags {
 
 /// How a search is judged and limited, and what it leaves; alike for `plan` and `improve`.
 struct PlanSearch {
+  AimFlags aim;
   SimulationFlags simulation;
   TimeLimitFlag time_limit;
   MemoryLimitFlag memory_limit;
@@ -55,13 +57,13 @@ struct PlanSearch {
   void add(CLI::App& command);
   experiment::SearchSetting setting(planners::SearchOptions options) const;
   /// With a sign of life named `who`.
-  experiment::CellOutcome run(const std::string& who, const cost::Problem& problem,
-                              const experiment::Cell& cell, experiment::SearchSetting setting,
-                              core::StopToken stop) const;
+  experiment::AimedPlan run(const std::string& who, const cost::Problem& problem,
+                            const experiment::Cell& cell, experiment::SearchSetting setting,
+                            core::StopToken stop) const;
   /// Writes the files that were asked for.
-  void leave(const cost::Problem& problem, const experiment::CellOutcome& outcome) const;
+  void leave(const cost::Problem& problem, const experiment::AimedPlan& found) const;
   /// Prints the plan, as a table or as JSON.
-  void show(const cost::Problem& problem, const experiment::CellOutcome& outcome) const;
+  void show(const cost::Problem& problem, const experiment::AimedPlan& found) const;
 };
 
 }  // namespace penstock::cli

@@ -58,7 +58,7 @@ Runtime read_runtime(const Yaml& named, const Yaml& type) {
 
 DeviceType read_type(const std::string& type_name, const Yaml& node) {
   node.only({"memory", "memory_bandwidth", "multiprocessors", "launch_overhead", "overlap_slowdown",
-             "host_launch", "runtime", "kernel_slowdown", "reserved", "peak"});
+             "host_launch", "runtime", "kernel_slowdown", "reserved", "price", "peak"});
   DeviceType type{type_name,
                   device_memory(node.at("memory")),
                   positive_bandwidth(node.at("memory_bandwidth")),
@@ -81,6 +81,10 @@ DeviceType read_type(const std::string& type_name, const Yaml& node) {
     type.reserved = held->bytes();
     if (type.reserved >= type.memory) held->fail("expected less than the device's memory");
     type.memory -= type.reserved;
+  }
+  if (const auto asked = node.find("price")) {
+    type.price = asked->number();
+    if (!(*type.price > 0 && *type.price <= 1e6)) asked->fail("expected dollars above 0, at most 1000000");
   }
   node.at("peak").only({"fp32", "tf32", "bf16", "fp16"});
   for (const auto& [precision, rate] : node.at("peak").entries())

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/report/planner_chart.hpp"
 #include "penstock/report/ranking.hpp"
 #include "penstock/score/problem_bound.hpp"
 
@@ -91,6 +92,13 @@ Comparison compare(const cost::Problem& problem, Cell cell, const std::vector<Pl
   out.rows = report::ranked(std::move(out.rows));
   out.heading = heading_of(problem, cell, setting.simulation, families);
   return out;
+}
+
+std::string comparison_svg(const Comparison& comparison) {
+  std::vector<report::PlannerBar> bars;
+  for (const report::CellResult& row : comparison.rows)
+    bars.push_back({row, planners::planner(planners::planner_choice(row.planner).name).unseen});
+  return report::planner_chart_svg(bars, comparison.heading.substr(0, comparison.heading.find('\n')));
 }
 
 core::ExitCode exit_code(const Comparison& comparison) {

@@ -136,6 +136,12 @@ std::string costs_line(const cost::Problem& problem, const CellOutcome& outcome)
   return out + "\n";
 }
 
+/// Nothing of time, which stands in every table.
+std::string aim_line(const std::optional<Reached>& reached) {
+  if (!reached || reached->aim == Aim::time) return "";
+  return fmt::format("{}: {}\n", name(reached->aim), reached->words);
+}
+
 /// Shares of compute time; null of analytic costs.
 nlohmann::ordered_json origins_json(const cost::Problem& problem, const plan::Plan& plan) {
   const auto* estimated = dynamic_cast<const cost::EstimatedCosts*>(&problem.costs);
@@ -227,12 +233,12 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
   return fmt::format(
       "{}\n{}: {:.1f} samples/s{}\ndepth {} of {} stages; estimated iteration {}, simulated {}; bubble "
       "{:.1f} "
-      "%, exposed communication {:.1f} %, peak memory {}\n{}{}{}{}{}{}",
+      "%, exposed communication {:.1f} %, peak memory {}\n{}{}{}{}{}{}{}",
       table.text(screen), *row.strategy, *row.samples_per_s, rates(row), *row.depth, *row.stages,
       show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)), *row.bubble * 100,
       outcome.summary->exposed_communication * 100, show(core::Bytes(*row.peak_memory_bytes)),
-      costs_line(problem, outcome), perturbation, bound_line(problem, outcome, simulation),
-      any_plan_line(row, plan), search_line(row),
+      aim_line(beside.reached), costs_line(problem, outcome), perturbation,
+      bound_line(problem, outcome, simulation), any_plan_line(row, plan), search_line(row),
       beside.explained ? "\n" + explain_table(*beside.explained, screen) : "");
 }
 
@@ -275,6 +281,8 @@ std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
                         {"computed_tokens", filling->computed},
                         {"padding", filling->padding()}};
   }
+  if (const auto& reached = beside.reached; reached && reached->aim != Aim::time)
+    out["aim"] = {{"name", name(reached->aim)}, {"value", reached->value}, {"words", reached->words}};
   if (row.search_s)
     out.update({{"search_s", *row.search_s},
                 {"judging_s", or_json_null(row.judging_s)},

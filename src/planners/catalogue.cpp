@@ -9,27 +9,34 @@ const std::vector<PlannerInfo>& catalogue() {
       {"graphpipe", "graph pipeline: stages form a DAG, branches run side by side",
        "Jeon et al., GraphPipe, ASPLOS 2025; exact bottleneck, kinds of equal branches, joins go with any "
        "branch",
-       graphpipe, sweep_options()},
+       "tensor parallelism, ZeRO, recomputation, schedules but 1F1B and kFkB", graphpipe, sweep_options()},
       {"graphpipe_rows", "graphpipe, or the sequential partition run as a graph where that is faster",
-       "ours: adds the sequential plans that GraphPipe's space lacks", graphpipe_rows, sweep_options()},
+       "ours: adds the sequential plans that GraphPipe's space lacks",
+       "tensor parallelism, ZeRO, recomputation, schedules but 1F1B and kFkB", graphpipe_rows,
+       sweep_options()},
       {"graphpipe_climb",
        "the best of graphpipe, its rows and data parallelism, changed step by step while that helps",
        "ours: stages with pieces of several branches, any number of replicas, devices by place; slower to "
        "search",
-       graphpipe_climb, sweep_options()},
+       "tensor parallelism, ZeRO, recomputation, schedules but 1F1B and kFkB", graphpipe_climb,
+       sweep_options()},
       {"spp", "sequential pipeline: the same search over the operators in sequence, order forced",
-       "the baseline of GraphPipe, section 7 (PipeDream and Piper as its runtime executes them)", spp,
+       "the baseline of GraphPipe, section 7 (PipeDream and Piper as its runtime executes them)",
+       "branches side by side, tensor parallelism, ZeRO, recomputation, schedules but 1F1B and kFkB", spp,
        sweep_options()},
       {"pipedream",
        "sequential pipeline without a flush, replicas in turn: least time of the slowest stage over nodes "
        "and devices",
        "Narayanan et al., PipeDream, SOSP 2019, section 3.1, exact; ours keeps to device memory with the "
        "weight versions, replicas divide the micro-batches",
+       "branches side by side, tensor parallelism, ZeRO, recomputation, schedules with a flush (unless "
+       "asked)",
        pipedream, pipedream_options()},
       {"pipedream_2bw",
        "equal pipelines without a flush, two weight versions: width, depth, recomputation by closed form",
        "Narayanan et al., PipeDream-2BW, ICML 2021, section 3.3; ours balances any row of operators, counts "
        "gradients and optimizer state",
+       "stages of unlike width, tensor parallelism, ZeRO, schedules with a flush (unless asked)",
        pipedream_2bw, pipedream_2bw_options()},
       {"piper",
        "straight pipeline over all downsets: least time of the slowest stage, memory, replicas, tensor "
@@ -37,32 +44,36 @@ const std::vector<PlannerInfo>& catalogue() {
        "Tarnawski et al., Piper, NeurIPS 2021, exact up to 40,000 downsets; ours recomputes whole stages, "
        "uses all devices, "
        "tensor-parallel degrees are powers of two within a node",
-       piper, piper_options()},
+       "branches side by side, ZeRO, schedules but 1F1B; time to fill and drain the pipeline", piper,
+       piper_options()},
       {"piper_row", "piper over the operators in one row, for models with too many downsets",
-       "Piper's model on a linearised graph", piper_row, piper_options()},
+       "Piper's model on a linearised graph",
+       "all orders of the operators but one, ZeRO, schedules but 1F1B; time to fill and drain the pipeline",
+       piper_row, piper_options()},
       {"single_device", "all operators on one device, gradients accumulated; for a cluster of one device",
-       "training without parallelism; powers of two as micro-batch sizes", single_device},
+       "training without parallelism; powers of two as micro-batch sizes", "all parallelism", single_device},
       {"data_parallel",
        "one stage on all devices, gradients reduced once per iteration; the smallest ZeRO stage that fits",
        "the usual baseline; micro-batches are accumulation steps, the best power of two by iteration time; "
        "Rajbhandari et al., ZeRO, SC 2020, stages 1 to 3 only where nothing fits with less; "
        "and the same with attention's cores, or layers, recomputed",
-       data_parallel},
+       "pipelines, tensor parallelism", data_parallel},
       {"accpar",
        "one stage on all devices: every operator divided by samples, columns or rows, in shards as large as "
        "devices are fast",
        "Song et al., AccPar, HPCA 2020, reconstructed; ours: replicas of groups of every size, one type per "
        "operator and one "
        "share per device, any graph by variable elimination, a price on memory",
-       accpar, tensor_parallel_options()},
+       "pipelines, ZeRO, recomputation", accpar, tensor_parallel_options()},
       {"gpipe_equal",
        "one stage per device, fill-drain: least time of the slowest stage of the row, without transfers",
        "Huang et al., GPipe, NeurIPS 2019; cut exact, recomputes only where that is needed or faster; one "
        "replica each",
-       gpipe_equal},
+       "replicas, tensor parallelism, ZeRO, schedules but fill-drain; time of transfers", gpipe_equal},
       {"gpipe_memory",
        "one stage per device, fill-drain: least memory of the fullest stage of the row, operator by operator",
-       "as gpipe_equal, the balance by size of torchgpipe (Kim et al., 2020); cut exact", gpipe_memory},
+       "as gpipe_equal, the balance by size of torchgpipe (Kim et al., 2020); cut exact",
+       "replicas, tensor parallelism, ZeRO, schedules but fill-drain; any time", gpipe_memory},
       {"megatron",
        "equally many operators and devices per stage, tensor parallelism within nodes, interleaved where "
        "they divide",
@@ -70,22 +81,26 @@ const std::vector<PlannerInfo>& catalogue() {
        "with sequence parallelism, then ZeRO 1, then recomputed attention cores, then recomputed layers, "
        "where "
        "nothing else fits; context and expert groups where asked for; all estimated, the best 64 judged",
+       "stages of unlike width, branches side by side, schedules other than 1F1B and interleaved 1F1B",
        megatron, megatron_options()},
       {"autopipe",
        "equally many devices per stage; moves operators off the stage on 1F1B's critical path, without "
        "transfers",
        "Liu et al., AutoPipe, CLUSTER 2022; critical path in closed form, every stage count tried, no "
        "micro-batch slicing",
+       "stages of unlike width, tensor parallelism, ZeRO, recomputation, schedules but 1F1B; time of "
+       "transfers",
        autopipe},
       {"aceso",
        "spp's plan and balanced rows of stages, improved step by step at their slowest or fullest stage",
        "Liu et al., Aceso, EuroSys 2024; every primitive at the two worst stages judged, two hops; stages "
        "recompute whole",
-       aceso, aceso_options()},
+       "tensor parallelism, ZeRO, schedules but 1F1B and kFkB", aceso, aceso_options()},
       {"exhaustive",
        "every partition into stages, replica count, tensor-parallel degree and micro-batch size, of small "
        "problems",
-       "ours: the oracle; least iteration time, 1f1b, no recomputation, devices in stage order", exhaustive,
+       "ours: the oracle; least iteration time, 1f1b, no recomputation, devices in stage order",
+       "ZeRO, recomputation, schedules but 1F1B and kFkB; models of more than a dozen operators", exhaustive,
        exhaustive_options()},
       {"dapple",
        "partition, replication and placement on machines by the latency L = T_w + T_s + T_e, run as 1F1B",
@@ -93,6 +108,7 @@ const std::vector<PlannerInfo>& catalogue() {
        "most 256 per cut), "
        "memory, at most 128 layers, more are clustered. L leaves idle time out; unlike the published code, "
        "it is what is minimised",
+       "tensor parallelism, ZeRO, recomputation, schedules but 1F1B; idle time between its three phases",
        dapple},
       {"alpa_inter",
        "stages on submeshes (1 x 2^k or whole hosts): least sum of stage times + (B - 1) x slowest, run as "
@@ -100,7 +116,7 @@ const std::vector<PlannerInfo>& catalogue() {
        "Zheng et al., Alpa, OSDI 2022, section 5.2; ours: data parallelism is the only way inside a stage, "
        "limits tried exactly, "
        "transfers left out as in the paper, at most 128 layers, more are clustered",
-       alpa_inter},
+       "tensor parallelism, ZeRO, recomputation, schedules but 1F1B; time of transfers", alpa_inter},
       {"spp_luo",
        "min-cut order of devices on any network, mapping along it, list ordering: least makespan over stage "
        "counts",
@@ -108,13 +124,14 @@ const std::vector<PlannerInfo>& catalogue() {
        "directions at once, flipped "
        "halves, at most 128 layers (more are clustered), 64 stages (fewer beyond 256 devices), 256 devices "
        "in cut order",
-       spp_luo},
+       "tensor parallelism, ZeRO, recomputation, schedules but list ordering", spp_luo},
       {"joint",
        "everything at once: the best answer of all others, changed as a whole plan as long as the simulator "
        "says that helps",
        "ours: iterated local search over stages, devices, schedules, tensor parallelism, ZeRO, recomputation "
        "and micro-batches; never slower than another planner with a flush, without a proof of its own",
-       joint, joint_options()},
+       "schedules without a flush, context and expert groups; how far from the best it is", joint,
+       joint_options()},
   };
   return planners;
 }

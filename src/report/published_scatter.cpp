@@ -3,52 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
+#include "log_axis.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/quantity_text.hpp"
-#include "svg.hpp"
 
 namespace penstock::report {
 namespace {
 
-/// Of Okabe and Ito (Color Universal Design, 2008), without black; sets beyond them begin anew.
-constexpr std::array<std::string_view, 7> kColours = {"#0072B2", "#E69F00", "#009E73", "#CC79A7",
-                                                      "#D55E00", "#56B4E9", "#F0E442"};
 constexpr int kLeft = 70, kTop = 50, kPlot = 480, kRight = 270, kBottom = 60;
-
-/// Seconds on either axis, over whole steps of 1, 2, 5, 10, ...
-class LogAxis {
- public:
-  static constexpr double kSame = 1e-9;  ///< logarithms that differ by less are one
-  LogAxis(double least, double most) : low_(std::log10(step_below(least))), high_(std::log10(most)) {
-    ticks_.push_back(std::pow(10, low_));
-    do ticks_.push_back(next(ticks_.back()));
-    while (std::log10(ticks_.back()) < high_ - kSame);
-    high_ = std::log10(ticks_.back());
-  }
-  const std::vector<double>& ticks() const { return ticks_; }
-  /// From the origin.
-  Tenths at(double seconds) const {
-    return Scale{high_ - low_, kPlot * kPixel}.at(std::log10(seconds) - low_);
-  }
-
- private:
-  static double step_below(double seconds) {
-    const double decade = std::pow(10, std::floor(std::log10(seconds) + kSame));
-    for (const double step : {5.0, 2.0})
-      if (seconds >= step * decade * (1 - kSame)) return step * decade;
-    return decade;
-  }
-  static double next(double step) {
-    const double digit = step / std::pow(10, std::floor(std::log10(step) + kSame));
-    return digit < 1.5 ? step * 2 : digit < 3 ? step * 2.5 : step * 2;
-  }
-
-  double low_, high_;
-  std::vector<double> ticks_;
-};
 
 class Scatter {
  public:
@@ -76,7 +39,7 @@ class Scatter {
       least = std::min({least, p.seconds, p.run->measured_s});
       most = std::max({most, p.seconds, p.run->measured_s});
     }
-    return {least, most};
+    return {least, most, kPlot};
   }
 
   Tenths x(double seconds) const { return kLeft * kPixel + axis_.at(seconds); }
@@ -91,12 +54,8 @@ class Scatter {
     const double low = axis_.ticks().front(), high = axis_.ticks().back();
     const auto whole = [](Tenths length) { return static_cast<int>(length / kPixel); };
     std::string out;
-    constexpr std::size_t kMostLabels = 9;  // of more, those of whole decades
-    const bool all = axis_.ticks().size() <= kMostLabels;
     for (const double tick : axis_.ticks()) {
-      const double decade = std::log10(tick);
-      const bool labelled = all || std::abs(decade - std::round(decade)) < LogAxis::kSame;
-      const std::string seconds = labelled ? fmt::format("{:g}", tick) : "";
+      const std::string seconds = axis_.labelled(tick) ? fmt::format("{:g}", tick) : "";
       out += line("grid", tick, low, tick, high) + line("grid", low, tick, high, tick);
       out += text_element(whole(x(tick)), kTop + kPlot + 18, "tick middle", seconds);
       out += text_element(kLeft - 6, whole(y(tick)) + 4, "tick right", seconds);

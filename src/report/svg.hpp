@@ -1,6 +1,7 @@
 #pragma once
 // Pieces of SVG text. Private to the room.
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,6 +13,10 @@ namespace penstock::report {
 /// Lengths in tenths of a pixel: whole numbers print alike on every machine.
 using Tenths = std::int64_t;
 inline constexpr Tenths kPixel = 10;
+
+/// Of Okabe and Ito (Color Universal Design, 2008), without black; further kinds begin anew.
+inline constexpr std::array<std::string_view, 7> kColours = {"#0072B2", "#E69F00", "#009E73", "#CC79A7",
+                                                             "#D55E00", "#56B4E9", "#F0E442"};
 
 /// "12.3", "12", "-.5": pixels with at most one decimal, as SVG paths take them.
 std::string px(Tenths length);

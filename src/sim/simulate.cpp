@@ -43,11 +43,8 @@ core::Picoseconds simulate_time(const cost::Problem& problem, const schedule::Sc
 core::Picoseconds simulate_time_against(const cost::Problem& problem,
                                         const schedule::ScheduledPlan& scheduled, core::Picoseconds to_beat,
                                         const SimulationOptions& options) {
-  const auto [plan, iteration] = abridged(problem, scheduled, options);
-  if (mini_batches(plan, iteration) == 1)
-    return core::Picoseconds(
-        makespan_against(iteration.graph, options.network, to_beat.value(), options.stop));
-  return iteration_time(plan, iteration, run(iteration.graph, options.network, true, options.stop));
+  const Abridged run = abridged(problem, scheduled, options);
+  return time_against(run.plan, run.iteration, options, to_beat);
 }
 
 std::size_t task_count(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,

@@ -11,7 +11,8 @@ trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 
 
-plan=("$penstock" plan --model case_study --cluster "$clusters/summit.yaml" --devices 8 --mini-batch 64)
+any=("$penstock" plan --model case_study --cluster "$clusters/summit.yaml" --devices 8 --mini-batch 64)
+plan=("${any[@]}" --planner graphpipe)
 expect 0 "depth 5 of 8 stages" "${plan[@]}" --pipeline-micro-batch 4 -o plan.yaml
 expect 0 "plan written to plan.yaml" "${plan[@]}" --pipeline-micro-batch 4 -o plan.yaml  # in place of the earlier one
 echo "mine: all" >mine.yaml
@@ -77,7 +78,7 @@ expect 0 '"iteration_s"' "$penstock" simulate plan.yaml --json
 expect 0 '"lower_bound": {' "$penstock" simulate plan.yaml --json
 expect 0 "no order within these in-flight counts takes less than" "$penstock" simulate plan.yaml
 expect 0 "samples/s" "$penstock" simulate plan.yaml --network fifo --collective ring --bucket 1MiB --verify
-"${plan[@]}" --planner data_parallel --micro-batch 1 -o whole.yaml >/dev/null
+"${any[@]}" --planner data_parallel --micro-batch 1 -o whole.yaml >/dev/null
 sed 's/^    micro_batch: 8  # of 8 replicas together, 1 each$/&\n    tensor_parallel: 4\n    zero: 1/' whole.yaml >groups.yaml
 expect 0 "0 1 2 3 | 4 5 6 7, ZeRO 1" "$penstock" simulate groups.yaml --verify
 expect 0 '"tensor_parallel": 4' "$penstock" simulate groups.yaml --json
@@ -98,7 +99,7 @@ for planner in dapple alpa_inter spp_luo; do
   expect 0 "samples/s" "$penstock" plan --model bert --cluster "$clusters/mixed.yaml" --mini-batch 64 --planner $planner -o row.yaml
   expect 0 "samples/s" "$penstock" simulate row.yaml --verify
 done
-expect 10 "alpa_inter" "${plan[@]}" --planner alpa_intra
+expect 10 "alpa_inter" "${any[@]}" --planner alpa_intra
 
 # A word that is no command; what was printed and did not arrive; files that are none.
 expect 10 "'simulat' is no command; did you mean 'simulate'?" "$penstock" simulat plan.yaml
@@ -201,7 +202,7 @@ expect 0 '"estimate_error": ' "${plan[@]}" --pipeline-micro-batch 4 --json
 # Planners side by side: fastest first, as table, CSV and JSON; reasons, limits, wrong names.
 compare=("$penstock" compare --model case_study --cluster "$clusters/summit.yaml" --devices 8 --mini-batch 64)
 expect 0 "no plan with a flush takes less than" "${compare[@]}" --csv c.csv -o all
-[[ $(head -n 2 c.csv | tail -n 1) == case_study,summit,8,* && -s all.txt && -s all.json ]] && cmp -s c.csv all.csv ||
+[[ $(head -n 2 c.csv | tail -n 1) == case_study,summit,8,* && -s all.txt && -s all.json && -s all.svg ]] && cmp -s c.csv all.csv ||
   { echo "FAILED: compare wrote no results"; failures=$((failures + 1)); }
 expect 0 "spp " "${compare[@]}" --planners spp -o all
 echo mine >notes.txt
@@ -213,8 +214,8 @@ expect 0 "[2/2] graphpipe: " "${compare[@]}" --planners spp,graphpipe
 expect 0 "spp " "${compare[@]}" --planners spp --time-limit 1min
 expect 0 "piper:flush=true" "${compare[@]}" --planners piper,piper:flush=true,pipedream:formula=code:straight=true
 expect 10 "piper: unknown option 'flash'; did you mean 'flush'?" "${compare[@]}" --planners piper:flash=true --csv bad.yaml
-expect 10 "piper: flush: expected false, true, not 'yes'" "${plan[@]}" --planner piper --option flush=yes -o bad.yaml
-expect 10 "dapple has no options" "${plan[@]}" --planner dapple --option flush=true -o bad.yaml
+expect 10 "piper: flush: expected false, true, not 'yes'" "${any[@]}" --planner piper --option flush=yes -o bad.yaml
+expect 10 "dapple has no options" "${any[@]}" --planner dapple --option flush=true -o bad.yaml
 expect 0 "cost of a stage as in the paper, or as the public optimizer computes it" "$penstock" planners
 expect 31 "memory full: the memory limit is reached" "${compare[@]}" --planners spp --memory-limit 0B
 expect 0 "spp " "${compare[@]}" --planners spp --memory-limit none
@@ -237,7 +238,7 @@ expect 20 "infeasible: no plan uses exactly 32 devices" "$penstock" compare --mo
 expect 0 "graphpipe" "$penstock" planners
 expect 0 "inception_v3" "$penstock" models
 expect 0 "series-parallel" "$penstock" model clip -o clip.json
-expect 0 "depth" "$penstock" plan --model clip.json --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 32
+expect 0 "depth" "$penstock" plan --model clip.json --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 32 --planner graphpipe
 expect 0 "branches" "$penstock" model mmt -p branches=2 -o m.dot
 expect 0 "digraph" cat m.dot
 
@@ -254,7 +255,7 @@ expect 0 "10: 0.01s" cat chain.yaml
 # What a profile says of batches that were not measured.
 expect 0 "0 ops, 0.0 %  0 ops, 0.0 %  4 ops, 100.0 %" "$penstock" calibrate coverage chain.yaml --model chain.json --micro-batch 5
 expect 0 "4 ops, 100.0 %" "$penstock" calibrate coverage chain.yaml --model chain.json --micro-batch 10
-expect 0 '"extrapolated": 1.0' "$penstock" plan --model chain.json --costs chain.yaml --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 80 --micro-batch 5 --json
+expect 0 '"extrapolated": 1.0' "$penstock" plan --model chain.json --costs chain.yaml --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 80 --micro-batch 5 --planner graphpipe --json
 by_turns=("$penstock" plan --model chain.json --costs chain.yaml --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 80 --micro-batch 10)
 expect 0 "estimated iteration 240 ms" "${by_turns[@]}" --planner pipedream -o turns.yaml
 expect 0 "schedule: pipedream" cat turns.yaml
@@ -381,8 +382,8 @@ expect 11 "measured on Maker T1 16GB; this is" "$penstock" calibrate verify host
 expect 11 "t1.yaml: links: no copies between devices were measured: give --bandwidth and --latency" "$penstock" calibrate cluster t1.yaml --devices 4 -o no.yaml
 expect 10 "--bandwidth: expected a bandwidth such as 10GB/s" "$penstock" calibrate cluster t1.yaml --devices 4 --bandwidth 0 --latency 5us -o no.yaml
 expect 0 "" "$penstock" calibrate cluster t1.yaml --devices 4 --bandwidth 10GB/s --latency 5us -o four.yaml
-expect 0 "costs: calibration of Maker T1 16GB; of" "$penstock" plan --model case_study --cluster four.yaml --mini-batch 32 --costs t1.yaml -o four_plan.yaml
-calibrated=("$penstock" plan --model case_study --devices 4 --mini-batch 32 --costs t1.yaml)
+expect 0 "costs: calibration of Maker T1 16GB; of" "$penstock" plan --model case_study --cluster four.yaml --mini-batch 32 --planner graphpipe --costs t1.yaml -o four_plan.yaml
+calibrated=("$penstock" plan --model case_study --devices 4 --mini-batch 32 --planner graphpipe --costs t1.yaml)
 expect 0 "costs: calibration of Maker T1 16GB; of compute time 0.0 % measured" "${calibrated[@]}" --cluster t1_cluster.yaml -o t1_plan.yaml
 expect 0 '"extrapolated": ' "$penstock" simulate t1_plan.yaml --costs t1.yaml --json
 expect 11 "t1.yaml: the costs are a calibration of Maker T1 16GB, but cluster summit has v100" "${calibrated[@]}" --cluster "$clusters/summit.yaml" -o bad.yaml
@@ -468,7 +469,7 @@ expect 11 "not valid YAML" "$penstock" plan --model deep.json --cluster "$cluste
 expect 11 "cannot read file '/dev/zero': it is larger than 128 MiB" "$penstock" plan --model mmt --cluster /dev/zero --mini-batch 8 -o bad.yaml
 
 expect 11 "33 devices asked for" "$penstock" plan --model mmt --cluster "$clusters/summit.yaml" --devices 33 --mini-batch 8 -o bad.yaml
-expect 20 "no plan uses exactly 32 devices" "$penstock" plan --model case_study --cluster "$clusters/summit.yaml" --mini-batch 1 -o bad.yaml
+expect 20 "no plan uses exactly 32 devices" "$penstock" plan --model case_study --cluster "$clusters/summit.yaml" --mini-batch 1 --planner graphpipe -o bad.yaml
 sed 's/16GiB/1GiB/' "$clusters/summit.yaml" >small.yaml
 expect 20 "missing" "$penstock" plan --model dlrm --cluster small.yaml --devices 4 --mini-batch 64 -o bad.yaml
 sed 's/devices: \[1\]/devices: [0]/' plan.yaml >shared.yaml

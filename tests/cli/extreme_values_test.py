@@ -70,7 +70,7 @@ def plan(what, folder, cluster=None, model=None, *more):
     (folder / "m.json").write_text(model or model_file())
     problem = ["--model", str(folder / "m.json"), "--cluster", str(folder / "c.yaml"), "--mini-batch", "4"]
     (folder / "plan.yaml").unlink(missing_ok=True)
-    code = run(f"{what}: plan", "plan", *problem, *more, "-o", str(folder / "plan.yaml"))
+    code = run(f"{what}: plan", "plan", *problem, "--planner", "graphpipe", *more, "-o", str(folder / "plan.yaml"))
     if code == 0:
         run(f"{what}: simulate", "simulate", str(folder / "plan.yaml"), "--explain", "--json")
     return code

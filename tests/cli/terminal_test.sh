@@ -14,7 +14,7 @@ export LC_ALL=C.UTF-8
 unset COLUMNS
 
 problem=(--model case_study --cluster summit --devices 8 --mini-batch 64)
-"$penstock" plan "${problem[@]}" --micro-batch 4 -o plan.yaml >plan.txt || fail "no plan"
+"$penstock" plan "${problem[@]}" --planner graphpipe --micro-batch 4 -o plan.yaml >plan.txt || fail "no plan"
 cat >grid.yaml <<YAML
 experiment: grid
 models: [{name: case_study, mini_batch: [32]}]
@@ -41,7 +41,7 @@ compare ${problem[*]} --planners spp,graphpipe,piper
 run grid.yaml -o fits
 run grid.yaml -o dry --dry-run
 run $root/experiments/v_schedules.yaml -o study
-plan ${problem[*]} --micro-batch 4
+plan ${problem[*]} --planner graphpipe --micro-batch 4
 simulate plan.yaml --explain
 planners
 schedules

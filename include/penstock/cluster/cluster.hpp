@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,6 +39,7 @@ struct DeviceType {
                            ///< memory that others use meanwhile, leave of a data sheet or of single kernels
   core::Bytes reserved{};  ///< what frameworks and libraries hold whatever the plan: CUDA's context, NCCL's
                            ///< buffers, what an allocator loses
+  std::optional<double> price{};  ///< dollars for an hour of one device; none: not stated
 
   /// Falls back to fp32 where the sheet states no rate for `precision`.
   core::FlopRate peak_rate(Precision precision) const;

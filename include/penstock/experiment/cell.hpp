@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "penstock/core/stop.hpp"
@@ -26,6 +27,13 @@ struct CellOutcome {
       error{};  ///< of try_cell: the mistake in the input, or the defect, that the row is about
 };
 
+/// Iterations under a perturbation with the seeds `seed`, `seed` + 1, ...
+struct Seeds {
+  std::shared_ptr<const sim::Perturbation> perturbation;  ///< made for the problem's cluster
+  std::uint64_t seed = 0;
+  std::size_t count = 1;
+};
+
 /// What a search is told beside the problem.
 struct SearchSetting {
   planners::SearchOptions options;  ///< `evaluate` is set by the search
@@ -36,6 +44,7 @@ struct SearchSetting {
   const sim::Perturbation* perturbation = nullptr;  ///< the plan found runs under it; the search is told
                                                     ///< nothing of it
   bool keep_trace = true;                           ///< the outcome has a trace, not its summary alone
+  std::optional<Seeds> robust{};  ///< plans are judged by the 95th percentile of these iterations
 };
 
 /// Plans, judges, scores and simulates; status "ok", or "timed out: ..." or "memory full: ..." for the best

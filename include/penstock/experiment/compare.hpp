@@ -31,6 +31,9 @@ Comparison compare(const cost::Problem& problem, Cell cell,
                    const std::vector<planners::PlannerChoice>& planners, const SearchSetting& setting,
                    core::StopToken stop, const CompareProgress& progress = {});
 
+/// The rows as bars (report::planner_chart_svg).
+std::string comparison_svg(const Comparison& comparison);
+
 /// Where no planner found a plan, what a search by that one of them says which came closest to one.
 core::ExitCode exit_code(const Comparison& comparison);
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "penstock/experiment/cell.hpp"
+#include "penstock/experiment/aim.hpp"
 #include "penstock/report/lines.hpp"
 #include "penstock/sim/explain.hpp"
 #include "penstock/sim/lengths.hpp"
@@ -30,8 +30,9 @@ struct ExplainedRun {
 
 /// What stands beside the plan where it was asked for.
 struct Beside {
-  MaybePerturbed perturbed;
-  std::optional<ExplainedRun> explained;
+  MaybePerturbed perturbed{};
+  std::optional<ExplainedRun> explained{};
+  std::optional<Reached> reached{};  ///< by a search
 };
 
 /// One line per stage (operators, devices with tensor-parallel groups apart, micro-batch, in flight, time,

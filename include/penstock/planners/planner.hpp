@@ -60,6 +60,9 @@ struct SearchOptions {
   std::function<SearchResult(const PlannerChoice&, core::StopToken)> ask{};
   /// Where `joint` begins instead of at other planners' answers: a plan that score::violations accepts.
   const plan::Plan* from = nullptr;
+  /// What `joint` makes least instead of the time of an iteration: memory of the fullest device, among plans
+  /// that take at most so long. For a search that begins at such a plan.
+  std::optional<core::Seconds> least_memory_within{};
   OwnOptions own{};
 };
 
@@ -93,6 +96,7 @@ struct PlannerInfo {
   std::string name;
   std::string summary;  ///< one line
   std::string source;   ///< paper, and how ours differs
+  std::string unseen;   ///< in a few words, what its plans never have, or its formula leaves out
   PlannerFunction plan;
   std::vector<PlannerOption> options{};
 };

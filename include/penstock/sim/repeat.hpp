@@ -14,10 +14,16 @@ std::vector<core::Picoseconds> repeat(const cost::Problem& problem, const schedu
                                       const SimulationOptions& options, std::size_t runs,
                                       core::StopToken stop = {});
 
+/// Quantile of the times that `repeat` gives, by nearest rank, of a plan that is to beat a time: where it is
+/// above `to_beat`, any answer above, sooner. One thread; throws as options.stop does.
+core::Picoseconds quantile_against(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                                   const SimulationOptions& options, std::size_t runs, std::size_t percent,
+                                   core::Picoseconds to_beat);
+
 /// Statistics of values in one unit. A quantile is one of the values: the smallest that at least its share of
 /// them do not exceed (nearest rank).
 struct Spread {
-  double min = 0, median = 0, p90 = 0, p99 = 0, max = 0, mean = 0;
+  double min = 0, median = 0, p90 = 0, p95 = 0, p99 = 0, max = 0, mean = 0;
 };
 Spread spread(std::vector<double> values);  ///< at least one
 

@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "families.hpp"
 #include "joint/starts.hpp"
 #include "joint/thrifty.hpp"
 #include "own_options.hpp"
-#include "penstock/core/quantity_text.hpp"
 #include "penstock/plan/strategy.hpp"
 #include "penstock/score/estimate.hpp"
 
@@ -25,7 +25,7 @@ std::string plan_kind(const plan::Plan& plan) {
          (strategy.zero.most > 0 ? " zero" : "");
 }
 
-/// The fastest of each kind first, then the others; at most `most`.
+/// The best of each kind first, then the others; at most `most`.
 std::vector<JudgedDraft> diverse(const std::vector<JudgedDraft>& plans, std::size_t most) {
   std::vector<JudgedDraft> first, rest;
   std::set<std::string> kinds;
@@ -67,7 +67,7 @@ class Joint {
     if (begun.plans.empty() && !begun.complete) stop_.give_up();
     if (begun.plans.empty()) begun.plans = last_resort(begun.error);
     best_ = begun.plans.front();
-    report(best_.iteration, judged_);
+    report(best_.worth, judged_);
     const bool complete = improved(begun.plans) && begun.complete;
     const double bottleneck = score::estimate(problem_, best_.draft.plan).bottleneck;
     return {std::move(best_.draft.plan), bottleneck, begun.states + judged_, {}, complete};
@@ -82,7 +82,9 @@ class Joint {
                                        layers_ ? "inside a layer" : "between an input and its first reader",
                                        problem_.graph.op(*torn).name));
     Starts out;
-    out.plans.push_back({space_.draft_of(plan), judge_.seconds(plan)});
+    out.plans.push_back({space_.draft_of(plan), judge_.worth(plan)});
+    if (std::isinf(out.plans.front().worth.least))
+      throw core::BadInput("joint begins at plans that take no longer than its search allows");
     return out;
   }
 
@@ -108,7 +110,7 @@ class Joint {
     for (std::size_t round = 0; round < rounds; ++round) {
       for (Walk& walk : walks)
         if (!walked(walk, evaluations_ / rounds / walks.size())) return false;
-      std::ranges::stable_sort(walks, {}, [](const Walk& walk) { return walk.best().iteration; });
+      std::ranges::stable_sort(walks, {}, [](const Walk& walk) { return walk.best().worth; });
       walks.erase(walks.begin() + static_cast<std::ptrdiff_t>((walks.size() + 1) / 2), walks.end());
     }
     return true;
@@ -118,21 +120,20 @@ class Joint {
     bool complete = true;
     const std::size_t before = walk.judged();
     try {
-      walk.go_on(plans, [&] {
-        report(std::min(best_.iteration, walk.best().iteration), judged_ + walk.judged() - before);
-      });
+      walk.go_on(plans,
+                 [&] { report(std::min(best_.worth, walk.best().worth), judged_ + walk.judged() - before); });
     } catch (const core::LimitHit&) {
       complete = false;
     }
     judged_ += walk.judged() - before;
-    if (walk.best().iteration < best_.iteration) best_ = walk.best();
+    if (walk.best().worth < best_.worth) best_ = walk.best();
     return complete;
   }
 
-  void report(core::Seconds best, std::size_t judged) const {
+  void report(const Worth& best, std::size_t judged) const {
     if (options_.progress)
       options_.progress(
-          fmt::format("best iteration {}, {} of {} plans judged", core::show(best), judged, evaluations_));
+          fmt::format("best {}, {} of {} plans judged", judge_.in_words(best), judged, evaluations_));
   }
 
   const cost::Problem& problem_;

@@ -1,37 +1,58 @@
 #include "joint/joint_judge.hpp"
 
-#include <limits>
-
+#include "candidates.hpp"
+#include "penstock/core/quantity_text.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/validate.hpp"
 #include "sweep.hpp"
 
 namespace penstock::planners {
-namespace {
-constexpr core::Seconds kNeverDone{std::numeric_limits<double>::infinity()};
-}
 
 JointJudge::JointJudge(const cost::Problem& problem, const SearchOptions& options)
     : problem_(problem), options_(options) {}
 
-core::Seconds JointJudge::seconds(const plan::Plan& plan, core::Seconds to_beat) const {
+Worth JointJudge::worth(const plan::Plan& plan, const Worth& to_beat) const {
   try {
-    const core::Seconds out = by_evaluation(options_) ? evaluated(options_, plan, to_beat)
-                                                      : score::estimate(problem_, plan).iteration;
+    const Worth out = options_.least_memory_within ? by_memory(plan) : by_time(plan, to_beat);
     // The order of tasks takes as long to judge as it has tasks: only of a plan that would be chosen.
-    return out < to_beat && !score::violations(problem_, plan).empty() ? kNeverDone : out;
+    return out < to_beat && !score::violations(problem_, plan).empty() ? Worth{} : out;
   } catch (const core::Error& error) {
     if (error.code() != core::ExitCode::invalid_plan) throw;
-    return kNeverDone;  // an order that waits for itself
+    return {};  // an order that waits for itself
   }
 }
 
-core::Seconds JointJudge::seconds(const plan::Plan& plan) const {
-  return seconds(plan, kNeverDone);
+Worth JointJudge::by_time(const plan::Plan& plan, const Worth& to_beat) const {
+  const core::Seconds time = seconds(plan, to_beat.iteration);
+  return {time.value(), time};
 }
 
-bool JointJudge::hopeless(const plan::Plan& plan, core::Seconds to_beat) const {
-  return by_evaluation(options_) && options_.at_least && options_.at_least(plan) >= to_beat;
+Worth JointJudge::by_memory(const plan::Plan& plan) const {
+  const core::Seconds time = seconds(plan, *options_.least_memory_within);
+  if (time > *options_.least_memory_within) return {};
+  return {static_cast<double>(fullest_need(problem_, plan).value()), time};
+}
+
+core::Seconds JointJudge::seconds(const plan::Plan& plan, core::Seconds to_beat) const {
+  return by_evaluation(options_) ? evaluated(options_, plan, to_beat)
+                                 : score::estimate(problem_, plan).iteration;
+}
+
+core::Seconds JointJudge::at_least(const plan::Plan& plan) const {
+  return by_evaluation(options_) && options_.at_least ? options_.at_least(plan) : core::Seconds(0);
+}
+
+bool JointJudge::hopeless(const plan::Plan& plan, const Worth& to_beat) const {
+  if (!options_.least_memory_within) return at_least(plan) >= to_beat.iteration;
+  const auto need = static_cast<double>(fullest_need(problem_, plan).value());
+  if (need > to_beat.least) return true;
+  const core::Seconds time = at_least(plan);
+  return time > *options_.least_memory_within || Worth{need, time} >= to_beat;
+}
+
+std::string JointJudge::in_words(const Worth& worth) const {
+  if (!options_.least_memory_within) return "iteration " + core::show(worth.iteration);
+  return "memory " + core::show(core::Bytes(static_cast<std::int64_t>(worth.least)));
 }
 
 }  // namespace penstock::planners

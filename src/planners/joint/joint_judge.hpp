@@ -1,24 +1,41 @@
 #pragma once
 // How good a whole plan is: by the simulator, where one is handed in.
 
+#include <compare>
+#include <limits>
+
 #include "penstock/planners/planner.hpp"
 
 namespace penstock::planners {
 
+/// How good a plan is, to what is made least; less is better.
+struct Worth {
+  double least = std::numeric_limits<double>::infinity();  ///< seconds, or bytes; infinite: not to be had
+  core::Seconds iteration{std::numeric_limits<double>::infinity()};  ///< of equals the faster is better
+  friend auto operator<=>(const Worth&, const Worth&) = default;
+};
+
+/// Seconds of an iteration are made least; with options.least_memory_within bytes of the fullest device.
 class JointJudge {
  public:
   /// All must outlive it.
   JointJudge(const cost::Problem& problem, const SearchOptions& options);
 
-  /// Seconds of an iteration by options.evaluate, else by score::estimate; of a plan that takes longer than
-  /// `to_beat` any above it, and infinity for one that breaks a rule. May be called from any thread, may
-  /// throw LimitHit.
-  core::Seconds seconds(const plan::Plan& plan, core::Seconds to_beat) const;
-  core::Seconds seconds(const plan::Plan& plan) const;
-  /// Whether a bound says already that the plan takes `to_beat` or longer.
-  bool hopeless(const plan::Plan& plan, core::Seconds to_beat) const;
+  /// Times are those of options.evaluate, else of score::estimate. A plan that is no better than `to_beat`
+  /// may have any worth that is not; one that breaks a rule, or takes longer than allowed, the default, the
+  /// worst. May be called from any thread, may throw LimitHit.
+  Worth worth(const plan::Plan& plan, const Worth& to_beat = {}) const;
+  /// Whether a bound says already that the plan is no better than `to_beat`.
+  bool hopeless(const plan::Plan& plan, const Worth& to_beat) const;
+  /// "iteration 1.2 s", or "memory 3.1 GiB".
+  std::string in_words(const Worth& worth) const;
 
  private:
+  Worth by_time(const plan::Plan& plan, const Worth& to_beat) const;
+  Worth by_memory(const plan::Plan& plan) const;
+  core::Seconds seconds(const plan::Plan& plan, core::Seconds to_beat) const;
+  core::Seconds at_least(const plan::Plan& plan) const;
+
   const cost::Problem& problem_;
   const SearchOptions& options_;
 };

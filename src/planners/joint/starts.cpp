@@ -1,7 +1,6 @@
 #include "joint/starts.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 #include <string_view>
 
@@ -62,8 +61,8 @@ class Asking {
       out.late = !found.complete;
       run_with_flush(space_.problem(), found.plan);
       if (space_.torn_off(found.plan) || !score::violations(space_.problem(), found.plan).empty()) return out;
-      out.plan = JudgedDraft{space_.draft_of(found.plan), kUnknown};
-      out.plan->iteration = judge_.seconds(found.plan);
+      out.plan = JudgedDraft{space_.draft_of(found.plan), {}};  // a limit may leave no time to judge it
+      out.plan->worth = judge_.worth(found.plan);
     } catch (const core::LimitHit&) {
       out.late = true;
     } catch (const core::Interrupted&) {
@@ -81,9 +80,6 @@ class Asking {
     options.own = question.options;  // none of joint's
     return planner(question.name).plan(space_.problem(), options, stop_);
   }
-
-  /// Of a plan that a limit left no time to judge: it comes after all others.
-  static constexpr core::Seconds kUnknown{std::numeric_limits<double>::infinity()};
 
   const PlanSpace& space_;
   const JointJudge& judge_;
@@ -121,7 +117,7 @@ Starts starts(const PlanSpace& space, const JointJudge& judge, AskedPlanners ask
     if (answer.plan && met.insert(space.key(answer.plan->draft)).second)
       out.plans.push_back(std::move(*answer.plan));
   }
-  std::ranges::stable_sort(out.plans, {}, &JudgedDraft::iteration);
+  std::ranges::stable_sort(out.plans, {}, &JudgedDraft::worth);
   return out;
 }
 

@@ -9,7 +9,7 @@
 namespace penstock::planners {
 
 struct Starts {
-  std::vector<JudgedDraft> plans;  ///< fastest first; no two alike
+  std::vector<JudgedDraft> plans;  ///< the best first; no two alike
   std::uint64_t states = 0;
   bool complete = true;      ///< false: some planner met a limit
   std::exception_ptr error;  ///< of the first that had no plan

@@ -54,12 +54,12 @@ std::vector<JudgedDraft> thrifty_plans(const PlanSpace& space, const JointJudge&
   std::vector<std::optional<JudgedDraft>> judged(drafts.size());
   core::parallel_for(drafts.size(), [&](std::size_t i) {
     stop.check();
-    if (auto draft = space.completed(drafts[i])) judged[i] = {*draft, judge.seconds(draft->plan)};
+    if (auto draft = space.completed(drafts[i])) judged[i] = {*draft, judge.worth(draft->plan)};
   });
   std::vector<JudgedDraft> out;
   for (auto& plan : judged)
-    if (plan && std::isfinite(plan->iteration.value())) out.push_back(std::move(*plan));
-  std::ranges::stable_sort(out, {}, &JudgedDraft::iteration);
+    if (plan && std::isfinite(plan->worth.least)) out.push_back(std::move(*plan));
+  std::ranges::stable_sort(out, {}, &JudgedDraft::worth);
   return out;
 }
 

@@ -81,23 +81,23 @@ bool Walk::take_best(const std::vector<Move>& tried, std::size_t begin, std::siz
   // What was met before is left out, in order: the same for any number of threads.
   for (std::size_t i = 0; i < count; ++i)
     if (drafts[i] && !met_.insert(keys[i]).second) drafts[i].reset();
-  std::vector<core::Seconds> times(count, now_.iteration);
+  std::vector<Worth> worths(count, now_.worth);
   core::parallel_for(count, [&](std::size_t i) {
     stop_.check();
     if (drafts[i]) drafts[i] = space_->completed(std::move(*drafts[i]));
-    if (drafts[i] && !judge_->hopeless(drafts[i]->plan, now_.iteration))
-      times[i] = judge_->seconds(drafts[i]->plan, now_.iteration);
+    if (drafts[i] && !judge_->hopeless(drafts[i]->plan, now_.worth))
+      worths[i] = judge_->worth(drafts[i]->plan, now_.worth);
   });
   for (const auto& draft : drafts) judged_ += draft.has_value();
-  const auto least = std::ranges::min_element(times);
-  if (!(*least < now_.iteration)) return false;
-  arrive(std::move(*drafts[static_cast<std::size_t>(least - times.begin())]), *least);
+  const auto best = std::ranges::min_element(worths);
+  if (!(*best < now_.worth)) return false;
+  arrive(std::move(*drafts[static_cast<std::size_t>(best - worths.begin())]), *best);
   return true;
 }
 
-void Walk::arrive(Draft draft, core::Seconds iteration) {
-  now_ = {std::move(draft), iteration};
-  if (!(iteration < best_.iteration)) return;
+void Walk::arrive(Draft draft, const Worth& worth) {
+  now_ = {std::move(draft), worth};
+  if (!(worth < best_.worth)) return;
   best_ = now_;
   kicks_ = 0;
 }
@@ -108,8 +108,8 @@ void Walk::kick() {
   if (!draft) return;
   met_.insert(space_->key(*draft));
   ++judged_;
-  const core::Seconds iteration = judge_->seconds(draft->plan);
-  arrive(std::move(*draft), iteration);
+  const Worth worth = judge_->worth(draft->plan);
+  arrive(std::move(*draft), worth);
 }
 
 /// Some moves, of kinds alike likely, one after the other; nothing where none makes a new plan.

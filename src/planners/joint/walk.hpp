@@ -15,7 +15,7 @@ namespace penstock::planners {
 
 struct JudgedDraft {
   Draft draft;
-  core::Seconds iteration;
+  Worth worth;
 };
 
 /// Iterated local search (Lourenço, Martin, Stützle, Handbook of Metaheuristics, 2003): the best of the next
@@ -40,7 +40,7 @@ class Walk {
   void kick();
   std::optional<Draft> kicked();
   std::vector<Move> shuffled(const Draft& draft);
-  void arrive(Draft draft, core::Seconds iteration);
+  void arrive(Draft draft, const Worth& worth);
 
   const PlanSpace* space_;
   const JointJudge* judge_;

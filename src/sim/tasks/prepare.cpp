@@ -64,4 +64,10 @@ Picoseconds time_of(const plan::Plan& plan, const Iteration& iteration, const Si
   return iteration_time(plan, iteration, run(iteration.graph, options.network, !one, options.stop));
 }
 
+Picoseconds time_against(const plan::Plan& plan, const Iteration& iteration, const SimulationOptions& options,
+                         Picoseconds to_beat) {
+  if (mini_batches(plan, iteration) > 1) return time_of(plan, iteration, options);
+  return Picoseconds(makespan_against(iteration.graph, options.network, to_beat.value(), options.stop));
+}
+
 }  // namespace penstock::sim

@@ -26,5 +26,8 @@ core::Picoseconds iteration_time(const plan::Plan& plan, const Iteration& iterat
 /// The same of a run that leaves nothing else.
 core::Picoseconds time_of(const plan::Plan& plan, const Iteration& iteration,
                           const SimulationOptions& options);
+/// The same of a plan that is to beat a time: where it is above, any above, sooner.
+core::Picoseconds time_against(const plan::Plan& plan, const Iteration& iteration,
+                               const SimulationOptions& options, core::Picoseconds to_beat);
 
 }  // namespace penstock::sim

@@ -1,0 +1,22 @@
+#pragma once
+// A picture of planners on one problem.
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "penstock/report/results.hpp"
+
+namespace penstock::report {
+
+struct PlannerBar {
+  CellResult row;
+  std::string unseen;  ///< in a few words, what the planner does not see
+};
+
+/// Iteration times as bars, in the given order, as SVG: each with the bound that no plan of its kind beats as
+/// a mark, the gap to it in words, the plan's strategy, and what the planner does not see. A row without a
+/// plan has its reason. `title` stands above.
+std::string planner_chart_svg(std::span<const PlannerBar> bars, std::string_view title);
+
+}  // namespace penstock::report

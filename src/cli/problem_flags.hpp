@@ -1,0 +1,39 @@
+#pragma once
+// Which problem planners are given: a model, a cluster, how it is trained, what costs are.
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "command.hpp"
+#include "penstock/experiment/cell.hpp"
+
+namespace penstock::cli {
+
+/// What ProblemFlags name, read.
+struct LoadedProblem {
+  graph::OpGraph graph;
+  cluster::Cluster cluster;
+  std::shared_ptr<const cost::CostModel> costs;
+  experiment::Cell cell;  ///< all but the planner
+
+  cost::Problem problem() const { return {graph, cluster, *costs, cell.training}; }
+};
+
+struct ProblemFlags {
+  ModelFlags model;
+  ClusterFlags cluster;
+  std::string optimizer = "sgd";
+  std::int64_t mini_batch = 0;
+  CostFlags costs;
+  CompressionFlags compression;
+  PrecisionFlag precision;
+  BucketFlag bucket;
+
+  void add_problem(CLI::App& command);   ///< model, cluster, mini-batch, optimizer, costs
+  void add_training(CLI::App& command);  ///< compression, precision, bucket
+  LoadedProblem load() const;            ///< throws as its parts
+};
+
+}  // namespace penstock::cli

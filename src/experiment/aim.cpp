@@ -1,0 +1,211 @@
+#include "penstock/experiment/aim.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+
+#include "penstock/cluster/price.hpp"
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/core/spelling.hpp"
+#include "penstock/score/order.hpp"
+#include "penstock/sim/perturbation.hpp"
+#include "penstock/sim/repeat.hpp"
+#include "penstock/sim/simulate.hpp"
+
+namespace penstock::experiment {
+namespace {
+
+using core::Seconds;
+using core::show;
+
+AimedPlan for_time(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting,
+                   core::StopToken stop) {
+  AimedPlan out{problem.cluster, search(problem, cell, setting, stop), {}};
+  out.reached = {Aim::time, *out.outcome.row.iteration_s};
+  return out;
+}
+
+/// Where nothing is drawn all seeds give the same.
+Seeds drawn(Seeds seeds) {
+  if (!seeds.perturbation->draws()) seeds.count = 1;
+  return seeds;
+}
+
+Reached reached_p95(const cost::Problem& problem, const plan::Plan& plan, const Seeds& seeds,
+                    sim::SimulationOptions simulation, core::StopToken stop) {
+  simulation.perturbation = seeds.perturbation.get();
+  simulation.seed = seeds.seed;
+  std::vector<double> times;
+  for (const core::Picoseconds time :
+       sim::repeat(problem, score::scheduled(problem, plan), simulation, seeds.count, stop))
+    times.push_back(to_seconds(time).value());
+  const sim::Spread spread = sim::spread(std::move(times));
+  return {
+      Aim::p95, spread.p95,
+      fmt::format("95 % of iterations take at most {}, half of them {}; {}: {}", show(Seconds(spread.p95)),
+                  show(Seconds(spread.median)),
+                  seeds.count == 1 ? fmt::format("seed {}", seeds.seed)
+                                   : fmt::format("seeds {} to {}", seeds.seed, seeds.seed + seeds.count - 1),
+                  sim::in_words(*seeds.perturbation))};
+}
+
+AimedPlan for_p95(const cost::Problem& problem, const Cell& cell, SearchSetting setting, const Seeds& seeds,
+                  core::StopToken stop) {
+  setting.robust = drawn(seeds);
+  AimedPlan out{problem.cluster, search(problem, cell, setting, stop), {}};
+  out.reached = reached_p95(problem, *out.outcome.plan, *setting.robust, setting.simulation, stop);
+  return out;
+}
+
+Seconds simulated(const cost::Problem& problem, const plan::Plan& plan, sim::SimulationOptions simulation,
+                  core::StopToken stop) {
+  simulation.stop = stop;
+  return simulated_time(problem, simulation)(plan);
+}
+
+/// What an earlier part of the same search took.
+void add_search(const report::CellResult& earlier, report::CellResult& row) {
+  row.search_s = row.search_s.value_or(0) + earlier.search_s.value_or(0);
+  row.judging_s = row.judging_s.value_or(0) + earlier.judging_s.value_or(0);
+  row.states = row.states.value_or(0) + earlier.states.value_or(0);
+  if (earlier.search_memory_bytes)
+    row.search_memory_bytes = std::max(row.search_memory_bytes.value_or(0), *earlier.search_memory_bytes);
+}
+
+std::string_view which(const core::LimitHit& limit) {
+  return dynamic_cast<const core::MemoryFull*>(&limit) ? "memory full" : "timed out";
+}
+
+/// From `fastest`, as good as a limit allows.
+CellOutcome thriftiest(const cost::Problem& problem, const Cell& cell, SearchSetting setting,
+                       std::optional<CellOutcome> fastest, core::StopToken stop) {
+  if (!fastest) return search(problem, cell, setting, stop);
+  setting.options.from = &*fastest->plan;
+  try {
+    CellOutcome out = search(problem, cell, setting, stop);
+    add_search(fastest->row, out.row);
+    return out;
+  } catch (const core::LimitHit& limit) {
+    fastest->row.status = fmt::format("{}: the fastest plan found until then", which(limit));
+    return std::move(*fastest);
+  }
+}
+
+AimedPlan for_memory(const cost::Problem& problem, const Cell& cell, SearchSetting setting, double slower,
+                     core::StopToken stop) {
+  std::optional<CellOutcome> fastest;
+  if (!setting.options.from) fastest = search(problem, cell, setting, stop);
+  const plan::Plan& first = fastest ? *fastest->plan : *setting.options.from;
+  const Seconds least = simulated(problem, first, setting.simulation, stop);
+  const Seconds most = least * (1 + slower);
+  setting.options.least_memory_within = most;
+  const char* of = fastest ? "the fastest found" : "the plan given";
+  AimedPlan out{problem.cluster, thriftiest(problem, cell, setting, std::move(fastest), stop), {}};
+  const auto peak = *out.outcome.row.peak_memory_bytes;
+  out.reached = {Aim::memory, static_cast<double>(peak),
+                 fmt::format("{} on the fullest device, in at most {}: {:g} % above {} ({})",
+                             show(core::Bytes(peak)), show(most), slower * 100, of, show(least))};
+  return out;
+}
+
+/// On the first `count` devices.
+AimedPlan for_cost_on(const cost::Problem& problem, Cell cell, const SearchSetting& setting, int count,
+                      core::StopToken stop) {
+  cell.cluster.devices = count;
+  cluster::Cluster cluster = problem.cluster.first(count);
+  const cost::Problem part{problem.graph, cluster, problem.costs, problem.training, problem.memory};
+  CellOutcome outcome = search(part, cell, setting, stop);
+  const Seconds iteration(*outcome.row.iteration_s);
+  const double dollars = cluster::sample_price(cluster, iteration, problem.training.mini_batch);
+  const std::string words = fmt::format("{} per million samples on {} of {} devices, which cost {} an hour",
+                                        show_dollars(dollars * 1e6), count, problem.cluster.size(),
+                                        show_dollars(cluster::hourly_price(cluster)));
+  return {std::move(cluster), std::move(outcome), {Aim::cost, dollars, words}};
+}
+
+AimedPlan for_cost(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting,
+                   core::StopToken stop) {
+  cluster::hourly_price(problem.cluster);  // or an error before any search
+  if (setting.options.from)
+    return for_cost_on(problem, cell, setting, static_cast<int>(problem.cluster.size()), stop);
+  std::optional<AimedPlan> best;
+  std::exception_ptr error;  // of the most devices
+  report::CellResult took;
+  std::string late;
+  for (const int count : device_counts(problem.cluster.size())) {
+    try {
+      AimedPlan found = for_cost_on(problem, cell, setting, count, stop);
+      add_search(found.outcome.row, took);
+      if (found.outcome.row.status != "ok") late = found.outcome.row.status;
+      if (!best || found.reached.value < best->reached.value) best = std::move(found);
+    } catch (const core::LimitHit& limit) {
+      late = fmt::format("{}: the cheapest plan found until then", which(limit));
+      if (!error) error = std::current_exception();
+    } catch (const core::Infeasible&) {
+      if (!error) error = std::current_exception();
+    }
+  }
+  if (!best) std::rethrow_exception(error);
+  report::CellResult& row = best->outcome.row;
+  row.search_s = row.judging_s = {};
+  row.states = 0;
+  add_search(took, row);
+  if (!late.empty()) row.status = late;
+  return std::move(*best);
+}
+
+constexpr std::array<std::string_view, 4> kNames = {"time", "p95", "memory", "cost"};
+
+}  // namespace
+
+std::string_view name(Aim aim) {
+  return kNames[static_cast<std::size_t>(aim)];
+}
+
+Aim aim(std::string_view given) {
+  return static_cast<Aim>(core::index_of(given, kNames, "aim"));
+}
+
+const std::vector<std::string_view>& aim_names() {
+  static const std::vector<std::string_view> names(kNames.begin(), kNames.end());
+  return names;
+}
+
+AimedPlan search_for(const AimSetting& aim, const cost::Problem& problem, const Cell& cell,
+                     SearchSetting setting, core::StopToken stop) {
+  check_aim(aim.aim, cell.planner, setting.options.judge_by_estimate);
+  if (setting.time_limit) stop = stop.within(*setting.time_limit);
+  setting.time_limit.reset();
+  if (aim.aim == Aim::memory) return for_memory(problem, cell, std::move(setting), aim.slower, stop);
+  if (aim.aim == Aim::cost) return for_cost(problem, cell, setting, stop);
+  if (aim.aim == Aim::time) return for_time(problem, cell, setting, stop);
+  if (!aim.seeds) throw core::BadInput("the aim p95 needs a perturbation");
+  return for_p95(problem, cell, std::move(setting), *aim.seeds, stop);
+}
+
+void check_aim(Aim aim, const planners::PlannerChoice& planner, bool by_estimate) {
+  if (aim == Aim::memory && planner.name != "joint")
+    throw core::BadInput("planner " + planner.name + " searches for time alone; joint searches for memory");
+  if (by_estimate && (aim == Aim::p95 || aim == Aim::memory))
+    throw core::BadInput(fmt::format("plans for {} are chosen by simulation, not by estimate", name(aim)));
+}
+
+std::vector<int> device_counts(std::size_t devices) {
+  std::vector<int> out;
+  for (std::size_t count = 1; count < devices; count *= 2) out.push_back(static_cast<int>(count));
+  out.push_back(static_cast<int>(devices));
+  return {out.rbegin(), out.rend()};
+}
+
+cost::Problem on_its_devices(const cost::Problem& problem, const AimedPlan& found) {
+  return {problem.graph, found.cluster, problem.costs, problem.training, problem.memory};
+}
+
+std::string show_dollars(double dollars) {
+  if (dollars >= 100) return fmt::format("${:.0f}", dollars);
+  return dollars >= 1 ? fmt::format("${:.2f}", dollars) : fmt::format("${:.3g}", dollars);
+}
+
+}  // namespace penstock::experiment
