@@ -109,9 +109,10 @@ enum class Reduction : std::uint8_t {
 /// to the picosecond. Assumes that an update of more bytes takes longer and that two take longer than one of
 /// both; of tensor-parallel groups that a part p of an operator takes p of the whole or longer at the same
 /// samples, and no longer than a larger part (tests/cost/sharding_test). Time is in proportion to operators
-/// times device count times divisors of the mini-batch. Throws Infeasible when the weights do not fit or no
-/// share of some operator does, however the family divides them, BadInput when the mini-batch is no count of
-/// samples.
+/// times device count times divisors of the mini-batch; with groups, times the logarithm of the device count
+/// besides. On more than 128 devices groups count by the whole operator's rate and the smallest part. Throws
+/// Infeasible when the weights do not fit or no share of some operator does, however the family divides them,
+/// BadInput when the mini-batch is no count of samples.
 ProblemBounds problem_bounds(const cost::Problem& problem, Reduction reduction = Reduction::closed_form,
                              PlanFamily family = PlanFamily::replicated);
 
