@@ -65,18 +65,14 @@ enum class ProblemBoundKind : std::uint8_t {
   /// keeps
   /// for I (it may be computed again alone), so time >= B sum kept (F + I) / the memory left.
   memory,
-  /// The shares that make work cheap make the chain long. With a way p down and up as in `chain`, and any 0
-  /// <=
-  /// z <= 1, time >= sum over operators of the least over divisions, a share and a group size each, of z work
-  /// +
-  /// (1 - z) chain. Work counts g devices for as long as the largest part takes where that is more than the
-  /// whole operator's rate, for a group's devices go on together: smaller kernels are slower. Ways tried: the
-  /// longest by the least times; the one with the most work; and the mean of many, which is a bound as its
-  /// terms are, so that branches beside the longest cannot have any share for nothing. Lagrangian relaxation
-  /// of
-  /// the problem in which every operator may be divided in another way; the best z is found by ternary
-  /// search,
-  /// every z is valid.
+  /// The shares that make work cheap make the chain long. With a way p down and up as in `chain`, and any
+  /// 0 <= z <= 1, time >= sum over operators of the least over divisions, a share and a group size each,
+  /// of z work + (1 - z) chain. Work counts g devices for as long as the largest part takes where that is
+  /// more than the whole operator's rate, for a group's devices go on together: smaller kernels are
+  /// slower. Ways tried: the longest by the least times; the one with the most work; and the mean of
+  /// many, which is a bound as its terms are, so that branches beside the longest cannot have any share
+  /// for nothing. Lagrangian relaxation of the problem in which every operator may be divided in another
+  /// way; the best z is found by ternary search, every z is valid.
   relaxation,
 };
 inline constexpr std::size_t kProblemBoundKinds = 6;
@@ -109,9 +105,10 @@ enum class Reduction : std::uint8_t {
 /// to the picosecond. Assumes that an update of more bytes takes longer and that two take longer than one of
 /// both; of tensor-parallel groups that a part p of an operator takes p of the whole or longer at the same
 /// samples, and no longer than a larger part (tests/cost/sharding_test). Time is in proportion to operators
-/// times device count times divisors of the mini-batch. Throws Infeasible when the weights do not fit or no
-/// share of some operator does, however the family divides them, BadInput when the mini-batch is no count of
-/// samples.
+/// times device count times divisors of the mini-batch; with groups, times the logarithm of the device count
+/// besides. On more than 128 devices groups count by the whole operator's rate and the smallest part. Throws
+/// Infeasible when the weights do not fit or no share of some operator does, however the family divides them,
+/// BadInput when the mini-batch is no count of samples.
 ProblemBounds problem_bounds(const cost::Problem& problem, Reduction reduction = Reduction::closed_form,
                              PlanFamily family = PlanFamily::replicated);
 
