@@ -99,10 +99,9 @@ void add_plan(CLI::App& app, Action& action) {
   command
       ->add_option(
           "--planner", flags->planner,
-          "planner that searches (penstock planners). joint asks all others and changes the best answers as "
-          "whole plans: seconds for a dozen GPUs; ten minutes and more for a hundred, where --time-limit "
-          "ends it with the "
-          "best so far, and graphpipe or megatron answer sooner")
+          "planner that searches (penstock planners). joint asks others and changes the best answers as "
+          "whole plans: seconds for a dozen GPUs, minutes for a hundred, where --time-limit ends it with "
+          "the best so far; graphpipe or megatron answer sooner")
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of(planner_names()));
