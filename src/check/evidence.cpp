@@ -210,7 +210,7 @@ Bytes Evidence::sent(const plan::Boundary& boundary, std::int64_t begin, std::in
   std::int64_t shrinks = 0;  // bytes of tensors over the sequence
   for (const core::OpId id : plan.stages[boundary.from.index()].operators)
     for (const graph::Vertex reader : problem.graph.dag().successors(static_cast<graph::Vertex>(id.index())))
-      if (stages.stage_of(core::OpId(static_cast<std::size_t>(reader))) == boundary.to) {
+      if (stages.runs(boundary.to, core::OpId(static_cast<std::size_t>(reader)))) {
         const Bytes bytes = problem.graph.op(id).output_bytes;
         if (shortest->op(id).output_bytes != bytes)
           shrinks += bytes.value();

@@ -35,7 +35,7 @@ void check_shared(const graph::OpGraph& graph, const plan::Plan& plan) {
   for (const plan::SharedParameters& shared : plan::shared_parameters(graph, plan)) {
     const auto refuse = [&](const char* why) {
       throw BadInput(fmt::format("stages {} share the parameters of '{}': {} is not replayed",
-                                 fmt::join(numbers(shared.stages), ", "), graph.op(shared.owner).name, why));
+                                 fmt::join(numbers(shared.stages), ", "), graph.op(shared.owners.front()).name, why));
     };
     if (plan::asynchronous(plan)) refuse("a schedule without a flush");
     if (!divided_alike(graph, plan, shared)) refuse("tensor parallelism that divides them differently");
@@ -173,7 +173,7 @@ class Lowering {
     std::set<core::OpId> out;
     for (const core::OpId op : plan_.stages[boundary.from.index()].operators)
       for (const graph::Vertex to : graph_.dag().successors(static_cast<graph::Vertex>(op.index())))
-        if (stages_.stage_of(core::OpId(static_cast<std::size_t>(to))) == boundary.to &&
+        if (stages_.runs(boundary.to, core::OpId(static_cast<std::size_t>(to))) &&
             graph_.op(op).output_bytes.value() > 0)
           out.insert(op);
     return {out.begin(), out.end()};
