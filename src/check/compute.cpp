@@ -153,20 +153,21 @@ void check_barriers(Evidence& evidence) {
       evidence.violation("barrier {} is left before all have come to it", k);
 }
 
-/// No device of a replica starts a pass before all have ended the one before; a pair is as one.
+/// No device of a replica starts a pass before all have ended the one before; a pair is as one. Where a rank
+/// goes on from a colocated stage to another, or back, this holds for the replicas of both.
 void check_groups(Evidence& evidence) {
   for (const auto& [where, asked] : evidence.asked) {
     const auto& devices = evidence.devices(where.first);
-    if (asked.passes.empty()) continue;
-    const auto size =
-        static_cast<std::size_t>(evidence.plan.stages[asked.passes.front().stage.index()].replica_size());
-    const std::size_t first = where.second / size * size;
-    for (std::size_t p = 1; size > 1 && p < asked.passes.size(); ++p)
-      for (std::size_t i = first; !asked.passes[p].joined && i < first + size; ++i)
-        if (evidence.ran[devices[where.second].index()][p].span->start <
-            evidence.ran[devices[i].index()][p - 1].span->end)
-          return evidence.violation("device {} starts pass {} before its group is done with the one before",
-                                    devices[where.second].index(), p);
+    for (std::size_t p = 1; p < asked.passes.size(); ++p)
+      for (const StageId stage : {asked.passes[p - 1].stage, asked.passes[p].stage}) {
+        const auto size = static_cast<std::size_t>(evidence.plan.stages[stage.index()].replica_size());
+        const std::size_t first = where.second / size * size;
+        for (std::size_t i = first; size > 1 && !asked.passes[p].joined && i < first + size; ++i)
+          if (evidence.ran[devices[where.second].index()][p].span->start <
+              evidence.ran[devices[i].index()][p - 1].span->end)
+            return evidence.violation("device {} starts pass {} before its group is done with the one before",
+                                      devices[where.second].index(), p);
+      }
   }
 }
 

@@ -15,6 +15,13 @@ std::size_t replica_of(const plan::Stage& stage, std::size_t i) {
   return plan::Mesh(stage).coordinate(i, plan::MeshDim::data);
 }
 
+/// First sample, within a micro-batch, of a replica's share: the replicas of a colocated stage's parts share
+/// it part after part.
+std::int64_t share_begin(const plan::Stage& stage, std::int64_t replica) {
+  if (!stage.part) return stage.micro_batch * replica / stage.replicas();
+  return stage.micro_batch * (stage.part.before + replica) / stage.part.of;
+}
+
 using schedule::ActionKind;
 
 std::optional<TaskKind> kind_of(ActionKind kind) {
@@ -136,8 +143,7 @@ std::vector<Share> Evidence::shares(StageId stage) const {
     const std::int64_t first = m * s.micro_batch;
     const auto number = static_cast<std::int32_t>(m);
     for (std::int64_t r = 0; !in_turn && r < replicas; ++r)
-      out.push_back({number, group(r), first + s.micro_batch * r / replicas,
-                     first + s.micro_batch * (r + 1) / replicas});
+      out.push_back({number, group(r), first + share_begin(s, r), first + share_begin(s, r + 1)});
     if (in_turn) out.push_back({number, group(m % replicas), first, first + s.micro_batch});
   }
   return out;
@@ -146,8 +152,8 @@ std::vector<Share> Evidence::shares(StageId stage) const {
 std::int64_t Evidence::samples(StageId stage, std::size_t i) const {
   const plan::Stage& s = plan.stages[stage.index()];
   if (in_turn) return s.micro_batch;
-  const auto n = s.replicas(), r = static_cast<std::int64_t>(replica_of(s, i));
-  return s.micro_batch * (r + 1) / n - s.micro_batch * r / n;
+  const auto r = static_cast<std::int64_t>(replica_of(s, i));
+  return share_begin(s, r + 1) - share_begin(s, r);
 }
 
 cost::OpTime Evidence::time(StageId stage, std::span<const core::OpId> operators, std::size_t i) const {
@@ -186,8 +192,8 @@ std::pair<std::int64_t, std::int64_t> Evidence::range(StageId stage, std::size_t
   const plan::Stage& s = plan.stages[stage.index()];
   const std::int64_t first = micro_batch * s.micro_batch;
   if (in_turn) return {first, first + s.micro_batch};
-  const auto n = s.replicas(), r = static_cast<std::int64_t>(replica_of(s, i));
-  return {first + s.micro_batch * r / n, first + s.micro_batch * (r + 1) / n};
+  const auto r = static_cast<std::int64_t>(replica_of(s, i));
+  return {first + share_begin(s, r), first + share_begin(s, r + 1)};
 }
 
 sim::Filling Evidence::filling(std::int64_t begin, std::int64_t end) const {
@@ -210,7 +216,7 @@ Bytes Evidence::sent(const plan::Boundary& boundary, std::int64_t begin, std::in
   std::int64_t shrinks = 0;  // bytes of tensors over the sequence
   for (const core::OpId id : plan.stages[boundary.from.index()].operators)
     for (const graph::Vertex reader : problem.graph.dag().successors(static_cast<graph::Vertex>(id.index())))
-      if (stages.stage_of(core::OpId(static_cast<std::size_t>(reader))) == boundary.to) {
+      if (stages.runs(boundary.to, core::OpId(static_cast<std::size_t>(reader)))) {
         const Bytes bytes = problem.graph.op(id).output_bytes;
         if (shortest->op(id).output_bytes != bytes)
           shrinks += bytes.value();
@@ -250,7 +256,7 @@ std::vector<std::vector<core::OpId>> Evidence::buckets(StageId stage) const {
   Bytes held;
   for (std::size_t i = s.operators.size(); i-- > 0;) {
     const Bytes bytes = problem.training.gradients(problem.graph.parameter_bytes(s.operators[i]));
-    const bool cut = problem.training.bucket.value() > 0 && plan::reduces_gradients(s);
+    const bool cut = problem.training.bucket.value() > 0 && plan::reduces_gradients(s) && !s.spans_ranks();
     if (cut && held >= problem.training.bucket && bytes.value() > 0) out.emplace_back(), held = Bytes(0);
     out.back().push_back(s.operators[i]);
     held += bytes;

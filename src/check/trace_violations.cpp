@@ -45,6 +45,7 @@ std::vector<std::string> trace_violations(const cost::Problem& problem,
   check_network(evidence);
   check_reductions(evidence);
   check_shared(evidence);
+  check_colocated(evidence);
   check_memory(evidence);
   check_context(evidence);
   check_pass_collectives(evidence);

@@ -7,7 +7,7 @@ namespace penstock::cost {
 std::vector<Bucket> buckets(const Problem& problem, const plan::Stage& stage) {
   const graph::OpGraph& graph = problem.graph;
   const plan::Training& training = problem.training;
-  const bool cut = training.bucket.value() > 0 && plan::reduces_gradients(stage);
+  const bool cut = training.bucket.value() > 0 && plan::reduces_gradients(stage) && !stage.spans_ranks();
   const auto gradients = [&](core::OpId op) { return training.gradients(graph.parameter_bytes(op)); };
   std::vector<Bucket> out(1);
   for (auto op = stage.operators.rbegin(); op != stage.operators.rend(); ++op) {

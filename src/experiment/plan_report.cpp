@@ -38,9 +38,9 @@ std::string device_ranges(const std::vector<core::DeviceId>& devices) {
   return out;
 }
 
-/// What they share: ", by tokens, ZeRO 1".
+/// What they share, with other stages or among themselves: ", colocated, by tokens, ZeRO 1".
 std::string shared_by(const plan::Stage& stage) {
-  return (stage.sequence_parallel ? ", by tokens" : "") +
+  return std::string(stage.part ? ", colocated" : "") + (stage.sequence_parallel ? ", by tokens" : "") +
          (stage.context_parallel == 1 ? "" : fmt::format(", CP{}", stage.context_parallel)) +
          (stage.zero == 0 ? "" : fmt::format(", ZeRO {}", stage.zero)) +
          (stage.zero_over == 0 ? "" : fmt::format(" over {}", stage.zero_over));
@@ -180,6 +180,7 @@ nlohmann::ordered_json stage_json(const graph::OpGraph& graph, const plan::Stage
   out["tensor_parallel"] = stage.tensor_parallel;
   out["sequence_parallel"] = stage.sequence_parallel;
   if (stage.context_parallel > 1) out["context_parallel"] = stage.context_parallel;
+  if (stage.part) out["colocated"] = {{"replicas_before", stage.part.before}, {"replicas", stage.part.of}};
   out["zero"] = stage.zero;
   if (stage.zero_over > 0) out["zero_over"] = stage.zero_over;
   for (std::size_t k = 0; k < plan::kMemoryKinds; ++k)

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "penstock/layout/infer.hpp"
+#include "penstock/plan/colocated.hpp"
 
 namespace penstock::frameworks {
 namespace {
@@ -22,6 +23,10 @@ class Reader {
   }
 
   LayerReading read() {
+    if (plan::has_colocated(plan_)) {
+      refuse("is told nothing of colocated stages here: the plan has some");
+      return {{}, std::move(refusals_)};
+    }
     read_cuts();
     read_ranks();
     read_degrees();

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "penstock/frameworks/layer_plan.hpp"
+#include "penstock/plan/colocated.hpp"
 
 namespace penstock::frameworks {
 namespace {
@@ -128,6 +129,7 @@ std::string schedule_of(const Plan& plan, const Abilities& can, bool chunked) {
 }  // namespace
 
 std::optional<Plan> mended(const graph::OpGraph& graph, const Plan& plan, const Abilities& can) {
+  if (plan::has_colocated(plan)) return {};
   const auto read = plan::layer_row(graph);
   const auto* row = std::get_if<plan::LayerRow>(&read);
   const auto degrees = degrees_of(plan, can);

@@ -179,10 +179,10 @@ Bytes sequence_bytes(const graph::OpGraph& graph, const plan::StageGraph& stages
   const auto over = over_sequence(graph);
   Bytes sum;
   for (std::size_t v = 0; v < graph.size(); ++v) {
-    if (!over[v] || stages.stage_of(OpId(v)) != boundary.from) continue;
+    if (!over[v] || !stages.runs(boundary.from, OpId(v))) continue;
     const auto readers = graph.dag().successors(static_cast<graph::Vertex>(v));
     if (std::ranges::any_of(readers, [&](graph::Vertex reader) {
-          return stages.stage_of(OpId(static_cast<std::size_t>(reader))) == boundary.to;
+          return stages.runs(boundary.to, OpId(static_cast<std::size_t>(reader)));
         }))
       sum += graph.op(OpId(v)).output_bytes;
   }

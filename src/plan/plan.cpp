@@ -110,7 +110,7 @@ bool asynchronous(const Plan& plan) {
 }
 
 std::int64_t samples_per_device(const Plan& plan, const Stage& stage) {
-  return samples_per_device(stage.micro_batch, asynchronous(plan) ? 1 : stage.replicas());
+  return samples_per_device(stage.micro_batch, asynchronous(plan) ? 1 : stage.sharing_replicas());
 }
 
 std::vector<std::int32_t> rank_of_stage(const Plan& plan) {

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <sstream>
 #include <unordered_map>
 
 #include "penstock/core/paths.hpp"
 #include "penstock/core/yaml.hpp"
+#include "penstock/plan/colocated.hpp"
 
 namespace penstock::plan {
 namespace {
@@ -84,12 +86,13 @@ std::string expert_text(const Stage& stage) {
                      stage.imbalance);
 }
 
-std::string stage_text(const graph::OpGraph& graph, const Plan& plan, const Stage& stage) {
+std::string stage_text(const graph::OpGraph& graph, const Plan& plan, const Stage& stage, bool colocated) {
   std::vector<std::string> names;
   for (OpId op : stage.operators) names.push_back(quoted(graph.op(op).name));
   std::string out = fmt::format("  - devices: {}\n    micro_batch: {}{}\n    k: {}\n    in_flight: {}\n",
                                 numbers(stage.devices), stage.micro_batch, share_text(plan, stage), stage.k,
                                 stage.in_flight);
+  if (colocated) out += "    colocated: true\n";
   if (stage.recompute) out += fmt::format("    recompute: {}\n", written(stage.recompute));
   if (stage.tensor_parallel != 1) out += fmt::format("    tensor_parallel: {}\n", stage.tensor_parallel);
   if (!stage.shares.empty()) out += fmt::format("    shares: [{}]\n", fmt::join(stage.shares, ", "));
@@ -104,6 +107,27 @@ std::string stage_text(const graph::OpGraph& graph, const Plan& plan, const Stag
   if (!stage.after.empty()) out += fmt::format("    after: {}\n", numbers(stage.after));
   return out + fmt::format("    operators: [{}]\n", fmt::join(names, ", "));
 }
+
+/// Stages of a file, which lists a colocated stage once, and those of a plan, which has one for each part.
+struct StageNumbers {
+  explicit StageNumbers(const Plan& plan) {
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+      if (plan.stages[s].part.before == 0 || parts.empty()) parts.emplace_back();
+      of_stage.push_back(parts.size() - 1);
+      parts.back().emplace_back(s);
+    }
+  }
+  std::vector<StageId> written(const std::vector<StageId>& stages) const {
+    std::vector<StageId> out;
+    for (const StageId stage : stages) {
+      const StageId whole = stage.index() < of_stage.size() ? StageId(of_stage[stage.index()]) : stage;
+      if (std::ranges::find(out, whole) == out.end()) out.push_back(whole);
+    }
+    return out;
+  }
+  std::vector<std::size_t> of_stage;        ///< [stage of the plan] stage of the file
+  std::vector<std::vector<StageId>> parts;  ///< [stage of the file]
+};
 
 /// A name that is no file's means the same everywhere.
 std::string found_from(const std::string& file, const std::string& name) {
@@ -200,7 +224,7 @@ void read_experts(const Yaml& node, Stage& stage) {
 Stage read_stage(const Yaml& node, const std::unordered_map<std::string, OpId>& by_name) {
   node.only({"devices", "micro_batch", "k", "in_flight", "recompute", "tensor_parallel", "shares",
              "sequence_parallel", "context_parallel", "expert_parallel", "partition", "zero", "after",
-             "operators"});
+             "colocated", "operators"});
   Stage stage;
   stage.devices = read_ids<DeviceId>(node.at("devices"));
   stage.micro_batch = node.at("micro_batch").integer(1, kMostSamples);
@@ -223,6 +247,40 @@ Stage read_stage(const Yaml& node, const std::unordered_map<std::string, OpId>& 
     stage.operators.push_back(named(item, item.text(), by_name));
   std::sort(stage.operators.begin(), stage.operators.end());
   return stage;
+}
+
+/// Colocated stages become their parts; `after`, which counts the file's stages, then counts those.
+std::vector<Stage> read_stages(const Yaml& node, const std::unordered_map<std::string, OpId>& by_name) {
+  const std::vector<Yaml> items = node.items();
+  std::vector<Stage> listed, others, out;
+  std::vector<std::optional<Yaml>> colocated;
+  for (const Yaml& item : items) {
+    listed.push_back(read_stage(item, by_name));
+    colocated.push_back(item.find("colocated"));
+    if (colocated.back() && !colocated.back()->flag()) colocated.back().reset();
+    if (!colocated.back()) others.push_back(listed.back());
+  }
+  std::vector<std::vector<StageId>> parts(listed.size());
+  for (std::size_t s = 0; s < listed.size(); ++s) {
+    std::vector<Stage> here{listed[s]};
+    try {
+      if (colocated[s]) here = parts_of(listed[s], others);
+    } catch (const core::BadInput& e) {
+      colocated[s]->fail(e.what());
+    }
+    std::vector<StageId> after;
+    for (const StageId before : listed[s].after)
+      if (before.index() < s)
+        after.insert(after.end(), parts[before.index()].begin(), parts[before.index()].end());
+      else
+        after.emplace_back(out.size() + before.index() - s);  // no earlier one: structural_violations says so
+    for (Stage& stage : here) {
+      stage.after = after;
+      parts[s].emplace_back(out.size());
+      out.push_back(std::move(stage));
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -282,7 +340,14 @@ std::string to_yaml(const graph::OpGraph& graph, const Plan& plan) {
   if (!plan.cluster.runtime.empty()) out += ", runtime: " + quoted(plan.cluster.runtime);
   out += fmt::format("}}\nplanner: {}\n", quoted(plan.planner));
   out += training_text(plan.training) + fmt::format("schedule: {}\nstages:\n", quoted(plan.schedule));
-  for (const Stage& stage : plan.stages) out += stage_text(graph, plan, stage);
+  const StageNumbers numbers(plan);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    if (plan.stages[s].part.before > 0) continue;
+    const bool colocated = bool(plan.stages[s].part);
+    Stage stage = colocated ? whole_stage(plan, numbers.parts.at(numbers.of_stage[s])) : plan.stages[s];
+    stage.after = numbers.written(stage.after);
+    out += stage_text(graph, plan, stage, colocated);
+  }
   return out;
 }
 
@@ -306,7 +371,7 @@ Plan parse_plan(const std::string& text, const std::string& file, const graph::O
   if (const auto planner = root.find("planner")) plan.planner = planner->text();
   plan.training = read_training(root.at("training"));
   if (const auto node = root.find("schedule")) plan.schedule = found_from(file, node->text());
-  for (const Yaml& node : root.at("stages").items()) plan.stages.push_back(read_stage(node, by_name));
+  plan.stages = read_stages(root.at("stages"), by_name);
   return plan;
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "penstock/graph/ties.hpp"
+#include "penstock/plan/colocated.hpp"
 
 namespace penstock::plan {
 
@@ -29,14 +30,21 @@ std::vector<SharedParameters> shared_parameters(const graph::OpGraph& graph, con
     for (const OpId op : plan.stages[s].operators)
       if (const auto found = users.find(op); found != users.end()) found->second.emplace(s);
   std::vector<SharedParameters> out;
-  for (const auto& [owner, stages] : users) out.push_back({owner, {stages.begin(), stages.end()}});
+  for (const auto& [owner, stages] : users) out.push_back({{owner}, {stages.begin(), stages.end()}});
+  for (const auto& parts : colocated_stages(plan)) {
+    SharedParameters all{{}, parts};
+    for (const OpId op : plan.stages[parts.front().index()].operators)
+      if (graph.parameter_bytes(op).value() > 0 && !users.contains(op)) all.owners.push_back(op);
+    if (parts.size() > 1 && !all.owners.empty()) out.push_back(std::move(all));
+  }
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.owners < b.owners; });
   return out;
 }
 
 StageId home(const SharedParameters& shared, const Plan& plan) {
   return *std::find_if(shared.stages.begin(), shared.stages.end(), [&](StageId s) {
     const auto& operators = plan.stages[s.index()].operators;
-    return std::find(operators.begin(), operators.end(), shared.owner) != operators.end();
+    return std::find(operators.begin(), operators.end(), shared.owners.front()) != operators.end();
   });
 }
 
@@ -58,7 +66,9 @@ std::vector<DeviceId> devices(const SharedParameters& shared, const Plan& plan) 
 std::vector<OpId> unshared(const std::vector<OpId>& operators, const std::vector<SharedParameters>& shared) {
   std::vector<OpId> out = operators;
   std::erase_if(out, [&](OpId op) {
-    return std::any_of(shared.begin(), shared.end(), [&](const auto& s) { return s.owner == op; });
+    return std::any_of(shared.begin(), shared.end(), [&](const auto& s) {
+      return std::binary_search(s.owners.begin(), s.owners.end(), op);
+    });
   });
   return out;
 }

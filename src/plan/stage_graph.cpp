@@ -12,17 +12,19 @@ using core::OpId;
 using core::StageId;
 
 StageGraph::StageGraph(const graph::OpGraph& graph, const Plan& plan)
-    : stage_of_(graph.size()), outgoing_(plan.stages.size()), incoming_(plan.stages.size()) {
+    : stages_of_(graph.size()), outgoing_(plan.stages.size()), incoming_(plan.stages.size()) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
-    for (OpId op : plan.stages[s].operators) stage_of_[op.index()] = StageId(s);
+    for (OpId op : plan.stages[s].operators) stages_of_[op.index()].emplace_back(s);
 
   std::map<std::pair<StageId, StageId>, core::Bytes> bytes;
   for (std::size_t v = 0; v < graph.size(); ++v) {
+    const auto& makers = stages_of_[v];
     std::set<StageId> readers;  // a tensor travels once to each stage that reads it
     for (graph::Vertex to : graph.dag().successors(static_cast<graph::Vertex>(v)))
-      readers.insert(stage_of_[static_cast<std::size_t>(to)]);
-    readers.erase(stage_of_[v]);
-    for (StageId reader : readers) bytes[{stage_of_[v], reader}] += graph.op(OpId(v)).output_bytes;
+      for (StageId reader : stages_of_[static_cast<std::size_t>(to)]) readers.insert(reader);
+    for (StageId maker : makers) readers.erase(maker);
+    for (StageId maker : makers)
+      for (StageId reader : readers) bytes[{maker, reader}] += graph.op(OpId(v)).output_bytes;
   }
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
     for (StageId before : plan.stages[s].after) bytes[{before, StageId(s)}] += core::Bytes(0);

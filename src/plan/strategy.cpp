@@ -81,10 +81,13 @@ std::optional<Extent> parse_extent(std::string_view text) {
 Strategy strategy(const Plan& plan, int depth) {
   core::require(!plan.stages.empty(), "a plan has stages");
   const auto ranks = rank_of_stage(plan);
-  return {static_cast<std::int64_t>(plan.stages.size()),
+  const auto whole = [](const Stage& stage) {
+    return stage.part.before == 0;
+  };  // a colocated one is one stage
+  return {std::count_if(plan.stages.begin(), plan.stages.end(), whole),
           depth,
           *std::max_element(ranks.begin(), ranks.end()) + 1,
-          extent(plan, [](const Stage& stage) { return stage.replicas(); }),
+          extent(plan, [](const Stage& stage) { return stage.sharing_replicas(); }),
           extent(plan, [](const Stage& stage) { return stage.tensor_parallel; }),
           std::ranges::any_of(plan.stages, &Stage::sequence_parallel),
           extent(plan, [](const Stage& stage) { return stage.context_parallel; }),
@@ -94,7 +97,7 @@ Strategy strategy(const Plan& plan, int depth) {
           extent(plan, [&](const Stage& stage) { return samples_per_device(plan, stage); }),
           extent(plan, [](const Stage& stage) { return stage.k; }),
           std::count_if(plan.stages.begin(), plan.stages.end(),
-                        [](const Stage& stage) { return bool(stage.recompute); }),
+                        [&](const Stage& stage) { return whole(stage) && bool(stage.recompute); }),
           recomputed(plan),
           plan.schedule};
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "penstock/plan/colocated.hpp"
+
 namespace penstock::plan {
 namespace {
 
@@ -23,9 +25,10 @@ std::vector<std::size_t> assign_operators(const graph::OpGraph& graph, const Pla
     for (OpId op : plan.stages[s].operators) {
       if (op.index() >= graph.size()) {
         violations.push_back(fmt::format("stage {}: there is no operator number {}", s, op.index()));
-      } else if (stage_of[op.index()] != kNone) {
-        violations.push_back(fmt::format("operator '{}' is in stage {} and in stage {}", graph.op(op).name,
-                                         stage_of[op.index()], s));
+      } else if (const std::size_t other = stage_of[op.index()];
+                 other != kNone && !(plan.stages[s].part.before > 0 && other + 1 == s)) {
+        violations.push_back(
+            fmt::format("operator '{}' is in stage {} and in stage {}", graph.op(op).name, other, s));
       } else {
         stage_of[op.index()] = s;
       }
@@ -96,7 +99,8 @@ void check_batches(const graph::OpGraph& graph, const Plan& plan, Violations& vi
     violations.push_back(*violation);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
-    const std::int64_t replicas = stage.replica_size() < 1 ? 1 : std::max<std::int64_t>(1, stage.replicas());
+    const std::int64_t replicas =
+        stage.replica_size() < 1 ? 1 : std::max<std::int64_t>(1, stage.sharing_replicas());
     if (stage.micro_batch < 1 || plan.training.mini_batch % stage.micro_batch != 0)
       violations.push_back(fmt::format("stage {}: micro-batch {} does not divide the mini-batch {}", s,
                                        stage.micro_batch, plan.training.mini_batch));
@@ -152,6 +156,7 @@ void check_experts(const Plan& plan, Violations& violations) {
     if (e > 1 && asynchronous(plan))
       violations.push_back(fmt::format(
           "stage {}: `expert_parallel` without a flush, where replicas take turns: they never meet", s));
+    if (stage.part) continue;  // has degrees of its own
     const std::size_t f = first.emplace(rank[s], s).first->second;
     if (plan.stages[f].expert_parallel != e)
       violations.push_back(
@@ -176,7 +181,7 @@ void check_sharding(const graph::OpGraph& graph, const Plan& plan, Violations& v
       violations.push_back(
           fmt::format("stage {}: {} devices are no whole number of context groups of {} times {}", s,
                       stage.devices.size(), c, t));
-    const std::size_t f = first.emplace(rank[s], s).first->second;
+    const std::size_t f = stage.part ? s : first.emplace(rank[s], s).first->second;
     if (plan.stages[f].context_parallel != c)
       violations.push_back(
           fmt::format("stages {} and {} share devices, but not the size of context groups", f, s));
@@ -270,6 +275,7 @@ std::vector<std::string> structural_violations(const graph::OpGraph& graph, cons
   if (violations.empty()) check_recomputation(graph, plan, violations);
   check_order(graph, plan, stage_of, violations);
   check_devices(cluster, plan, violations);
+  if (violations.empty()) violations = colocated_violations(graph, plan);
   check_batches(graph, plan, violations);
   check_compression(plan.training.compression, violations);
   if (const auto violation = precision_violation(graph, plan.training)) violations.push_back(*violation);

@@ -35,14 +35,29 @@ void check_shared(const graph::OpGraph& graph, const plan::Plan& plan) {
   for (const plan::SharedParameters& shared : plan::shared_parameters(graph, plan)) {
     const auto refuse = [&](const char* why) {
       throw BadInput(fmt::format("stages {} share the parameters of '{}': {} is not replayed",
-                                 fmt::join(numbers(shared.stages), ", "), graph.op(shared.owner).name, why));
+                                 fmt::join(numbers(shared.stages), ", "),
+                                 graph.op(shared.owners.front()).name, why));
     };
     if (plan::asynchronous(plan)) refuse("a schedule without a flush");
     if (!divided_alike(graph, plan, shared)) refuse("tensor parallelism that divides them differently");
   }
 }
 
+/// A device is a member of one group.
+void check_colocated(const plan::Plan& plan) {
+  const auto rank = plan::rank_of_stage(plan);
+  for (std::size_t s = 0; s < rank.size(); ++s)
+    for (std::size_t t = 0; t < rank.size(); ++t)
+      if (plan.stages[s].part && rank[t] == rank[s] &&
+          (plan.stages[s].tensor_parallel != plan.stages[t].tensor_parallel ||
+           plan.stages[s].context_parallel != plan.stages[t].context_parallel))
+        throw BadInput(fmt::format(
+            "stage {} is colocated with stage {}: groups of other sizes on the same devices are not replayed",
+            s, t));
+}
+
 void check(const graph::OpGraph& graph, const plan::Plan& plan) {
+  check_colocated(plan);
   for (const auto& violations :
        {layout::context_violations(graph, plan), layout::expert_violations(graph, plan)})
     if (!violations.empty()) throw BadInput(violations.front());
@@ -98,7 +113,10 @@ class Lowering {
         plan_(scheduled.plan),
         stages_(scheduled.stages),
         ranks_(program::lower(graph, scheduled, {.pairs_apart = true})),
-        weights_(weights_by_pass(plan_, scheduled.order)) {}
+        weights_(weights_by_pass(plan_, scheduled.order)) {
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s)
+      source_.push_back(plan_.stages[s].part.before > 0 ? source_.back() : StageId(s));
+  }
 
   DevicePrograms lower() {
     out_.shared = ranks_.shared;
@@ -111,7 +129,7 @@ class Lowering {
     for (std::size_t s = 0; s < plan_.stages.size(); ++s)
       for (std::size_t d = 0; d < plan_.stages[s].devices.size(); ++d)
         if (auto& list = out_.devices[plan_.stages[s].devices[d].index()]; list.empty())
-          list = instructions(ranks_.stages[s], d);
+          list = instructions(ranks_.stages[s].rank, d);
     for (const plan::Boundary& boundary : stages_.boundaries()) {
       const auto tensors = crossing(boundary);
       program::for_each_message(ranks_, boundary, [&](const program::Message& message) {
@@ -122,22 +140,22 @@ class Lowering {
   }
 
  private:
-  /// Of the i-th device of a rank that runs this stage.
-  std::vector<Instruction> instructions(const program::Stage& stage, std::size_t device) const {
-    const std::size_t replica = device / static_cast<std::size_t>(stage.sharing.group);
-    auto weights = weights_[stage.rank][replica].begin();
+  /// Of the i-th device of a rank; the replicas of a colocated stage are others than those of the rest.
+  std::vector<Instruction> instructions(std::size_t rank, std::size_t device) const {
     std::vector<Instruction> out;
-    for (const program::Instruction& of_rank : ranks_.ranks[stage.rank].row) {
+    std::size_t pass = 0;
+    for (const program::Instruction& of_rank : ranks_.ranks[rank].row) {
       Instruction instruction;
       instruction.kind = of_rank.kind;
       instruction.stage = of_rank.stage;
       instruction.shared = of_rank.shared;
       if (of_rank.micro_batch >= 0) {
-        const program::Share share = ranks_.stages[of_rank.stage.index()].sharing.share(
-            of_rank.micro_batch, static_cast<std::int64_t>(replica));
+        const program::Sharing& sharing = ranks_.stages[of_rank.stage.index()].sharing;
+        const std::size_t replica = device / static_cast<std::size_t>(sharing.group);
+        const program::Share share = sharing.share(of_rank.micro_batch, static_cast<std::int64_t>(replica));
         instruction.micro_batch = share.number;
         instruction.samples = share.samples;
-        instruction.weights = *weights++;
+        instruction.weights = weights_[rank][replica].at(pass++);
       }
       out.push_back(std::move(instruction));
     }
@@ -153,7 +171,7 @@ class Lowering {
     const DeviceId sender = device(from), receiver = device(to);
     const core::Bytes own(collective::nearly_equal_part(bytes.value(), parts, part));
     out_.messages.push_back({gradient, from.stage, to.stage, sender, receiver, tensors, samples, part, parts,
-                             own, from.share.number, to.share.number});
+                             own, from.share.number, to.share.number, source_[from.stage.index()]});
     at(sender, from.position).sends.push_back(id);
     at(receiver, to.position).receives.push_back(id);
     if (own.value() == 0) return;
@@ -173,7 +191,7 @@ class Lowering {
     std::set<core::OpId> out;
     for (const core::OpId op : plan_.stages[boundary.from.index()].operators)
       for (const graph::Vertex to : graph_.dag().successors(static_cast<graph::Vertex>(op.index())))
-        if (stages_.stage_of(core::OpId(static_cast<std::size_t>(to))) == boundary.to &&
+        if (stages_.runs(boundary.to, core::OpId(static_cast<std::size_t>(to))) &&
             graph_.op(op).output_bytes.value() > 0)
           out.insert(op);
     return {out.begin(), out.end()};
@@ -184,6 +202,7 @@ class Lowering {
   const plan::StageGraph& stages_;
   const program::Program ranks_;
   const schedule::WeightsUsed weights_;
+  std::vector<StageId> source_;  ///< [stage] as Message::source
   DevicePrograms out_;
 };
 

@@ -68,7 +68,7 @@ void derive_in_flight(plan::Plan& plan, const plan::StageGraph& stages, const Pa
   for (std::size_t s = plan.stages.size(); s-- > 0;) {
     plan::Stage& stage = plan.stages[s];
     if (stage.in_flight > 0) continue;
-    if (plan.schedule == "gpipe")
+    if (plan.schedule == "gpipe" || stage.part)
       stage.in_flight = mini_batch;
     else if (plan::asynchronous(plan))
       stage.in_flight = in_turn(plan, stages, s);

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "colocated_order.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/plan/colocated.hpp"
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/schedule_csv.hpp"
 #include "penstock/schedule/schedule_violations.hpp"
@@ -274,10 +276,20 @@ Schedule with_updates(const Plan& plan, Schedule computations) {
   return computations;
 }
 
+namespace {
+
+/// Of a plan without colocated stages.
+Schedule pipeline_rows(const Plan& plan, const PassCosts& costs) {
+  if (per_stage(plan)) return stage_rows(plan);
+  return is_file(plan.schedule) ? file_rows(plan) : family_rows(plan, costs);
+}
+
+}  // namespace
+
 Schedule plan_order(const Plan& plan, const PassCosts& costs) {
-  return with_updates(plan, per_stage(plan)          ? stage_rows(plan)
-                            : is_file(plan.schedule) ? file_rows(plan)
-                                                     : family_rows(plan, costs));
+  if (!plan::has_colocated(plan)) return with_updates(plan, pipeline_rows(plan, costs));
+  const plan::PipelineOf pipeline(plan);
+  return with_updates(plan, with_colocated(plan, pipeline, pipeline_rows(pipeline.plan, costs)));
 }
 
 bool per_stage(const Plan& plan) {

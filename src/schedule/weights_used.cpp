@@ -84,9 +84,10 @@ WeightsUsed weights_used(const plan::Plan& plan, const std::vector<RankOrder>& r
                          const std::vector<std::int32_t>& rank_of_stage) {
   const StageFollower follower(plan, rows[static_cast<std::size_t>(rank_of_stage.front())]);
   std::vector<std::size_t> replicas(rows.size(), 1);
-  for (std::size_t s = 0; s < rank_of_stage.size(); ++s)
-    replicas[static_cast<std::size_t>(rank_of_stage[s])] =
-        static_cast<std::size_t>(plan.stages[s].replicas());
+  for (std::size_t s = 0; s < rank_of_stage.size(); ++s) {
+    std::size_t& most = replicas[static_cast<std::size_t>(rank_of_stage[s])];
+    most = std::max(most, static_cast<std::size_t>(plan.stages[s].replicas()));
+  }
   WeightsUsed out(rows.size());
   for (std::size_t rank = 0; rank < rows.size(); ++rank)
     for (std::size_t r = 0; r < replicas[rank]; ++r)

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "penstock/cost/sharding.hpp"
+#include "penstock/plan/colocated.hpp"
 
 namespace penstock::score {
 namespace {
@@ -85,6 +86,21 @@ StageTerms terms_of(const cost::Problem& problem, const Network& network, const 
   return terms;
 }
 
+/// Stages as their terms are worked out: a part of a colocated one as all of it.
+std::vector<plan::Stage> whole_stages(const plan::Plan& plan) {
+  std::vector<plan::Stage> out = plan.stages;
+  for (const auto& parts : plan::colocated_stages(plan))
+    for (const core::StageId part : parts) out[part.index()] = plan::whole_stage(plan, parts);
+  return out;
+}
+
+/// Those of colocated stages, or of the others; 0 of the rest.
+std::vector<double> only(const plan::Plan& plan, std::vector<double> of_stage, bool colocated) {
+  for (std::size_t s = 0; s < of_stage.size(); ++s)
+    if (bool(plan.stages[s].part) != colocated) of_stage[s] = 0;
+  return of_stage;
+}
+
 /// Sums over the stages of each rank; as many entries as stages.
 std::vector<double> sum_by_rank(const std::vector<std::int32_t>& rank, const std::vector<double>& of_stage) {
   std::vector<double> sum(of_stage.size());
@@ -154,15 +170,17 @@ double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages,
   std::vector<double> once(tps.size());   // seconds of one micro-batch
   std::vector<double> until(tps.size());  // longest path that ends before this stage
   std::vector<double> since(tps.size());  // longest path that begins behind it
-  for (std::size_t s = 0; s < tps.size(); ++s)
-    once[s] = tps[s] * static_cast<double>(plan.stages[s].micro_batch);
   const auto there_and_back = [&](std::size_t s, const plan::Boundary& boundary) {
     const cost::Affine& link = network.link[reach(plan.stages[s])];
     const double moved = static_cast<double>(boundary.bytes.value()) * sent_samples(plan.stages[s]);
     return moved > 0 ? 2 * (link.latency + moved * link.per_byte) : 0;
   };
+  const auto pipelined = only(plan, tps, false);
+  for (std::size_t s = 0; s < tps.size(); ++s)
+    once[s] = pipelined[s] * static_cast<double>(plan.stages[s].micro_batch);
   for (std::size_t s = 0; s < tps.size(); ++s)
     for (std::size_t e : stages.outgoing(core::StageId(s))) {
+      if (plan.stages[s].part) continue;
       const plan::Boundary& boundary = stages.boundaries()[e];
       double& next = until[boundary.to.index()];
       next = std::max(next, until[s] + once[s] + there_and_back(s, boundary));
@@ -173,21 +191,25 @@ double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages,
       const std::size_t next = boundary.to.index();
       since[s] = std::max(since[s], there_and_back(s, boundary) + once[next] + since[next]);
     }
-  const auto load = sum_by_rank(rank, tps), turn = sum_by_rank(rank, once);
-  const double chunks = static_cast<double>(tps.size()) / (1 + *std::max_element(rank.begin(), rank.end()));
+  const auto load = sum_by_rank(rank, pipelined), turn = sum_by_rank(rank, once);
+  const auto mini_batch = static_cast<double>(plan.training.mini_batch);
+  const auto in_pipeline = static_cast<double>(
+      std::ranges::count_if(plan.stages, [](const plan::Stage& stage) { return !stage.part; }));
+  const double chunks = in_pipeline / (1 + *std::max_element(rank.begin(), rank.end()));
   double iteration = 0;
   for (std::size_t s = 0; s < tps.size(); ++s) {
+    if (plan.stages[s].part) continue;
     const auto r = static_cast<std::size_t>(rank[s]);
     const double path = until[s] + once[s] + since[s];
     const double fill = std::max(0.0, path - turn[r]) / chunks;
-    iteration = std::max({iteration, path, static_cast<double>(plan.training.mini_batch) * load[r] + fill});
+    iteration = std::max({iteration, path, mini_batch * load[r] + fill});
   }
-  return iteration;
+  return iteration + mini_batch * std::ranges::max(sum_by_rank(rank, only(plan, tps, true)));
 }
 
 std::vector<int> sizes_in(const plan::Plan& plan) {
   std::set<int> sizes;
-  for (const plan::Stage& stage : plan.stages)
+  for (const plan::Stage& stage : whole_stages(plan))
     sizes.insert({static_cast<int>(reach(stage)), static_cast<int>(stage.replicas())});
   return {sizes.begin(), sizes.end()};
 }
@@ -202,7 +224,7 @@ Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const pl
   std::vector<double> tps;
   const bool in_turn =
       plan::asynchronous(plan);  // each replica a whole micro-batch, and the pipeline never drains
-  for (const plan::Stage& stage : plan.stages) {
+  for (const plan::Stage& stage : whole_stages(plan)) {
     out.stages.push_back(terms_of(problem, network, stage,
                                   in_turn ? stage.micro_batch * stage.replicas() : stage.micro_batch));
     tps.push_back(out.stages.back().time_per_sample());

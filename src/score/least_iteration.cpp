@@ -5,6 +5,7 @@
 
 #include "exposed_reduction.hpp"
 #include "penstock/cost/sharding.hpp"
+#include "penstock/plan/colocated.hpp"
 #include "penstock/plan/mesh.hpp"
 #include "penstock/plan/shared_parameters.hpp"
 #include "penstock/plan/stage_graph.hpp"
@@ -55,7 +56,7 @@ struct Busy {
 }  // namespace
 
 core::Seconds least_iteration(const cost::Problem& problem, const plan::Plan& plan, Reduction reduction) {
-  if (plan::asynchronous(plan)) return Seconds(0);
+  if (plan::asynchronous(plan) || plan::has_colocated(plan)) return Seconds(0);
   const plan::StageGraph stages(problem.graph, plan);
   const auto shared = plan::shared_parameters(problem.graph, plan);
   std::vector<Seconds> head(plan.stages.size()), tail(plan.stages.size());

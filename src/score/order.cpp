@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/cost/sharding.hpp"
+#include "penstock/plan/colocated.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/list_order.hpp"
@@ -15,6 +16,7 @@ namespace {
 constexpr const char* kListOrder = "list_order";
 
 schedule::Schedule listed(const cost::Problem& problem, const plan::Plan& plan) {
+  plan::refuse_colocated(plan, kListOrder);
   schedule::demand_own_devices(plan);
   const auto order = schedule::list_order(pipeline_of(problem, plan)).order;
   schedule::Schedule made{{}, plan::rank_of_stage(plan)};
@@ -26,16 +28,17 @@ schedule::Schedule listed(const cost::Problem& problem, const plan::Plan& plan) 
 /// Of one stage, on the first of its replicas.
 schedule::PassCosts mean_costs(const cost::Problem& problem, const plan::Plan& plan) {
   cost::OpTime sum;
+  double stages = 0;
   for (const plan::Stage& stage : plan.stages) {
+    if (stage.part) continue;  // runs before and after those that are ordered
+    ++stages;
     const auto time =
         cost::stage_time(problem, stage, stage.operators, 0, plan::samples_per_device(plan, stage)).total();
     sum.forward += time.forward;
     sum.input_gradient += time.input_gradient;
     sum.weight_gradient += time.weight_gradient;
   }
-  const auto mean = [&](core::Seconds time) {
-    return core::to_picoseconds(time / static_cast<double>(plan.stages.size()));
-  };
+  const auto mean = [&](core::Seconds time) { return core::to_picoseconds(time / stages); };
   schedule::PassCosts costs;
   costs.forward = mean(sum.forward);
   costs.input_gradient = mean(sum.input_gradient);

@@ -7,6 +7,7 @@
 
 #include "exposed_reduction.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/plan/colocated.hpp"
 #include "penstock/plan/mesh.hpp"
 #include "penstock/plan/shared_parameters.hpp"
 #include "penstock/plan/stage_graph.hpp"
@@ -161,6 +162,7 @@ namespace {
 
 /// `bounding`: no later than what the simulator rounds, for it cuts a last pass at its buckets.
 Pipeline machines(const cost::Problem& problem, const plan::Plan& plan, bool bounding) {
+  plan::refuse_colocated(plan, "a pipeline of one stage per device");
   require_one_size(plan);
   Pipeline out;
   out.micro_batches = static_cast<int>(plan.training.mini_batch / plan.stages.front().micro_batch);
@@ -206,6 +208,7 @@ Pipeline pipeline_of(const cost::Problem& problem, const plan::Plan& plan) {
 }
 
 bool whole_backwards(const plan::Plan& plan) {
+  if (plan::has_colocated(plan)) return false;
   return plan.schedule == "1f1b" || plan.schedule == "gpipe" || plan.schedule == "list_order";
 }
 

@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "penstock/plan/colocated.hpp"
+
 namespace penstock::sim {
 namespace {
 
@@ -132,8 +134,8 @@ plan::Plan first_of(std::int64_t copies, plan::Plan plan) {
 
 bool nothing_else_counts(const cost::Problem& problem, const plan::Plan& plan,
                          const SimulationOptions& options) {
-  return !plan::asynchronous(plan) && options.perturbation == nullptr && !options.collective.travels() &&
-         options.pass_collectives == PassCollectives::closed_form &&
+  return !plan::asynchronous(plan) && !plan::has_colocated(plan) && options.perturbation == nullptr &&
+         !options.collective.travels() && options.pass_collectives == PassCollectives::closed_form &&
          !(options.crowding && problem.costs.crowding() != nullptr) && problem.cluster.given_routes().empty();
 }
 

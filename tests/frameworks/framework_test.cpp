@@ -9,6 +9,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/frameworks/megatron_layout.hpp"
+#include "penstock/plan/colocated.hpp"
 #include "penstock/plan/violations.hpp"
 #include "penstock/schedule/schedule_csv.hpp"
 
@@ -253,6 +254,21 @@ TEST_CASE("branches are refused, and no plan is near") {
             "Megatron-LM trains rows of layers: mmt is none, its layers are no single row, "
             "numbered from 0: branch0.layer0 comes behind branch0"});
   CHECK_FALSE(nearest(megatron, graph, plan));
+}
+
+TEST_CASE("colocated stages are refused, and no plan is near") {
+  plan::Plan plan = llama8().plan({4, 9}, 2);
+  plan::Stage whole = plan.stages[0];
+  const auto of_first = [](OpId id) { return llama8().row.part_of[id.index()] == 0; };
+  std::erase_if(whole.operators, [&](OpId id) { return !of_first(id); });
+  std::erase_if(plan.stages[0].operators, of_first);
+  whole.devices = {DeviceId(0), DeviceId(1)};
+  const auto parts = plan::parts_of(whole, plan.stages);
+  plan.stages.insert(plan.stages.begin(), parts.begin(), parts.end());
+  const auto& megatron = framework_named("megatron");
+  CHECK(refusals(megatron, llama8().graph, plan, false) ==
+        std::vector<std::string>{"Megatron-LM is told nothing of colocated stages here: the plan has some"});
+  CHECK_FALSE(nearest(megatron, llama8().graph, plan));
 }
 
 /// Two replicas of two context groups on each of two ranks.

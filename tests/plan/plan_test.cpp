@@ -44,7 +44,7 @@ TEST_CASE("the stage graph counts each tensor once per reading stage") {
   REQUIRE(stages.boundaries().size() == 3);
   for (const auto& b : stages.boundaries()) CHECK(b.bytes == core::Bytes(1000));
   CHECK(stages.depth() == 3);
-  CHECK(stages.stage_of(OpId(3)) == StageId(2));
+  CHECK(stages.stages_of(OpId(3)) == std::vector{StageId(2)});
 }
 
 TEST_CASE("a plan finds its cluster from its own folder, wherever it was written from") {

@@ -16,7 +16,7 @@ TEST_CASE("a table and a head in different stages are shared by both, with all t
   const auto chain = shared_chain({1, 2, 2});
   const auto shared = plan::shared_parameters(chain.graph, chain.plan);
   REQUIRE(shared.size() == 1);
-  CHECK(shared[0].owner == OpId(1));
+  CHECK(shared[0].owners == std::vector{OpId(1)});
   CHECK(shared[0].stages == std::vector{StageId(0), StageId(2)});
   CHECK(plan::home(shared[0], chain.plan) == StageId(0));
   CHECK(plan::devices(shared[0], chain.plan) == std::vector{DeviceId(0), DeviceId(3), DeviceId(4)});

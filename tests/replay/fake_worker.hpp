@@ -67,7 +67,9 @@ class FakeWorker : public Worker {
     kernels::write_values(*backend_, *buffer, values);
     return grads_[stage] = {{buffer, core::Bytes(0), buffer->bytes()}};
   }
-  std::vector<Region> shared_gradients(core::StageId stage, core::OpId) override { return gradients(stage); }
+  std::vector<Region> shared_gradients(core::StageId stage, const std::vector<core::OpId>&) override {
+    return gradients(stage);
+  }
   kernels::Backend& backend() override { return *backend_; }
   Memory memory() const override { return memory_; }
 

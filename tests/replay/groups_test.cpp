@@ -64,8 +64,9 @@ class Wilful : public replay::Worker {
   std::vector<replay::Region> incoming(const replay::Message& m) override { return worker_->incoming(m); }
   std::vector<replay::Region> outgoing(const replay::Message& m) override { return worker_->outgoing(m); }
   std::vector<replay::Region> gradients(core::StageId stage) override { return worker_->gradients(stage); }
-  std::vector<replay::Region> shared_gradients(core::StageId stage, core::OpId shared) override {
-    return worker_->shared_gradients(stage, shared);
+  std::vector<replay::Region> shared_gradients(core::StageId stage,
+                                               const std::vector<core::OpId>& owners) override {
+    return worker_->shared_gradients(stage, owners);
   }
   kernels::Backend& backend() override { return worker_->backend(); }
   std::vector<double> losses() const override { return worker_->losses(); }

@@ -234,7 +234,7 @@ void RoundRobin::reduce_shared(std::size_t which) {
     for (const core::StageId stage : shared.stages) {
       const auto& devices = plan_.stages[stage.index()].devices;
       for (std::size_t d = m; d < devices.size(); d += members)
-        parts.push_back(workers_[devices[d].index()]->shared_gradients(stage, shared.owner));
+        parts.push_back(workers_[devices[d].index()]->shared_gradients(stage, shared.owners));
     }
     for (std::size_t i = 0; i < parts[0].size(); ++i)
       for (std::int64_t k = 0; k < parts[0][i].buffer->count(); ++k) {

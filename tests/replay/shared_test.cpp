@@ -140,7 +140,7 @@ void check_bits(const CutModel& model) {
   const auto weights = parallel.weights();
   CHECK(weights == alone.weights());
   for (const auto& shared : program.shared) {
-    const auto& copies = weights.at(shared.owner);
+    const auto& copies = weights.at(shared.owners.front());
     CHECK(copies.size() >= 2);
     for (const auto& copy : copies) CHECK(copy == copies.front());
   }

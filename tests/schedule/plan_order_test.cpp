@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "penstock/core/error.hpp"
+#include "penstock/plan/colocated.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "support/tiny.hpp"
 
@@ -110,6 +111,25 @@ TEST_CASE("what a family cannot do is said") {
   auto uneven = chain({0, 1}, 4, "zb_h1");
   uneven.stages[1].micro_batch = 2;
   CHECK(message(uneven) == "zb_h1 needs the same micro-batch size in all stages");
+}
+
+TEST_CASE("ranks run all of a colocated stage before and behind their pipeline, whatever its order is") {
+  // Operator 0 on both ranks, 1 and 2 a stage of each; two micro-batches of two samples before four of one.
+  plan::Plan p = chain({0, 1, 0}, 4, "1f1b");
+  for (plan::Stage& stage : p.stages) stage.operators[0] = core::OpId(stage.operators[0].index() + 1);
+  p.stages.pop_back();
+  plan::Stage whole{{core::OpId(0)}, {core::DeviceId(1), core::DeviceId(0)}, 2, 1, 0, {}};
+  whole.recompute = plan::kRecomputeStage;
+  const auto parts = plan::parts_of(whole, p.stages);
+  p.stages.insert(p.stages.begin(), parts.begin(), parts.end());
+  p = derived(p);
+  CHECK(p.stages[0].in_flight == 4);
+  CHECK(p.stages[2].in_flight == 2);
+  // The parts' devices come first, so that the rank of the last stage is the first.
+  CHECK(row(p, 0) == "0F0 0F1 3F0 3B0 3F1 3B1 3F2 3B2 3F3 3B3 0R0 0B0 0R1 0B1 0REDUCE_GRAD 0STEP 3STEP");
+  CHECK(row(p, 1) == "1F0 1F1 2F0 2F1 2B0 2F2 2B1 2F3 2B2 2B3 1R0 1B0 1R1 1B1 1REDUCE_GRAD 1STEP 2STEP");
+  p.schedule = "zb_h1";
+  CHECK(row(p, 0).starts_with("0F0 0F1 3F0 3I0 "));
 }
 
 TEST_CASE("without a flush mini-batches follow each other") {

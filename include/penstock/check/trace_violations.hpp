@@ -30,6 +30,7 @@ namespace penstock::check {
 ///    contribution can have reached every replica (with `automatic` and buckets the bytes alone: which way
 ///    each bucket went is not known);
 ///  - sums among stages that share parameters: after the all-reduces of the stages' own, by the same rules;
+///  - colocated stages: their parts compute every sample once, and update their weights when all are done;
 ///  - memory: activations and buffers at every moment, byte for byte, are what the passes and messages hold;
 ///  - the iteration ends with its last task, or is what a later mini-batch adds.
 /// Not checked: that nothing starts later than it could (the paths of explain() show that).

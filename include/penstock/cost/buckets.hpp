@@ -14,7 +14,8 @@ struct Bucket {
 };
 
 /// A stage's operators in buckets of at least Training::bucket bytes of gradients, the last one with what is
-/// left; one bucket when that is 0 or the stage has nothing to reduce. Operators without parameters go with
+/// left; one bucket when that is 0 or the stage has nothing to reduce, or only with other ranks (a part of a
+/// colocated stage). Operators without parameters go with
 /// those before them; copies of parameters that other stages own count in the last one.
 std::vector<Bucket> buckets(const Problem& problem, const plan::Stage& stage);
 

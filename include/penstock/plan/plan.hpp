@@ -33,6 +33,14 @@ enum class ContextExchange : std::uint8_t { ring, all_gather, ulysses };
 std::string_view name(ContextExchange exchange);
 ContextExchange context_exchange(std::string_view name);  ///< throws BadInput for an unknown name
 
+/// Place of a part among the parts of a colocated stage (plan/colocated.hpp).
+struct Part {
+  std::int64_t before = 0;  ///< replicas of the parts before it
+  std::int64_t of = 0;      ///< replicas of all parts; 0: the stage is not colocated
+  explicit operator bool() const { return of > 0; }
+  friend bool operator==(const Part&, const Part&) = default;
+};
+
 /// GraphPipe (Jeon et al., ASPLOS 2025, section 3) calls it S_i = (G_i, b_i, D_i, Pi_i).
 struct Stage {
   std::vector<core::OpId> operators;  ///< ascending; a convex set
@@ -72,14 +80,27 @@ struct Stage {
   /// Rows of the fullest device of such a group over the mean, at least 1: a router without capacity sends
   /// rows wherever it likes. Where a capacity factor turns rows away, no more than that.
   double imbalance = 1;
+  /// Of a colocated stage: the replicas of all parts share every micro-batch, these are its own.
+  Part part{};
 
   std::int64_t replicas() const { return static_cast<std::int64_t>(devices.size()) / replica_size(); }
+  /// Replicas that share a micro-batch: its own, and those of a colocated stage's other parts.
+  std::int64_t sharing_replicas() const { return part ? part.of : replicas(); }
+  /// First sample, within a micro-batch, of what a replica has of it, where replicas share it.
+  std::int64_t share_start(std::int64_t replica) const {
+    return micro_batch * (part.before + replica) / sharing_replicas();
+  }
+  /// Whether other ranks run parts of the same stage.
+  bool spans_ranks() const { return part && part.of != replicas(); }
   /// Devices of one replica.
   std::int64_t replica_size() const { return std::int64_t{tensor_parallel} * context_parallel; }
-  /// Devices that hold the same weights: replicas, and the members of their context groups.
-  std::int64_t weight_replicas() const { return static_cast<std::int64_t>(devices.size()) / tensor_parallel; }
+  /// Devices that hold the same weights: replicas of all parts, and the members of their context groups.
+  std::int64_t weight_replicas() const {
+    return part ? part.of * context_parallel : static_cast<std::int64_t>(devices.size()) / tensor_parallel;
+  }
   /// Devices that hold the same experts.
   std::int64_t expert_replicas() const { return weight_replicas() / expert_parallel; }
+  friend bool operator==(const Stage&, const Stage&) = default;
 };
 
 /// Whether a stage has gradients to reduce after a mini-batch; with ZeRO 3 every backward pass has done so
@@ -167,8 +188,8 @@ bool asynchronous(const Plan& plan);
 inline std::int64_t samples_per_device(std::int64_t micro_batch, std::int64_t replicas) {
   return (micro_batch + replicas - 1) / replicas;
 }
-/// Samples of a micro-batch on the fullest of a stage's devices, which share a micro-batch or take them in
-/// turn.
+/// Samples of a micro-batch on the fullest of a stage's devices, which share a micro-batch (those of a
+/// colocated stage with the devices of its other parts) or take them in turn.
 std::int64_t samples_per_device(const Plan& plan, const Stage& stage);
 
 /// Stages that share their devices run on one rank; ranks are numbered by their first stage. Indexed by

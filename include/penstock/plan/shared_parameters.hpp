@@ -1,5 +1,5 @@
 #pragma once
-// Parameters that operators of several stages use.
+// Parameters that several stages use: by operators of each, or as parts of one colocated stage.
 
 #include <vector>
 
@@ -13,15 +13,16 @@ namespace penstock::plan {
 /// embedding group). Differs: Megatron-LM first sums over the replicas of each stage, then between the first
 /// and the last stage, replica by replica, which needs as many of both; one sum over all does not.
 struct SharedParameters {
-  core::OpId owner;                   ///< the operator that the graph counts them at
-  std::vector<core::StageId> stages;  ///< ascending, the owner's among them; two or more
+  std::vector<core::OpId> owners;     ///< the operators that the graph counts them at; several only where the
+                                      ///< stages are the parts of one, which sum all their gradients at once
+  std::vector<core::StageId> stages;  ///< ascending, the owners' among them; two or more
 };
 
-/// Shared parameters of a plan by owner, ascending (OpGraph::owner). Precondition: every operator is in one
-/// stage.
+/// Shared parameters of a plan by their first owner, ascending (OpGraph::owner). Precondition: every operator
+/// is in one stage, or in all parts of one.
 std::vector<SharedParameters> shared_parameters(const graph::OpGraph& graph, const Plan& plan);
 
-/// The stage of the owner.
+/// The stage of the owners, the first of several.
 core::StageId home(const SharedParameters& shared, const Plan& plan);
 /// Sharing stages that run on this device; empty where none does.
 std::vector<core::StageId> stages_on(const SharedParameters& shared, const Plan& plan, core::DeviceId device);

@@ -1,6 +1,7 @@
 #pragma once
 // How the stages of a plan feed each other.
 
+#include <algorithm>
 #include <vector>
 
 #include "penstock/core/units.hpp"
@@ -17,8 +18,9 @@ struct Boundary {
   core::Bytes bytes;
 };
 
-/// Derived from a plan whose operators each belong to exactly one stage and whose stages are listed producers
-/// first; `structural_violations` says whether that holds.
+/// Derived from a plan whose operators each belong to exactly one stage, or to all parts of a colocated one,
+/// and whose stages are listed producers first; `structural_violations` says whether that holds. Every part
+/// feeds, and waits for, what its stage does; which samples go from part to part is not told here.
 class StageGraph {
  public:
   StageGraph(const graph::OpGraph& graph, const Plan& plan);
@@ -28,12 +30,17 @@ class StageGraph {
   /// Indices into boundaries().
   const std::vector<std::size_t>& outgoing(core::StageId id) const { return outgoing_[id.index()]; }
   const std::vector<std::size_t>& incoming(core::StageId id) const { return incoming_[id.index()]; }
-  core::StageId stage_of(core::OpId op) const { return stage_of_[op.index()]; }
+  /// Ascending: one stage, or the parts of a colocated one.
+  const std::vector<core::StageId>& stages_of(core::OpId op) const { return stages_of_[op.index()]; }
+  bool runs(core::StageId stage, core::OpId op) const {
+    const auto& all = stages_of(op);
+    return std::find(all.begin(), all.end(), stage) != all.end();
+  }
   /// Stages on the longest path, counted in stages (the paper's pipeline depth).
   int depth() const;
 
  private:
-  std::vector<core::StageId> stage_of_;
+  std::vector<std::vector<core::StageId>> stages_of_;
   std::vector<Boundary> boundaries_;
   std::vector<std::vector<std::size_t>> outgoing_;
   std::vector<std::vector<std::size_t>> incoming_;

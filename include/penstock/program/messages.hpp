@@ -37,18 +37,20 @@ struct Message {
   std::int32_t part = 0, parts = 1;
 };
 
-/// Both partitions of the samples into shares, walked side by side.
+/// Shares of both stages in the order of their samples, walked side by side; those of a part of a colocated
+/// stage leave out the samples of the other parts.
 template <class Visit>
 void for_each_overlap(const Stage& from, const Stage& to, Visit visit) {
-  const std::int64_t samples = from.samples();
-  Overlap now{from.sharing.share(0), to.sharing.share(0), {}};
-  for (std::int64_t i = 0, j = 0; now.samples.end() < samples;) {
-    const std::int64_t a_end = now.from.samples.end(), b_end = now.to.samples.end(),
-                       end = std::min(a_end, b_end);
-    now.samples = {now.samples.end(), end - now.samples.end()};
+  const std::int64_t senders = from.shares(), receivers = to.shares();
+  for (std::int64_t i = 0, j = 0; i < senders && j < receivers;) {
+    Overlap now{from.sharing.share(i), to.sharing.share(j), {}};
+    const Samples &a = now.from.samples, &b = now.to.samples;
+    const std::int64_t first = std::max(a.first, b.first);
+    now.samples = {first, std::min(a.end(), b.end()) - first};
     if (now.samples.count > 0) visit(std::as_const(now));
-    if (a_end == end) now.from = from.sharing.share(++i);
-    if (b_end == end) now.to = to.sharing.share(++j);
+    const bool a_ends = a.end() <= b.end(), b_ends = b.end() <= a.end();
+    if (a_ends) ++i;
+    if (b_ends) ++j;
   }
 }
 

@@ -20,6 +20,8 @@ struct Stage {
 
   /// Of all its micro-batches.
   std::int64_t samples() const { return static_cast<std::int64_t>(index.forward.size()) * sharing.round(); }
+  /// Of its replicas, in all its micro-batches.
+  std::int64_t shares() const { return static_cast<std::int64_t>(index.forward.size()) * sharing.replicas; }
 };
 
 struct Rank {

@@ -22,19 +22,22 @@ struct Share {
   Samples samples;
 };
 
-/// Replicas split every micro-batch nearly evenly; with an asynchronous schedule they take micro-batches in
-/// turn: replica r computes all samples of micro-batches r, r + replicas, ...
+/// Replicas split every micro-batch nearly evenly, with those of a colocated stage's other parts; with an
+/// asynchronous schedule they take micro-batches in turn: replica r computes all samples of micro-batches r,
+/// r + replicas, ...
 struct Sharing {
   Sharing(const plan::Plan& plan, const plan::Stage& stage);
 
   std::int64_t micro_batch;  ///< samples
   std::int32_t replicas;
-  std::int32_t group;  ///< devices of one replica, which compute its share together
+  std::int32_t group;   ///< devices of one replica, which compute its share together
+  std::int32_t before;  ///< replicas of the parts before it, of a colocated stage
+  std::int32_t of;      ///< replicas of all its parts
   bool in_turn;
 
   /// First sample, within a micro-batch, of a replica's share.
   std::int64_t start(std::int64_t replica) const {
-    return in_turn ? micro_batch * replica : micro_batch * replica / replicas;
+    return in_turn ? micro_batch * replica : micro_batch * (before + replica) / of;
   }
   std::int64_t size(std::int64_t replica) const { return start(replica + 1) - start(replica); }
   /// Samples from the row's n-th micro-batch to the next.

@@ -30,6 +30,7 @@ struct Message {
   core::Bytes bytes;                 ///< of the part, uncompressed
   std::int32_t sent_in = -1;         ///< micro-batch of `from`
   std::int32_t needed_in = -1;       ///< micro-batch of `to`
+  core::StageId source{};            ///< `from`; of a colocated stage its first part, for all of them
 };
 
 /// One pass, reduction, update or barrier of one device.
@@ -62,7 +63,8 @@ struct DevicePrograms {
 /// (schedule::WeightPolicy), of those that the STEPs before it have made; recomputation those of its backward
 /// pass. Differs from what the simulator runs: gradients are not cut into buckets, and a pair that overlaps
 /// runs as its forward, then its backward. Precondition: plan::structural_violations has none, the order no
-/// violations. Throws BadInput as program::lower does, and for what is not replayed: ZeRO, compression,
+/// violations. Throws BadInput as program::lower does, and for what is not replayed: colocated stages whose
+/// groups have other sizes than those of their devices' other stages, ZeRO, compression,
 /// predicted weights, parameters shared between stages without a flush, or by groups that divide them
 /// differently; and naming rank and pass where a policy asks for weights that are not made yet. Error(limit):
 /// more than 2^24 messages.

@@ -45,7 +45,8 @@ class Worker {
   virtual std::vector<Region> gradients(core::StageId stage) = 0;
   /// Gradients of the parameters that the stage shares with others: of its copy of the owner's. `gradients`
   /// is without them.
-  virtual std::vector<Region> shared_gradients(core::StageId stage, core::OpId owner) = 0;
+  virtual std::vector<Region> shared_gradients(core::StageId stage,
+                                               const std::vector<core::OpId>& owners) = 0;
   virtual kernels::Backend& backend() = 0;
 
   /// This device's part of the loss of every mini-batch so far, in the order they were run. None where the

@@ -29,6 +29,8 @@ namespace penstock::schedule {
 ///        has ranks. The row of stages need not be a chain of the model: an order for a chain suits every DAG
 ///        whose stages are listed producers first. Heuristics look at `costs`.
 ///  a file (*.csv): the user's own schedule; explicit messages in it are left to the simulator.
+/// Colocated stages (plan/colocated.hpp) are no part of that order: each rank runs all forward passes of its
+/// parts before it, and all their backward passes behind it, as Megatron-LM's colocated MIMO does.
 /// Throws BadInput naming what the family cannot do, or what of the file a plan has no place for: activations
 /// parked elsewhere, recomputation of a stage whose plan has none, and that of layers where backward passes
 /// are split.

@@ -59,7 +59,8 @@ struct Estimate {
 /// (tests/score). Without a flush the path is left out, and a stage's R replicas take R micro-batches at a
 /// time. Stages that share devices add up, and v of them per device divide the rest of the path by v, as
 /// other micro-batches run meanwhile (interleaved schedules: Narayanan et al., SC 2021, section 2.2.2); the
-/// iteration is never shorter than the whole path.
+/// iteration is never shorter than the whole path. Colocated stages are on no path: what the busiest rank
+/// spends on them adds.
 Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages);
 Estimate estimate(const cost::Problem& problem, const plan::Plan& plan);
 /// Estimate of one of many plans: `network` is assumed once, of sizes_in() all of them, with the problem's

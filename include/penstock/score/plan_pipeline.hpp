@@ -21,7 +21,7 @@ bool whole_backwards(const plan::Plan& plan);
 /// of devices that exchange samples. Room is the stage's in-flight count; a stage without one has no limit.
 /// Links that share a cable do not meet here and times are rounded down, so bounds hold whatever the network
 /// model. The plan must be structurally valid (plan::structural_violations). Throws BadInput for stages of
-/// different micro-batch sizes.
+/// different micro-batch sizes, and for colocated ones.
 schedule::Pipeline device_pipeline(const cost::Problem& problem, const plan::Plan& plan);
 
 /// One machine per stage, as slow as its slowest replica, and one link per boundary, as slow as its slowest

@@ -8,6 +8,7 @@
 #include "joint/starts.hpp"
 #include "joint/thrifty.hpp"
 #include "own_options.hpp"
+#include "penstock/plan/colocated.hpp"
 #include "penstock/plan/strategy.hpp"
 #include "penstock/score/estimate.hpp"
 
@@ -63,6 +64,7 @@ class Joint {
 
   SearchResult run() {
     stop_.check();
+    if (options_.from) plan::refuse_colocated(*options_.from, "planner joint");
     Starts begun = options_.from ? given(*options_.from) : starts(space_, judge_, asked_, stop_);
     if (begun.plans.empty() && !begun.complete) stop_.give_up();
     if (begun.plans.empty()) begun.plans = last_resort(begun.error);

@@ -52,7 +52,7 @@ void Reductions::add_own(const DevicePrograms& program, const graph::OpGraph& gr
   for (std::size_t m = 0; m < groups.size(); ++m) {
     core::Bytes own = cost::held_weights(graph, stage, m);
     for (const plan::SharedParameters& shared : program.shared)
-      if (plan::home(shared, plan).index() == s) own -= part(graph.parameter_bytes(shared.owner), stage, m);
+      if (plan::home(shared, plan).index() == s) own -= part(gradients(graph, shared.owners), stage, m);
     add(program, core::StageId(s), groups[m], own);
   }
 }
@@ -80,7 +80,7 @@ void Reductions::add_shared(const DevicePrograms& program, const graph::OpGraph&
                             const plan::Plan& plan, std::size_t k) {
   const plan::SharedParameters& shared = program.shared[k];
   const plan::Stage& first = plan.stages[shared.stages.front().index()];
-  const core::Bytes whole = graph.parameter_bytes(shared.owner);
+  const core::Bytes whole = gradients(graph, shared.owners);
   const auto groups =
       plan::Mesh(plan::devices(shared, plan), first.tensor_parallel).groups(plan::MeshDim::data);
   for (std::size_t m = 0; m < groups.size(); ++m) {
@@ -111,7 +111,7 @@ std::vector<std::vector<Region>> terms(const Reduction& reduction, const plan::P
   if (!reduction.shared) return {worker.gradients(reduction.stage)};
   std::vector<std::vector<Region>> out;
   for (const core::StageId stage : plan::stages_on(*reduction.shared, plan, device))
-    out.push_back(worker.shared_gradients(stage, reduction.shared->owner));
+    out.push_back(worker.shared_gradients(stage, reduction.shared->owners));
   return out;
 }
 

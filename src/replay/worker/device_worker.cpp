@@ -86,12 +86,13 @@ class KernelWorker : public DeviceWorker {
 
   std::vector<Region> gradients(StageId stage) override {
     return gradients(stage, [&](OpId owner) {
-      return !device_.dispatches(owner) &&
-             std::ranges::none_of(program_.shared, [&](const auto& s) { return s.owner == owner; });
+      return !device_.dispatches(owner) && std::ranges::none_of(program_.shared, [&](const auto& shared) {
+        return std::ranges::binary_search(shared.owners, owner);
+      });
     });
   }
-  std::vector<Region> shared_gradients(StageId stage, OpId shared) override {
-    return gradients(stage, [&](OpId owner) { return owner == shared; });
+  std::vector<Region> shared_gradients(StageId stage, const std::vector<OpId>& owners) override {
+    return gradients(stage, [&](OpId owner) { return std::ranges::binary_search(owners, owner); });
   }
   kernels::Backend& backend() override { return device_.backend; }
   std::vector<double> losses() const override { return device_.losses; }

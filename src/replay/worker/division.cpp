@@ -394,10 +394,11 @@ bool divided_alike(const graph::OpGraph& graph, const plan::Plan& plan,
     if (stage.tensor_parallel == 1) continue;
     for (std::size_t m = 0; m < static_cast<std::size_t>(stage.tensor_parallel); ++m) {
       const Division here(graph, plan, stage.devices[m], wires), there(graph, plan, first.devices[m], wires);
-      for (std::size_t slot = 0; slot < wires[shared.owner.index()].parameters.size(); ++slot)
-        if (const kernels::ParameterRef parameter{shared.owner, slot};
-            here.weights(parameter).sharding != there.weights(parameter).sharding)
-          return false;
+      for (const core::OpId owner : shared.owners)
+        for (std::size_t slot = 0; slot < wires[owner.index()].parameters.size(); ++slot)
+          if (const kernels::ParameterRef parameter{owner, slot};
+              here.weights(parameter).sharding != there.weights(parameter).sharding)
+            return false;
     }
   }
   return true;

@@ -44,7 +44,7 @@ std::vector<Region> MessageBuffers::room_for(const Message& message) {
 }
 
 StageRun::Tensors& MessageBuffers::arrival(const Message& message) {
-  return arrivals_[{{message.to, message.needed_in}, message.gradient, message.from}];
+  return arrivals_[{{message.to, message.needed_in}, message.gradient, message.source}];
 }
 
 /// Room for the whole message.

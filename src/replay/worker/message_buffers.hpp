@@ -8,8 +8,9 @@
 
 namespace penstock::replay {
 
-/// Messages of one micro-batch between the same stages fill parts of the same buffers; between groups of
-/// devices each carries one part of the bytes. Receiving is safe beside all other calls.
+/// Messages of one micro-batch between the same stages, all parts of a colocated one among them, fill parts
+/// of the same buffers; between groups of devices each carries one part of the bytes. Receiving is safe
+/// beside all other calls.
 class MessageBuffers {
  public:
   MessageBuffers(Device& device, const DevicePrograms& program, core::DeviceId id);
@@ -25,7 +26,8 @@ class MessageBuffers {
 
  private:
   using MicroBatch = std::pair<core::StageId, std::int32_t>;
-  using Transfer = std::tuple<MicroBatch, bool, core::StageId>;  ///< for whom, whether gradients, from whom
+  using Transfer =
+      std::tuple<MicroBatch, bool, core::StageId>;  ///< for whom, whether gradients, Message::source
   using Offered = std::tuple<core::StageId, core::StageId, bool, std::int64_t, std::int32_t>;
 
   StageRun::Tensors& arrival(const Message& message);

@@ -180,15 +180,24 @@ class Builder {
     for (std::size_t p = 0; p < program_.ranks[r].row.size(); ++p) {
       const program::Instruction& instruction = program_.ranks[r].row[p];
       if (!program::computes(instruction.kind)) continue;
-      if (before && !instruction.joined) meet(r, before->stage, ranks_[r].at[p]);
+      if (before && !instruction.joined) {
+        meet(r, before->stage, ranks_[r].at[p]);
+        if (group_of(instruction.stage) != group_of(before->stage))  // one of them is colocated
+          meet(r, instruction.stage, ranks_[r].at[p]);
+      }
       before = &instruction;
     }
   }
 
-  /// Before this task, and after the stage's pass before it, through a task of no length.
+  /// Devices of one replica.
+  TaskId group_of(StageId stage) const {
+    return static_cast<TaskId>(plan_.stages[stage.index()].replica_size());
+  }
+
+  /// The stage's groups, before this task and after the pass before it, through a task of no length.
   void meet(std::size_t r, StageId stage, TaskId task) {
     const auto width = static_cast<TaskId>(out_.devices[r].size());
-    const auto group = static_cast<TaskId>(plan_.stages[stage.index()].replica_size());
+    const TaskId group = group_of(stage);
     for (TaskId start = 0; group > 1 && start < width; start += group) {
       const TaskId id = tasks_.add(pause(stage));
       for (TaskId d = start; d < start + group; ++d) {
