@@ -220,7 +220,7 @@ TEST_CASE("no copy of a colocated plan stands for all") {
   encoder.operators = operators(g, true);
   encoder.micro_batch = 4;
   colocate(plan, encoder, {1, 0});
-  const auto cluster = support::tiny_cluster(4);
+  const auto cluster = support::tiny_cluster(4, std::int64_t{1} << 40, 1e3);  // slow cables
   const FlopCosts costs;
   const cost::Problem problem{g, cluster, costs, plan.training};
   score::derive_in_flight(problem, plan);
