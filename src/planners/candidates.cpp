@@ -6,6 +6,7 @@
 
 #include "penstock/core/parallel.hpp"
 #include "penstock/score/validate.hpp"
+#include "sweep.hpp"
 
 namespace penstock::planners {
 

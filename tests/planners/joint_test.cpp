@@ -267,7 +267,6 @@ TEST_CASE(
   CHECK_FALSE(asks({}, 16384, "piper"));
   CHECK_FALSE(asks({}, 16384, "joint"));
   CHECK(asks({}, 16384, "megatron"));
-  CHECK(asks({{"starts", "all"}}, 16384, "piper"));
   CHECK_FALSE(asks({{"starts", "quick"}}, 8, "piper"));
   CHECK_FALSE(asks({{"starts", "direct"}}, 8, "graphpipe"));
 }

@@ -44,8 +44,7 @@ Units units_of(const graph::OpGraph& graph, const OwnValues& own) {
 AskedPlanners asked_planners(const OwnValues& own) {
   const auto starts = own.word("starts");
   if (starts == "all") return AskedPlanners::all;
-  if (starts == "quick") return AskedPlanners::quick;
-  return starts == "direct" ? AskedPlanners::direct : AskedPlanners::by_size;
+  return starts == "quick" ? AskedPlanners::quick : AskedPlanners::direct;
 }
 
 class Joint {
@@ -157,11 +156,11 @@ const std::vector<PlannerOption>& joint_options() {
   static const std::vector<PlannerOption> options = {
       number("evaluations", 6000, 0, std::int64_t{1} << 30,
              "plans judged after the starts; 0: the best of the starts"),
-      words("starts", {"by_size", "all", "quick", "direct"},
+      words("starts", {"all", "quick", "direct"},
             "planners whose answers it begins with: all of the catalogue; quick: without piper, "
             "graphpipe_climb, aceso and exhaustive, whose searches may take minutes; direct: those alone "
-            "that try a list of uniform plans; by_size: all, but the direct ones where the model's units "
-            "times the devices are more than 32,768"),
+            "that try a list of uniform plans, as always where the model's units times the devices are "
+            "more than 32,768"),
       words("change", {"all", "cuts"},
             "what may differ from the answer that it begins with: everything; or only where stages begin and "
             "end"),

@@ -91,8 +91,7 @@ class Asking {
 
 /// Every planner as it is, and once more for a schedule with a flush where it has to be told.
 std::vector<PlannerChoice> questions(AskedPlanners asked, std::size_t units, std::size_t devices) {
-  if (asked == AskedPlanners::by_size)
-    asked = units * devices <= kMostTabled ? AskedPlanners::all : AskedPlanners::direct;
+  if (units * devices > kMostTabled) asked = AskedPlanners::direct;
   std::vector<PlannerChoice> out;
   for (const PlannerInfo& info : catalogue()) {
     if (!is_asked(info.name, asked)) continue;

@@ -17,8 +17,8 @@ struct Starts {
 
 /// Whose plans are asked for. `quick` leaves out those whose search may take minutes: piper, graphpipe_climb,
 /// aceso, exhaustive. `direct` are those that try a list of uniform plans, and need no longer on more
-/// devices. `by_size`: all, or where there are too many units and devices for their tables the direct ones.
-enum class AskedPlanners : std::uint8_t { by_size, all, quick, direct };
+/// devices; no more than these are asked, whatever was said, where the others' tables would be too large.
+enum class AskedPlanners : std::uint8_t { all, quick, direct };
 
 /// Of a problem with so many units of the model, on so many devices.
 std::vector<PlannerChoice> questions(AskedPlanners asked, std::size_t units, std::size_t devices);
