@@ -22,18 +22,18 @@ def found():
     return ps.plan(problem, "graphpipe")
 
 
-PLAN = ("--model", "mmt", "-p", "branches=2", "--cluster", "summit", "--devices", 4, "--mini-batch", 32, "--optimizer", "adam", "--planner", "graphpipe")
+PROBLEM = ("--model", "mmt", "-p", "branches=2", "--cluster", "summit", "--devices", 4, "--mini-batch", 32, "--optimizer", "adam")
 
 
 def test_joint_searches_where_nobody_is_named(found, cli, tmp_path):
     plan = ps.plan(found.problem)
-    cli("plan", *PLAN[:-2], "-o", tmp_path / "plan.yaml")
+    cli("plan", *PROBLEM, "-o", tmp_path / "plan.yaml")
     assert plan.planner == "joint" and plan.to_yaml() == (tmp_path / "plan.yaml").read_text()
 
 
 def test_a_plan_and_its_figures_are_those_of_penstock_plan(found, cli, tmp_path):
     file = tmp_path / "plan.yaml"
-    printed = cli("plan", *PLAN, "-o", file, "--json")
+    printed = cli("plan", *PROBLEM, "--planner", "graphpipe", "-o", file, "--json")
     assert found.to_yaml() == file.read_text()
     assert same_every_time(json.loads(found.simulation.to_json())) == same_every_time(json.loads(printed))
 
@@ -71,7 +71,7 @@ def test_a_plan_near_another_is_that_of_penstock_improve(found, cli, tmp_path):
 def test_a_comparison_is_that_of_penstock_compare(cli, tmp_path):
     file = tmp_path / "table.csv"
     planners = "graphpipe,spp,piper:flush=true,data_parallel"
-    cli("compare", *PLAN, "--planners", planners, "--csv", file)
+    cli("compare", *PROBLEM, "--planners", planners, "--csv", file)
     problem = ps.Problem(ps.zoo("mmt", branches=2), ps.Cluster("summit", 4), 32, optimizer="adam")
     table = ps.compare(problem, planners.split(","))
     ours, theirs = (
