@@ -23,7 +23,7 @@ std::size_t leading_set(std::span<const DeviceId> devices, const std::vector<Sta
 }
 
 /// As the whole stage is: without its place among the parts.
-bool alike(Stage a, Stage b) {
+bool alike(Stage a, const Stage& b) {
   a.devices = b.devices, a.part = b.part;
   return a == b;
 }
