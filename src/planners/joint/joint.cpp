@@ -42,7 +42,7 @@ Units units_of(const graph::OpGraph& graph, const OwnValues& own) {
 }
 
 AskedPlanners asked_planners(const OwnValues& own) {
-  const auto starts = own.word("starts");
+  const std::string& starts = own.word("starts");
   if (starts == "all") return AskedPlanners::all;
   return starts == "quick" ? AskedPlanners::quick : AskedPlanners::direct;
 }
