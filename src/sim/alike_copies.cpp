@@ -82,7 +82,8 @@ class Correspondence {
   bool match(std::size_t p, std::size_t q) {
     if (p == q) return may_be_hub(p);
     if (image_[p] != kNobody) return image_[p] == q;
-    if (p == hub_ || q == hub_ || !alike(p, q) || !own(p, 0) || !own(q, copy_)) return false;
+    if (p == hub_ || q == hub_ || owner_[q] != kNobody || !alike(p, q) || !is_first(p)) return false;
+    owner_[q] = copy_;
     image_[p] = q;
     open_.push_back(p);
     return true;
@@ -92,10 +93,10 @@ class Correspondence {
     if (!hub_) hub_ = p;
     return p == hub_;
   }
-  /// Whether the point is this copy's, or nobody's so far.
-  bool own(std::size_t point, std::size_t copy) {
-    if (owner_[point] == kNobody) owner_[point] = copy;
-    return owner_[point] == copy;
+  /// Whether the point is the first copy's, or nobody's so far.
+  bool is_first(std::size_t point) {
+    if (owner_[point] == kNobody) owner_[point] = 0;
+    return owner_[point] == 0;
   }
   bool alike(std::size_t p, std::size_t q) const {
     if (p >= cluster_.listed() || q >= cluster_.listed())

@@ -16,8 +16,8 @@ namespace penstock::sim {
 ///  falls apart into parts that are alike, link by link;
 ///  - all gradients are reduced in closed form, which waits for all copies and these are ready at once.
 /// None where the plan is its only copy, where replicas take turns (without a flush), where parts of a
-/// colocated stage send samples across copies, where anything is
-/// perturbed, travels for a group, or crowds, and where routes are given.
+/// colocated stage send samples across copies, where anything is perturbed, travels for a group, or crowds,
+/// and where routes are given.
 std::optional<plan::Plan> one_copy(const cost::Problem& problem, const plan::Plan& plan,
                                    const SimulationOptions& options);
 
