@@ -1,8 +1,10 @@
 #include "engine.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include "explain/stuck.hpp"
+#include "least_left.hpp"
 #include "overlap.hpp"
 
 namespace penstock::sim {
@@ -43,30 +45,22 @@ class Engine {
 
   std::int64_t run_against(std::int64_t to_beat) {
     to_beat_ = to_beat;
-    if (graph_.speed.empty()) sum_work();  // else a device may yet become faster
+    least_left_ = least_left(graph_);
+    // A plan whose links are wide enough takes as long as its longest way: most need no run.
+    const std::int64_t least = least_left_.empty() ? 0 : *std::ranges::max_element(least_left_);
+    if (least > to_beat) return least;
     const Times times = run();
     return beaten_.value_or(times.makespan);
   }
 
  private:
-  /// Backwards, as a pass stands before its device's next.
-  void sum_work() {
-    work_left_.resize(graph_.tasks.size());
-    for (std::size_t t = graph_.tasks.size(); t-- > 0;) {
-      const Task task = graph_.tasks[t];
-      if (!trace::computes(task.kind)) continue;
-      work_left_[t] = task.duration + (task.next >= 0 ? work_left_[static_cast<std::size_t>(task.next)] : 0);
-    }
-  }
-
   void ready(TaskId id, std::int64_t now) {
     const Task task = graph_.task(id);
+    if (!least_left_.empty())
+      if (const std::int64_t end = now + least_left_[static_cast<std::size_t>(id)]; end > to_beat_)
+        beaten_ = end;
     if (task.travels()) return network_->request(id, now);
     record_.start(id, now);
-    if (!work_left_.empty()) {
-      const std::int64_t end = now + work_left_[static_cast<std::size_t>(id)];
-      if (end > to_beat_) beaten_ = end;
-    }
     if (overlap_.matters() && trace::computes(task.kind)) return overlap_.compute(id, now);
     agenda_.post(id, end_of(task, now));
   }
@@ -100,9 +94,8 @@ class Engine {
   core::StopToken stop_;
   std::vector<std::int32_t> waiting_;
   std::int64_t to_beat_ = 0;
-  std::optional<std::int64_t> beaten_;  ///< what the makespan does not fall below, above to_beat_
-  std::vector<std::int64_t>
-      work_left_;  ///< [task], of a pass: its device's from here on; empty: not asked for
+  std::optional<std::int64_t> beaten_;    ///< what the makespan does not fall below, above to_beat_
+  std::vector<std::int64_t> least_left_;  ///< empty: not asked for, or not known
   Agenda agenda_;
   Record record_;
   std::unique_ptr<Network> network_;

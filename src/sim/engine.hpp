@@ -12,8 +12,8 @@ namespace penstock::sim {
 /// error naming the tasks that wait for each other when the order deadlocks, and what `stop` throws.
 Times run(const TaskGraph& graph, NetworkModel network, bool record = true, core::StopToken stop = {});
 
-/// The makespan, or a time above `to_beat` that it does not fall below: the run ends once a device has more
-/// work left than fits.
+/// The makespan, or a time above `to_beat` that it does not fall below: the run ends once more is left
+/// (least_left.hpp) than fits; often before it begins.
 std::int64_t makespan_against(const TaskGraph& graph, NetworkModel network, std::int64_t to_beat,
                               core::StopToken stop);
 
