@@ -108,6 +108,11 @@ core::Seconds evaluated(const SearchOptions& options, const plan::Plan& plan, co
   return against ? options.evaluate_against(plan, to_beat) : options.evaluate(plan);
 }
 
+core::Seconds evaluated_to_win(const SearchOptions& options, const plan::Plan& plan, core::Seconds to_beat) {
+  constexpr core::Seconds kTick(1e-12);  // the simulator counts whole picoseconds
+  return evaluated(options, plan, to_beat - kTick);
+}
+
 Verdict judged(const SearchOptions& options, const plan::Plan& plan, core::Seconds estimate) {
   if (!by_evaluation(options)) return {false, estimate};
   try {

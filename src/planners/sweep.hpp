@@ -46,6 +46,9 @@ inline bool by_evaluation(const SearchOptions& options) {
 /// the evaluation.
 core::Seconds evaluated(const SearchOptions& options, const plan::Plan& plan, core::Seconds to_beat);
 
+/// Likewise, for searches that gain nothing by a plan as fast as `to_beat`: it may get any time not below.
+core::Seconds evaluated_to_win(const SearchOptions& options, const plan::Plan& plan, core::Seconds to_beat);
+
 /// How good a plan is. One that a limit left no time to evaluate comes after all others, by its estimate.
 struct Verdict {
   bool late = false;

@@ -23,19 +23,16 @@ Worth JointJudge::worth(const plan::Plan& plan, const Worth& to_beat) const {
 }
 
 Worth JointJudge::by_time(const plan::Plan& plan, const Worth& to_beat) const {
-  const core::Seconds time = seconds(plan, to_beat.iteration);
+  const core::Seconds time = by_evaluation(options_) ? evaluated_to_win(options_, plan, to_beat.iteration)
+                                                     : score::estimate(problem_, plan).iteration;
   return {time.value(), time};
 }
 
 Worth JointJudge::by_memory(const plan::Plan& plan) const {
-  const core::Seconds time = seconds(plan, *options_.least_memory_within);
+  const core::Seconds time = by_evaluation(options_) ? evaluated(options_, plan, *options_.least_memory_within)
+                                                     : score::estimate(problem_, plan).iteration;
   if (time > *options_.least_memory_within) return {};
   return {static_cast<double>(fullest_need(problem_, plan).value()), time};
-}
-
-core::Seconds JointJudge::seconds(const plan::Plan& plan, core::Seconds to_beat) const {
-  return by_evaluation(options_) ? evaluated(options_, plan, to_beat)
-                                 : score::estimate(problem_, plan).iteration;
 }
 
 core::Seconds JointJudge::at_least(const plan::Plan& plan) const {

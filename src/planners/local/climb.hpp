@@ -15,7 +15,7 @@ struct Climbed {
   bool complete = true;      ///< false: a limit was hit; the best until then
 };
 
-/// Seconds of one iteration; of a plan that takes longer than `to_beat` any time above it. Called from any
+/// Seconds of one iteration; of a plan that is not faster than `to_beat` any time not below it. Called from any
 /// thread; may throw LimitHit.
 using PlanJudge = std::function<core::Seconds(const plan::Plan&, core::Seconds to_beat)>;
 

@@ -56,7 +56,7 @@ class Climber {
     const plan::Stage& first = found.plan.stages.front();
     if (first.recompute || first.zero > 0) return;  // of another space
     const PlanJudge judge = [&](const plan::Plan& plan, core::Seconds to_beat) {
-      return by_evaluation(options_) ? evaluated(options_, plan, to_beat)
+      return by_evaluation(options_) ? evaluated_to_win(options_, plan, to_beat)
                                      : score::estimate(problem_, plan).iteration;
     };
     Climbed top = climb(problem_, options_, std::move(found.plan), rule.in_flight, judge, stop_);
