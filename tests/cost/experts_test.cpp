@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "models/layers.hpp"
 #include "penstock/cost/calibrated.hpp"
 #include "penstock/cost/host.hpp"
@@ -56,6 +58,30 @@ TEST_CASE("every expert has its products of the rows that it gets, and rows are 
   CHECK(time.forward.value() == near(products + 4e-6 + (rows + between) / kMemory));
   CHECK(time.input_gradient.value() == near(products + 4e-6 + (rows + 2 * between) / kMemory));
   CHECK(time.weight_gradient.value() == near(products));
+}
+
+TEST_CASE("where tables have grouped products, experts take their rates, and dense layers do not") {
+  const auto graph = mixture();
+  const cost::TableCosts plain = tables();
+  std::vector<cost::ProductTime> grouped = plain.products();
+  for (cost::ProductTime& p : grouped)
+    p.seconds *= p.m == 8 ? 2 : 4;  // of 8 rows twice as long, of 4096 four times
+  const cost::TableCosts costs(plain.device(), plain.products(), {}, plain.streaming(), {}, grouped);
+  const double products = 4 * 2.0 * 32 * (128 * 512 + 256 * 128) / kRate;  // as above
+  const auto before = plain.op_time(graph, last(graph), kDevice, 1),
+             after = costs.op_time(graph, last(graph), kDevice, 1);
+  // Between 8 and 4096 rows, 9 doublings, one more halving of the rate: at 32, 2 doublings on, 2^(1 + 2/9).
+  CHECK((after.forward - before.forward).value() == near(products * (std::pow(2, 1 + 2.0 / 9) - 1)));
+  // Weights' gradients have 128 and 256 rows of products, 4 and 5 doublings on.
+  const double first = 4 * 2.0 * 32 * 128 * 512 / kRate, second = 4 * 2.0 * 32 * 256 * 128 / kRate;
+  CHECK((after.weight_gradient - before.weight_gradient).value() ==
+        near(first * (std::pow(2, 1 + 4.0 / 9) - 1) + second * (std::pow(2, 1 + 5.0 / 9) - 1)));
+  for (std::size_t v = 0; v + 1 < graph.size(); ++v)
+    CHECK(costs.op_time(graph, core::OpId(v), kDevice, 1).total() ==
+          plain.op_time(graph, core::OpId(v), kDevice, 1).total());
+  const auto again = cost::parse_kernel_tables(cost::to_yaml(costs), "t.yaml");
+  CHECK(cost::to_yaml(again) == cost::to_yaml(costs));
+  CHECK(again.op_time(graph, last(graph), kDevice, 1).forward.value() == near(after.forward.value(), 1e-5));
 }
 
 TEST_CASE("one device's half of every expert has half the products, and all of the copies") {
