@@ -52,7 +52,7 @@ void check_axis(const std::string& key, const Values& known) {
 Wanted read_item(const Yaml& node, const Values& known) {
   Wanted out;
   for (const auto& [key, value] : node.entries()) {
-    at_node(value, [&] { check_axis(key, known); });
+    at_node(value, [&, &axis = key] { check_axis(axis, known); });
     if (value.is_scalar())
       out[key] = {value.text()};
     else
