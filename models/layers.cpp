@@ -199,12 +199,15 @@ Tensor Layers::experts(const std::string& name, const Tensor& x, const Tensor& p
   constexpr std::int64_t kChoice = 8 + 4;  // bytes: which expert, and its share
   const std::int64_t rows = x.rows(), count = probabilities.width(), copies = rows * form.chosen;
   core::require(probabilities.rows() == rows && form.chosen <= count, "every row has a router's choice");
-  const graph::Experts asked{rows, x.width(), form.inner, count, form.chosen, form.gated};
+  const graph::Experts asked{rows,        x.width(),  form.inner, count,
+                             form.chosen, form.gated, form.bias,  form.clamped};
+  const std::int64_t first = (asked.matrices() - 1) * form.inner;
   Operator op = named(name, OpKind::experts, asked);
   const Flops work = flops(2 * asked.matrices() * copies * x.width() * form.inner);
   set_work(op, work, if_needed(x, work), work);
-  op.parameters = count * asked.matrices() * x.width() * form.inner;
-  const std::int64_t saved = copies * x.width() + copies * asked.matrices() * form.inner + x.elements() +
+  op.parameters = count * (asked.matrices() * x.width() * form.inner + (form.bias ? first + x.width() : 0));
+  const std::int64_t saved = copies * x.width() + copies * asked.matrices() * form.inner +
+                             (form.clamped ? copies * first : 0) + x.elements() +
                              copies * kChoice / element_bytes_;
   return emit(std::move(op), {x, probabilities}, x.shape, saved);
 }

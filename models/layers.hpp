@@ -61,9 +61,9 @@ struct AttentionForm {
 };
 
 struct ExpertForm {
-  std::int64_t chosen;  ///< experts that a row takes
-  std::int64_t inner;   ///< width of an expert
-  bool gated = true;    ///< graph::Experts
+  std::int64_t chosen;                               ///< experts that a row takes
+  std::int64_t inner;                                ///< width of an expert
+  bool gated = true, bias = false, clamped = false;  ///< graph::Experts
 };
 
 /// Adds one operator per call. Conventions, so that every model counts alike:
@@ -93,8 +93,8 @@ class Layers {
                    std::int64_t heads, AttentionForm form = {});
   /// A mixture of as many experts as `probabilities`, of a router, are wide (graph::Experts). What is between
   /// an expert's matrices is not counted as work. Kept: a copy of each row for every expert it takes, sorted
-  /// by expert; what their first matrices make, and what the last one reads; the output; and for each copy
-  /// its expert, 64 bit, and its share, fp32.
+  /// by expert; what their first matrices make, also as clamped where it is, and what the last one reads; the
+  /// output; and for each copy its expert, 64 bit, and its share, fp32.
   Tensor experts(const std::string& name, const Tensor& x, const Tensor& probabilities, ExpertForm form);
   Tensor matmul(const std::string& name, const Tensor& a, const Tensor& b, Product product,
                 const Shape& shape);

@@ -12,6 +12,8 @@ graph::OpGraph build_mixtral(const Parameters& p) {
   const GroupedAttention attention = read_grouped_attention(p, p.integer("hidden", 1, kWidest));
   Mixture experts = read_mixture(p);
   experts.shared_gate = p.flag("shared_gate");
+  experts.bias = p.flag("expert_bias");
+  experts.clamped = p.flag("expert_clamp");
   return rotary_decoder(p, [&](Layers& net, const std::string& name, const Tensor& x) {
     const Tensor middle = attend(net, name, x, attention);
     std::vector<Tensor> terms = mixture(net, name, net.rms_norm(name + ".norm2", middle), experts);
@@ -37,6 +39,8 @@ std::vector<ParameterInfo> mixtral_parameters() {
   for (ParameterInfo& one : grouped_attention_parameters()) all.push_back(std::move(one));
   for (ParameterInfo& one : mixture_parameters({8, 2, 14336})) all.push_back(std::move(one));
   all.push_back({"shared_gate", "no", "yes: a sigmoid of the token weighs that (Qwen2)"});
+  all.push_back({"expert_bias", "no", "yes: experts have biases (GPT-OSS)"});
+  all.push_back({"expert_clamp", "no", "yes: what goes into their activation is clamped (GPT-OSS)"});
   all.push_back({"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"});
   all.push_back({"tied_head", "no", "yes: the head uses the token embedding's weights; no: it has its own"});
   return all;

@@ -38,7 +38,8 @@ std::vector<Tensor> mixture(Layers& net, const std::string& name, const Tensor& 
   const Tensor scores = m.sigmoid ? net.activation(name + ".scores", logits, Activation::sigmoid)
                                   : net.softmax(name + ".scores", logits);
   std::vector<Tensor> terms = {
-      net.experts(name + ".experts", x, scores, {.chosen = m.chosen, .inner = m.width})};
+      net.experts(name + ".experts", x, scores,
+                  {.chosen = m.chosen, .inner = m.width, .bias = m.bias, .clamped = m.clamped})};
   if (m.shared == 0) return terms;
   const Tensor shared = gated_feed_forward(net, name + ".shared", x, m.shared);
   terms.push_back(m.shared_gate ? gated_by_token(net, name + ".shared.gate", x, shared) : shared);

@@ -12,6 +12,7 @@ struct Mixture {
   std::int64_t experts, chosen, width;  ///< `width` of an expert, gate and up projection each
   std::int64_t shared = 0;              ///< width of the feed-forward that every token takes; 0: none
   bool shared_gate = false;             ///< a sigmoid of the token weighs what that makes (Qwen2)
+  bool bias = false, clamped = false;   ///< of experts (GPT-OSS): graph::Experts
   bool sigmoid = false;                 ///< scores of the router by sigmoid (DeepSeek-V3), not by softmax
 };
 

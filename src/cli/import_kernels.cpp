@@ -20,7 +20,7 @@ struct ImportKernelsFlags {
 /// What the files hold together.
 struct Tables {
   std::string device;
-  std::vector<cost::ProductTime> products;
+  std::vector<cost::ProductTime> products, grouped;
   std::vector<cost::AttentionTime> attention;
   std::vector<cluster::CollectiveTime> collectives;
   std::optional<cost::Streaming> streaming;
@@ -74,6 +74,8 @@ void take_system(const std::string& file, Tables& tables) {
   });
   const auto& products = system.costs.products();
   const auto& attention = system.costs.attention();
+  const auto& grouped = system.costs.grouped();
+  tables.grouped.insert(tables.grouped.end(), grouped.begin(), grouped.end());
   tables.products.insert(tables.products.end(), products.begin(), products.end());
   tables.attention.insert(tables.attention.end(), attention.begin(), attention.end());
   if (const auto& found = system.costs.streaming())  // of two the slower
@@ -102,11 +104,13 @@ core::ExitCode run(const ImportKernelsFlags& flags) {
   for (const std::string& file : flags.files) take(file, tables);
   if (tables.products.empty()) throw core::BadInput("none of the files has a product in bfloat16");
   const cost::TableCosts costs(tables.device, std::move(tables.products), std::move(tables.attention),
-                               tables.streaming, std::move(tables.collectives));
+                               tables.streaming, std::move(tables.collectives), std::move(tables.grouped));
   core::write_file(flags.output, cost::to_yaml(costs));
   const std::size_t collectives = costs.collectives() ? costs.collectives()->rows().size() : 0;
-  print(fmt::format("{}: {} products, {} of attention{}; {} rows left out\n", costs.device(),
-                    costs.products().size(), costs.attention().size(),
+  print(fmt::format("{}: {} products{}, {} of attention{}; {} rows left out\n", costs.device(),
+                    costs.products().size(),
+                    costs.grouped().empty() ? "" : fmt::format(", {} grouped", costs.grouped().size()),
+                    costs.attention().size(),
                     collectives > 0 ? fmt::format(", {} collectives", collectives) : "", tables.others));
   return core::ExitCode::done;
 }
@@ -123,8 +127,8 @@ void add_import_kernels(CLI::App& import, Action& action) {
       "latency. Rows in bfloat16, of NCCL in half, are kept. Their Parquet files become CSV by\n"
       "  python3 -c \"import sys, pandas; pandas.read_parquet(sys.argv[1]).to_csv(sys.argv[2], "
       "index=False)\" A B\n"
-      "A file that ends in .json is a system of MooreThreads/SimuMax (configs/system): its products and "
-      "attention by exact shape.\n"
+      "A file that ends in .json is a system of MooreThreads/SimuMax (configs/system): its products, grouped "
+      "ones and attention by exact shape.\n"
       "Of two times of one shape the slower one counts.\n\n"
       "Example:\n"
       "  penstock import kernels a100_gemm.csv a100_attention.csv -o a100_tables.yaml\n"

@@ -138,9 +138,11 @@ OpTime AnalyticCosts::expert_moves(const graph::OpGraph& graph, core::OpId id,
                                    const OpShard& part) const {
   const graph::Operator& op = graph.op(id);
   const ExpertWork work = expert_work(as<graph::Experts>(op), samples, part);
+  const auto kernels = expert_kernels(as<graph::Experts>(op));
   const auto time = [&](graph::Pass pass) {
     const double bytes = work.moved[static_cast<std::size_t>(pass)] * graph.element_bytes();
-    return launch(constants_, device) * kExpertKernels + streamed(constants_, device, bytes);
+    return launch(constants_, device) * kernels[static_cast<std::size_t>(pass)] +
+           streamed(constants_, device, bytes);
   };
   const bool back = op.input_gradient_flops.value() > 0;
   return {time(graph::Pass::forward), back ? time(graph::Pass::input_gradient) : Seconds(0), {}};

@@ -3,6 +3,34 @@
 #include <algorithm>
 
 namespace penstock::cost {
+namespace {
+
+constexpr int kKernels = 4;
+
+/// By expert, and of all; numbers read and written, in rows of the output.
+struct Biases {
+  int each, all;
+  double rows;
+};
+constexpr std::array<Biases, 2> kBiases = {{{2, 1, 6}, {4, 1, 8}}};  // forward, backward
+
+/// Numbers read and written, in rows of what is clamped.
+struct Clamps {
+  int kernels;
+  double rows;
+};
+constexpr std::array<Clamps, 2> kClamps = {{{3, 4}, {3, 5}}};
+
+}  // namespace
+
+std::array<int, 2> expert_kernels(const graph::Experts& e) {
+  std::array<int, 2> out{kKernels, kKernels};
+  for (std::size_t pass = 0; pass < out.size(); ++pass) {
+    if (e.bias) out[pass] += kBiases[pass].each * static_cast<int>(e.experts) + kBiases[pass].all;
+    if (e.clamped) out[pass] += kClamps[pass].kernels;
+  }
+  return out;
+}
 
 ExpertWork expert_work(const graph::Experts& e, double samples, const OpShard& part) {
   // By tokens or samples a device has its part of the rows, else its part of every expert's width.
@@ -18,6 +46,10 @@ ExpertWork expert_work(const graph::Experts& e, double samples, const OpShard& p
   out.layers = {{{hidden, first}, {inner, hidden}}};
   const double there_and_back = 2 * (rows + copies) * hidden;
   out.moved = {there_and_back + copies * (first + inner), there_and_back + copies * 2 * (first + inner), 0};
+  for (std::size_t pass = 0; pass < kBiases.size(); ++pass) {
+    if (e.bias) out.moved[pass] += copies * kBiases[pass].rows * hidden;
+    if (e.clamped) out.moved[pass] += copies * kClamps[pass].rows * first;
+  }
   return out;
 }
 

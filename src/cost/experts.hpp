@@ -22,12 +22,17 @@ struct ExpertWork {
 /// `samples` are those of the whole tensor-parallel group. Beside the products, forward: dispatch copies each
 /// row to the experts that it takes, the activation reads what the first products made and writes what the
 /// last ones read, combine adds up each row's results. Backward: gradients go the same way, and the
-/// activation reads once more what it read and wrote.
+/// activation reads once more what it read and wrote. Biases and clamps run kernel by kernel, as in
+/// Megatron-LM (core/transformer/moe/experts.py, core/fusions/fused_bias_geglu.py; those of the first
+/// products within these). A bias, forward: a product with the shares, a sum, a concatenation of all experts'
+/// rows; backward: two products and their sums over rows and columns, a concatenation. Clamps, forward: gate
+/// and up one by one, and a concatenation; backward: a mask of each, and a concatenation.
 ExpertWork expert_work(const graph::Experts& experts, double samples, const OpShard& part);
 
-/// Kernels beside the products. Forward: choice, dispatch, activation, combine; backward, to inputs: the
-/// same, the router's gradient for the choice.
-inline constexpr int kExpertKernels = 4;
+/// Kernels beside the products, in passes forward and to inputs. Forward: choice, dispatch, activation,
+/// combine; backward: the same, the router's gradient for the choice. And those of biases, of each expert,
+/// and clamps.
+std::array<int, 2> expert_kernels(const graph::Experts& experts);
 /// Products of an expert in a pass, each a kernel, as Transformer Engine's GroupedLinear launches them.
 inline constexpr int kExpertProducts = 2;
 

@@ -40,9 +40,10 @@ int terms(const graph::Operator& op) {
   return said > 0 ? static_cast<int>(said) : 2;
 }
 
-Launches expert_kernels(const graph::Experts& e) {
+Launches expert_launches(const graph::Experts& e) {
   const int products = kExpertProducts * static_cast<int>(std::max<std::int64_t>(1, e.experts));
-  return {kExpertKernels + products, kExpertKernels + products, products};
+  const auto [forward, backward] = expert_kernels(e);
+  return {forward + products, backward + products, products};
 }
 
 /// Of one pass where the operator has it.
@@ -58,7 +59,7 @@ Launches kernels(const graph::Operator& op) {
     case OpKind::attention:
       return flash(op) ? kFlashAttention : kPlainAttention;
     case OpKind::experts:
-      return expert_kernels(as<graph::Experts>(op));
+      return expert_launches(as<graph::Experts>(op));
     case OpKind::linear:
       return {1, 1, as<graph::Linear>(op).bias ? 2 : 1};
     case OpKind::convolution:

@@ -81,6 +81,11 @@ double product_flops(double m, double n, double k) {
 /// Five products where the forward pass has two, at 63 % of an A100's peak instead of 73 %.
 constexpr double kBackwardProducts = 5.0 / 2 * 73 / 63;
 
+PassEstimate product_at(const RateGrid& rates, double m, double n, double k) {
+  const RateGrid::Rate rate = rates.rate(n, k, m);
+  return exactly(Seconds(product_flops(m, n, k) / rate.value), rate.origin);
+}
+
 /// Half of scores and context, since it is causal.
 double attention_flops(double batch_heads, double sequence, double head_size) {
   return 2 * batch_heads * sequence * sequence * head_size;
@@ -131,20 +136,22 @@ RateGrid::Rate RateGrid::rate(double row, double column, double along) const {
 
 TableCosts::TableCosts(std::string device, std::vector<ProductTime> products,
                        std::vector<AttentionTime> attention, std::optional<Streaming> streaming,
-                       std::vector<cluster::CollectiveTime> collectives)
+                       std::vector<cluster::CollectiveTime> collectives, std::vector<ProductTime> grouped)
     : device_(std::move(device)),
       products_(std::move(products)),
       attention_(std::move(attention)),
+      grouped_(std::move(grouped)),
       streaming_(streaming),
       collectives_(collectives.empty()
                        ? nullptr
                        : std::make_shared<const cluster::CollectiveTimes>(std::move(collectives))),
       analytic_({.streaming = streaming}) {
   core::require(!products_.empty(), "tables of products have some");
-  for (const ProductTime& p : products_) {
-    const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
-    product_rates_.add(n, k, m, product_flops(m, n, k) / p.seconds);
-  }
+  for (const auto& [times, rates] : {std::pair{&products_, &product_rates_}, {&grouped_, &grouped_rates_}})
+    for (const ProductTime& p : *times) {
+      const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
+      rates->add(n, k, m, product_flops(m, n, k) / p.seconds);
+    }
   for (const AttentionTime& a : attention_) {
     const auto sequence = static_cast<double>(a.sequence), size = static_cast<double>(a.head_size);
     const auto together = static_cast<double>(a.batch * a.heads);
@@ -163,8 +170,11 @@ std::vector<std::string> TableCosts::foreign(const cluster::Cluster& cluster) co
 }
 
 PassEstimate TableCosts::product(double m, double n, double k) const {
-  const RateGrid::Rate rate = product_rates_.rate(n, k, m);
-  return exactly(Seconds(product_flops(m, n, k) / rate.value), rate.origin);
+  return product_at(product_rates_, m, n, k);
+}
+
+PassEstimate TableCosts::expert_product(double m, double n, double k) const {
+  return product_at(grouped_rates_.empty() ? product_rates_ : grouped_rates_, m, n, k);
 }
 
 Estimate TableCosts::linear(const graph::Operator& op, double samples, const OpShard& part) const {
@@ -185,10 +195,10 @@ Estimate TableCosts::experts(const graph::OpGraph& graph, core::OpId id, const c
   const bool input = op.input_gradient_flops.value() > 0;
   Estimate out;
   for (const auto& [in, width] : work.layers) {
-    out.passes[0] = sum(out.passes[0], scaled(product(work.rows, width, in), work.experts));
-    if (input) out.passes[1] = sum(out.passes[1], scaled(product(work.rows, in, width), work.experts));
+    out.passes[0] = sum(out.passes[0], scaled(expert_product(work.rows, width, in), work.experts));
+    if (input) out.passes[1] = sum(out.passes[1], scaled(expert_product(work.rows, in, width), work.experts));
     if (graph::weighs(op))
-      out.passes[2] = sum(out.passes[2], scaled(product(in, width, work.rows), work.experts));
+      out.passes[2] = sum(out.passes[2], scaled(expert_product(in, width, work.rows), work.experts));
   }
   out.passes[0] = exactly(out.passes[0].time + beside.forward, out.passes[0].origin);
   if (input) out.passes[1] = exactly(out.passes[1].time + beside.input_gradient, out.passes[1].origin);

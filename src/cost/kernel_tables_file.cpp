@@ -46,6 +46,21 @@ void read_lines(const Yaml& table, std::size_t count, std::size_t most, const Ro
   if (number == 0) table.fail("expected rows");
 }
 
+std::vector<ProductTime> read_products(const Yaml& table) {
+  std::vector<ProductTime> out;
+  read_lines(table, 3, 1, [&](const std::vector<std::int64_t>& e, double seconds, double) {
+    out.push_back({e[0], e[1], e[2], seconds});
+  });
+  return out;
+}
+
+std::string products_text(const std::vector<ProductTime>& products) {
+  std::string out;
+  for (const ProductTime& p : products)
+    out += fmt::format("  {} {} {} {:.6g}\n", p.m, p.n, p.k, p.seconds * 1e6);
+  return out;
+}
+
 std::vector<cluster::CollectiveTime> read_collectives(const Yaml& root) {
   std::vector<cluster::CollectiveTime> out;
   for (std::size_t k = 0; k < cluster::kCollectiveKinds; ++k) {
@@ -87,14 +102,12 @@ bool is_kernel_tables(const std::string& text) {
 
 TableCosts parse_kernel_tables(const std::string& text, const std::string& file) {
   const Yaml root = Yaml::parse(text, file);
-  root.only({"penstock_kernel_tables", "device", "streaming", "products", "attention", "all_reduce",
-             "all_gather", "reduce_scatter", "all_to_all"});
+  root.only({"penstock_kernel_tables", "device", "streaming", "products", "grouped", "attention",
+             "all_reduce", "all_gather", "reduce_scatter", "all_to_all"});
   (void)root.at("penstock_kernel_tables").integer(1, 1);
-  std::vector<ProductTime> products;
   std::vector<AttentionTime> attention;
-  read_lines(root.at("products"), 3, 1, [&](const std::vector<std::int64_t>& e, double seconds, double) {
-    products.push_back({e[0], e[1], e[2], seconds});
-  });
+  std::vector<ProductTime> products = read_products(root.at("products")), grouped;
+  if (const auto table = root.find("grouped")) grouped = read_products(*table);
   if (const auto table = root.find("attention"))
     read_lines(*table, 4, 2, [&](const std::vector<std::int64_t>& e, double seconds, double backward) {
       attention.push_back({e[0], e[1], e[2], e[3], seconds, backward});
@@ -102,7 +115,7 @@ TableCosts parse_kernel_tables(const std::string& text, const std::string& file)
   std::optional<Streaming> streaming;
   if (const auto node = root.find("streaming")) streaming = read_streaming(*node);
   return {root.at("device").text(), std::move(products), std::move(attention), streaming,
-          read_collectives(root)};
+          read_collectives(root),   std::move(grouped)};
 }
 
 std::string to_yaml(const TableCosts& tables) {
@@ -111,8 +124,8 @@ std::string to_yaml(const TableCosts& tables) {
     out += fmt::format("streaming: {{bandwidth: {:.6g}GB/s, latency: {:.6g}us}}\n",
                        streaming->bandwidth.value() / 1e9, streaming->latency.value() * 1e6);
   out += "products: |  # m n k us\n";
-  for (const ProductTime& p : tables.products())
-    out += fmt::format("  {} {} {} {:.6g}\n", p.m, p.n, p.k, p.seconds * 1e6);
+  out += products_text(tables.products());
+  if (!tables.grouped().empty()) out += "grouped: |  # m n k us\n" + products_text(tables.grouped());
   if (!tables.attention().empty()) out += "attention: |  # batch sequence heads head_size us (backward us)\n";
   for (const AttentionTime& a : tables.attention())
     out += fmt::format("  {} {} {} {} {:.6g}{}\n", a.batch, a.sequence, a.heads, a.head_size, a.seconds * 1e6,

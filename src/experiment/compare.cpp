@@ -68,7 +68,8 @@ std::vector<PlannerChoice> planner_choices(const std::string& text, const std::s
     if (item != "all")
       add(item);
     else
-      for (const auto& info : planners::catalogue()) add(info.name);
+      for (const auto& info : planners::catalogue())
+        if (!info.states) add(info.name);
   if (out.empty()) throw core::BadInput(what + ": expected all, or names with commas between");
   return out;
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <sstream>
 
 #include "at_node.hpp"
 #include "penstock/core/spelling.hpp"
@@ -14,8 +16,15 @@ namespace {
 namespace fs = std::filesystem;
 using core::Yaml;
 
+/// "llama hidden=256 layers=6", as results name it.
+std::string model_text(const plan::ModelRef& model) {
+  std::string out = fs::path(model.name).stem().string();
+  for (const auto& [name, value] : model.parameters) out += " " + name + "=" + value;
+  return out;
+}
+
 Values values_of(const Cell& cell) {
-  Values out = {{"model", fs::path(cell.model.name).stem().string()},
+  Values out = {{"model", model_text(cell.model)},
                 {"cluster", scenario_name(cell)},
                 {"devices", std::to_string(cell.cluster.devices)},
                 {"mini_batch", std::to_string(cell.training.mini_batch)},
@@ -43,7 +52,7 @@ void check_axis(const std::string& key, const Values& known) {
 Wanted read_item(const Yaml& node, const Values& known) {
   Wanted out;
   for (const auto& [key, value] : node.entries()) {
-    at_node(value, [&] { check_axis(key, known); });
+    at_node(value, [&, &axis = key] { check_axis(axis, known); });
     if (value.is_scalar())
       out[key] = {value.text()};
     else
@@ -53,9 +62,25 @@ Wanted read_item(const Yaml& node, const Values& known) {
   return out;
 }
 
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+/// Whether a model is the wanted one: its name, and what is said of its parameters.
+bool names_model(const std::string& wanted, const std::string& model) {
+  const auto said = words(wanted), has = words(model);
+  return !said.empty() && said.front() == has.front() &&
+         std::all_of(said.begin() + 1, said.end(),
+                     [&](const std::string& word) { return std::ranges::count(has, word) > 0; });
+}
+
 bool fits(const Wanted& wanted, const Values& values) {
   return std::all_of(wanted.begin(), wanted.end(), [&](const auto& axis) {
-    return std::find(axis.second.begin(), axis.second.end(), values.at(axis.first)) != axis.second.end();
+    const std::string& value = values.at(axis.first);
+    return std::ranges::any_of(axis.second, [&](const std::string& one) {
+      return one == value || (axis.first == "model" && names_model(one, value));
+    });
   });
 }
 

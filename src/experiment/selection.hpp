@@ -10,7 +10,8 @@
 
 namespace penstock::experiment {
 
-/// What a cell has under each key, as the file writes it; files by their names without folder and ending.
+/// What a cell has under each key, as the file writes it; files by their names without folder and ending, a
+/// model with its parameters, of which an item may leave out some: "llama layers=6".
 using Values = std::map<std::string, std::string>;
 
 /// [i]: whether some item of `include` fits the i-th cell (always, where the file has none) and no item of

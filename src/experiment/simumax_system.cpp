@@ -103,6 +103,29 @@ std::vector<cost::ProductTime> products_of(const Json& system, const std::string
   return out;
 }
 
+/// Transformer Engine's GroupedLinear, of as many products as experts: M rows of each.
+std::vector<cost::ProductTime> grouped_of(const Json& system, const std::string& file) {
+  std::vector<cost::ProductTime> out;
+  const Kind kind(system, "group_matmul", file);
+  kind.each([&](const std::string& shape, const Fields& fields, double rate) {
+    const std::int64_t rows = kind.extent(shape, fields, "M"), width = kind.extent(shape, fields, "N"),
+                       in = kind.extent(shape, fields, "K");
+    const auto found = fields.find("stage");
+    const std::string stage = found == fields.end() ? "" : found->second;
+    cost::ProductTime product{rows, width, in, 0};
+    if (stage == "bwd_grad_act")
+      product = {rows, in, width, 0};
+    else if (stage == "bwd_grad_w")
+      product = {in, width, rows, 0};
+    else if (stage != "fwd")
+      kind.fail(shape, "expected stage=fwd, bwd_grad_act or bwd_grad_w");
+    product.seconds =
+        2.0 * static_cast<double>(rows) * static_cast<double>(width) * static_cast<double>(in) / rate;
+    out.push_back(product);
+  });
+  return out;
+}
+
 /// Of tensors that lie side by side, as projections of query, key and value in one product leave them, the
 /// slower time counts.
 std::vector<cost::AttentionTime> attention_of(const Json& system, const std::string& file,
@@ -163,8 +186,12 @@ SystemTables parse_simumax_system(const std::string& text, const std::string& fi
   if (!system.contains("sys_name") || !system.at("sys_name").is_string())
     throw core::BadInput({file, 0, "sys_name"}, "expected the system's name");
   auto attention = attention_of(system, file, left_out);
-  return {{system.at("sys_name").get<std::string>(), std::move(products), std::move(attention),
-           streaming_of(system, file)},
+  return {{system.at("sys_name").get<std::string>(),
+           std::move(products),
+           std::move(attention),
+           streaming_of(system, file),
+           {},
+           grouped_of(system, file)},
           left_out};
 }
 

@@ -160,6 +160,8 @@ void visit_extents(Visitor& visit, A& a) {
   visit("experts", a.experts);
   visit("chosen", a.chosen);
   visit("gated", a.gated);
+  visit("bias", a.bias);
+  visit("clamped", a.clamped);
 }
 
 template <class Visitor>

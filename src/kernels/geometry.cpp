@@ -146,6 +146,8 @@ Experts experts(const Operator& op) {
   const auto& e = as<Experts>(op);
   check(op, {{"rows", e.rows}, {"hidden", e.hidden}, {"inner", e.inner}, {"experts", e.experts}});
   in_range(op, "chosen", e.chosen, 1, e.experts);
+  refuse(op, "bias", e.bias);
+  refuse(op, "clamped", e.clamped);
   return e;
 }
 

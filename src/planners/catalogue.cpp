@@ -132,6 +132,15 @@ const std::vector<PlannerInfo>& catalogue() {
        "and micro-batches; never slower than another planner with a flush, without a proof of its own",
        "schedules without a flush, context and expert groups; how far from the best it is", joint,
        joint_options()},
+      {"given",
+       "nothing: layers per stage, degrees and recomputation as its options state them, for a plan made by "
+       "hand",
+       "the split that Megatron-LM's --pipeline-model-parallel-layout and torchtitan's module names state; "
+       "the "
+       "fastest micro-batch where none is pinned",
+       "all that is not stated; stages of unlike width, branches side by side, schedules other than 1F1B and "
+       "interleaved 1F1B (unless asked)",
+       given, given_options(), true},
   };
   return planners;
 }

@@ -26,6 +26,7 @@ SearchResult exhaustive(const cost::Problem& problem, const SearchOptions& optio
 SearchResult dapple(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult alpa_inter(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult spp_luo(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult given(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult joint(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 
 const std::vector<PlannerOption>& joint_options();
@@ -36,5 +37,6 @@ const std::vector<PlannerOption>& exhaustive_options();
 const std::vector<PlannerOption>& tensor_parallel_options();  ///< of accpar
 const std::vector<PlannerOption>& megatron_options();
 const std::vector<PlannerOption>& aceso_options();
+const std::vector<PlannerOption>& given_options();
 
 }  // namespace penstock::planners

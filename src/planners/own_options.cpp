@@ -20,11 +20,27 @@ std::optional<std::int64_t> whole_number(const std::string& text) {
   return fault == std::errc() && rest == end ? std::optional(value) : std::nullopt;
 }
 
-bool allows(const PlannerOption& option, const std::string& value) {
-  if (!option.values.empty())
-    return std::find(option.values.begin(), option.values.end(), value) != option.values.end();
+bool within(const PlannerOption& option, const std::string& value) {
   const auto count = whole_number(value);
   return count && *count >= option.low && *count <= option.high;
+}
+
+/// "3-4-3-2".
+std::vector<std::string> split(const std::string& value) {
+  std::vector<std::string> out(1);
+  for (const char c : value)
+    if (c == '-')
+      out.emplace_back();
+    else
+      out.back() += c;
+  return out;
+}
+
+bool allows(const PlannerOption& option, const std::string& value) {
+  if (std::find(option.values.begin(), option.values.end(), value) != option.values.end()) return true;
+  if (option.joined)
+    return std::ranges::all_of(split(value), [&](const std::string& one) { return within(option, one); });
+  return option.values.empty() && within(option, value);
 }
 
 const PlannerOption* find(const std::vector<PlannerOption>& declared, std::string_view name) {
@@ -53,6 +69,9 @@ void check(std::string_view planner, const std::vector<PlannerOption>& declared,
 }  // namespace
 
 std::string allowed(const PlannerOption& option) {
+  if (option.joined)
+    return fmt::format("{}, or numbers of {} to {} as in 3-4-3-2", fmt::join(option.values, ", "), option.low,
+                       option.high);
   if (option.values.empty()) return fmt::format("{} to {}", option.low, option.high);
   return fmt::format("{}", fmt::join(option.values, ", "));
 }
@@ -102,6 +121,11 @@ PlannerOption number(std::string name, std::int64_t standard, std::int64_t low, 
   return {std::move(name), std::move(meaning), std::to_string(standard), {}, low, high};
 }
 
+PlannerOption numbers(std::string name, std::string word, std::int64_t low, std::int64_t high,
+                      std::string meaning) {
+  return {std::move(name), std::move(meaning), word, {word}, low, high, true};
+}
+
 OwnValues::OwnValues(const char* planner, const std::vector<PlannerOption>& declared, const OwnOptions& given)
     : declared_(declared), given_(given) {
   check(planner, declared, given);
@@ -116,6 +140,14 @@ const std::string& OwnValues::word(std::string_view option) const {
 
 std::int64_t OwnValues::number(std::string_view option) const {
   return *whole_number(word(option));
+}
+
+std::vector<std::int64_t> OwnValues::numbers(std::string_view option) const {
+  const std::string& text = word(option);
+  std::vector<std::int64_t> out;
+  if (std::ranges::count(find(declared_, option)->values, text) > 0) return out;
+  for (const std::string& one : split(text)) out.push_back(*whole_number(one));
+  return out;
 }
 
 namespace {

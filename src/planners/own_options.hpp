@@ -14,6 +14,10 @@ PlannerOption flag(std::string name, std::string meaning);
 PlannerOption number(std::string name, std::int64_t standard, std::int64_t low, std::int64_t high,
                      std::string meaning);
 
+/// `word`, the default, or whole numbers within the bounds joined by "-".
+PlannerOption numbers(std::string name, std::string word, std::int64_t low, std::int64_t high,
+                      std::string meaning);
+
 /// Values as given, else as declared.
 class OwnValues {
  public:
@@ -22,6 +26,7 @@ class OwnValues {
   const std::string& word(std::string_view option) const;
   bool flag(std::string_view option) const { return word(option) == "true"; }
   std::int64_t number(std::string_view option) const;
+  std::vector<std::int64_t> numbers(std::string_view option) const;  ///< none: its word
 
  private:
   const std::vector<PlannerOption>& declared_;

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "models/layers.hpp"
 #include "penstock/cost/calibrated.hpp"
 #include "penstock/cost/host.hpp"
@@ -21,11 +23,10 @@ const cluster::DeviceType kDevice{
     "v100", core::Bytes(1 << 30), core::Bandwidth(kMemory), {core::FlopRate(kRate)}, 1, core::Seconds(1e-6)};
 
 /// 64 rows of 128 numbers; 4 experts, 256 wide, of which each row takes 2; two-byte numbers.
-graph::OpGraph mixture(bool gated = true) {
+graph::OpGraph mixture(models::ExpertForm form = {.chosen = 2, .inner = 256}) {
   models::Layers net("mixture", 2);
   const auto x = net.linear("x", net.input("input", {64, 128}), 128);
-  net.experts("experts", x, net.softmax("scores", net.linear("router", x, 4)),
-              {.chosen = 2, .inner = 256, .gated = gated});
+  net.experts("experts", x, net.softmax("scores", net.linear("router", x, 4)), form);
   return net.build();
 }
 
@@ -58,6 +59,56 @@ TEST_CASE("every expert has its products of the rows that it gets, and rows are 
   CHECK(time.weight_gradient.value() == near(products));
 }
 
+TEST_CASE("biases and clamps run kernel by kernel beside the products") {
+  const auto plain = mixture(), biased = mixture({.chosen = 2, .inner = 256, .bias = true}),
+             clamped = mixture({.chosen = 2, .inner = 256, .clamped = true});
+  const auto beyond = [&](const graph::OpGraph& graph) {
+    const auto with = tables().op_time(graph, last(graph), kDevice, 1),
+               without = tables().op_time(plain, last(plain), kDevice, 1);
+    CHECK(with.weight_gradient == without.weight_gradient);
+    return std::pair{(with.forward - without.forward).value(),
+                     (with.input_gradient - without.input_gradient).value()};
+  };
+  // Of 128 copies, 128 numbers each: shares times bias written, that and the product read, the sum written,
+  // read and written side by side. Back: what the two products write is written and read, their inputs are
+  // read, gradients are read and written side by side. Two kernels of each expert, four back, and one.
+  const auto [bias, bias_back] = beyond(biased);
+  CHECK(bias == near(9e-6 + 2 * 128 * 128 * 6 / kMemory));
+  CHECK(bias_back == near(17e-6 + 2 * 128 * 128 * 8 / kMemory));
+  // 512 numbers of each copy: read and written clamped, and once more side by side. Back: gradient and mask
+  // read, gradient written, read and written side by side. Gate, up, and both.
+  const auto [clamp, clamp_back] = beyond(clamped);
+  CHECK(clamp == near(3e-6 + 2 * 128 * 512 * 4 / kMemory));
+  CHECK(clamp_back == near(3e-6 + 2 * 128 * 512 * 5 / kMemory));
+  const auto few = cost::launches(plain, last(plain), 4), more = cost::launches(biased, last(biased), 4);
+  CHECK(more.forward == few.forward + 9);
+  CHECK(more.input_gradient == few.input_gradient + 17);
+}
+
+TEST_CASE("where tables have grouped products, experts take their rates, and dense layers do not") {
+  const auto graph = mixture();
+  const cost::TableCosts plain = tables();
+  std::vector<cost::ProductTime> grouped = plain.products();
+  for (cost::ProductTime& p : grouped)
+    p.seconds *= p.m == 8 ? 2 : 4;  // of 8 rows twice as long, of 4096 four times
+  const cost::TableCosts costs(plain.device(), plain.products(), {}, plain.streaming(), {}, grouped);
+  const double products = 4 * 2.0 * 32 * (128 * 512 + 256 * 128) / kRate;  // as above
+  const auto before = plain.op_time(graph, last(graph), kDevice, 1),
+             after = costs.op_time(graph, last(graph), kDevice, 1);
+  // Between 8 and 4096 rows, 9 doublings, one more halving of the rate: at 32, 2 doublings on, 2^(1 + 2/9).
+  CHECK((after.forward - before.forward).value() == near(products * (std::pow(2, 1 + 2.0 / 9) - 1)));
+  // Weights' gradients have 128 and 256 rows of products, 4 and 5 doublings on.
+  const double first = 4 * 2.0 * 32 * 128 * 512 / kRate, second = 4 * 2.0 * 32 * 256 * 128 / kRate;
+  CHECK((after.weight_gradient - before.weight_gradient).value() ==
+        near(first * (std::pow(2, 1 + 4.0 / 9) - 1) + second * (std::pow(2, 1 + 5.0 / 9) - 1)));
+  for (std::size_t v = 0; v + 1 < graph.size(); ++v)
+    CHECK(costs.op_time(graph, core::OpId(v), kDevice, 1).total() ==
+          plain.op_time(graph, core::OpId(v), kDevice, 1).total());
+  const auto again = cost::parse_kernel_tables(cost::to_yaml(costs), "t.yaml");
+  CHECK(cost::to_yaml(again) == cost::to_yaml(costs));
+  CHECK(again.op_time(graph, last(graph), kDevice, 1).forward.value() == near(after.forward.value(), 1e-5));
+}
+
 TEST_CASE("one device's half of every expert has half the products, and all of the copies") {
   const auto graph = mixture();
   const cost::OpShard half = cost::op_shard(graph.op(last(graph)), plan::Partition::column, 0.5);
@@ -82,7 +133,7 @@ TEST_CASE("fewer copies than experts: those that get none run nothing") {
 }
 
 TEST_CASE("small experts are slower than one dense layer of their work") {
-  const auto graph = mixture(false);
+  const auto graph = mixture({.chosen = 2, .inner = 256, .gated = false});
   const cost::AnalyticCosts costs;
   models::Layers net("dense", 2);
   const auto x = net.linear("x", net.input("input", {128, 128}), 128);

@@ -213,6 +213,8 @@ TEST_CASE("tables are for the device they name, and read back as they were") {
   refused("streaming: {bandwidth: 0GB/s, latency: 1us}\nproducts: |\n  1 2 3 4\n");
   refused("streaming: {bandwidth: 1GB/s}\nproducts: |\n  1 2 3 4\n");
   refused("product: |\n  1 2 3 4\n");
+  refused("products: |\n  1 2 3 4\ngrouped: |\n  1 2 3 0\n");
+  refused("products: |\n  1 2 3 4\ngrouped: ''\n");
   refused("attention: |\n  1 2 3 4 5\n");
 }
 

@@ -88,6 +88,27 @@ TEST_CASE("include keeps the cells that an item fits, exclude drops them") {
   CHECK(read("micro_batch: [32, 64]\nexclude: [{micro_batch: 64, mini_batch: 32}]\n").cells.size() == 8 + 4);
 }
 
+TEST_CASE("an item names a model with any of its parameters") {
+  const std::string two =
+      "experiment: e\nmodels: [{name: gpt, parameters: {layers: 2, hidden: 96}, mini_batch: [8]}, {name: "
+      "gpt, "
+      "parameters: {layers: 4, hidden: 96}, mini_batch: [8]}]\nclusters: [{file: " +
+      support::checkout("/experiments/clusters/summit.yaml") + ", devices: [4]}]\nplanners: [spp, dapple]\n";
+  const auto layers = [&](const std::string& rest) {
+    Names out;
+    for (const auto& cell : experiment::parse_spec(two + rest, "e.yaml", {}).cells)
+      out.push_back(cell.model.parameters.at("layers") + " " + cell.planner.name);
+    return out;
+  };
+  CHECK(layers("include: [{model: gpt}]\n") == Names{"2 spp", "2 dapple", "4 spp", "4 dapple"});
+  CHECK(layers("include: [{model: gpt layers=4}]\n") == Names{"4 spp", "4 dapple"});
+  CHECK(layers("exclude: [{model: [gpt layers=2 hidden=96], planner: spp}]\n") ==
+        Names{"2 dapple", "4 spp", "4 dapple"});
+  CHECK_THROWS_AS(layers("include: [{model: gpt layers=3}]\n"), core::BadInput);
+  CHECK_THROWS_AS(layers("include: [{model: layers=2}]\n"), core::BadInput);
+  CHECK_THROWS_AS(layers("include: [{model: gpt layers=4 hidden=97}]\n"), core::BadInput);
+}
+
 TEST_CASE("items that select nothing, and axes that are none, are faults with their place") {
   CHECK(fault_of("exclude: [{planner: spq}]\n") == "e.yaml:5: exclude[0]: no cell of the grid is like that");
   CHECK(fault_of("include: [{device: 4}]\n") ==

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <tuple>
+
 #include "penstock/core/error.hpp"
 #include "support/near.hpp"
 
@@ -42,6 +44,26 @@ TEST_CASE(
     CHECK(p.k == 32);
     CHECK(p.seconds == near(gradient ? 2.0 * 8 * 32 * 4 / 0.25e15 : 2.0 * 64 * 32 * 16 / 0.5e15));
   }
+}
+
+TEST_CASE("of grouped products each has its share: rows x in by in x width, and the two gradients") {
+  const auto grouped = [](const std::string& stage) {
+    return system_of(R"("b=1, m=1, k=1, n=1": 1)",
+                     R"(, "group_matmul": {"tflops": 1000.0, "accurate_efficient_factor": {
+                          "ng=20, M=8, N=32, K=16, dtype=bf16, stage=)" +
+                         stage + R"(, grad=True": 0.5}})");
+  };
+  for (const auto& [stage, m, n, k] :
+       {std::tuple{"fwd", 8, 32, 16}, {"bwd_grad_act", 8, 16, 32}, {"bwd_grad_w", 16, 32, 8}}) {
+    CAPTURE(stage);
+    const auto found = experiment::parse_simumax_system(grouped(stage), "s.json").costs.grouped();
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].m == m);
+    CHECK(found[0].n == n);
+    CHECK(found[0].k == k);
+    CHECK(found[0].seconds == near(2.0 * 8 * 32 * 16 / 0.5e15));
+  }
+  CHECK(refusal(grouped("bwd")).ends_with("expected stage=fwd, bwd_grad_act or bwd_grad_w"));
 }
 
 TEST_CASE("attention both ways, of two layouts the slower one") {

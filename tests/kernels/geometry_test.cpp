@@ -62,6 +62,13 @@ TEST_CASE("heads divide the width, channels the elements") {
         std::string::npos);
 }
 
+TEST_CASE("experts with biases or clamps are known to costs alone") {
+  const Extents few = {{"rows", 2}, {"hidden", 4}, {"inner", 8}, {"experts", 3}, {"chosen", 2}, {"gated", 1}};
+  CHECK(objection(OpKind::experts, few, {}) == "");
+  CHECK(objection(OpKind::experts, few, {{"bias", 1}}).ends_with("no kernel computes it"));
+  CHECK(objection(OpKind::experts, few, {{"clamped", 1}}).ends_with("no kernel computes it"));
+}
+
 TEST_CASE("sizes have bounds") {
   const Extents rows = {{"rows", 1}, {"width", 1}};
   CHECK(objection(OpKind::softmax, rows, {}, 1 << 20).empty());

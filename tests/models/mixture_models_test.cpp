@@ -53,6 +53,12 @@ TEST_CASE("two of five experts, 8 wide, 16 inside, for ten rows") {
   CHECK(gated.saved_bytes.value() == 4 * (20 * 8 + 20 * 3 * 16 + 10 * 8) + 20 * 12);
   CHECK(experts({.chosen = 2, .inner = 16}, 2).saved_bytes.value() ==
         2 * (20 * 8 + 20 * 3 * 16 + 10 * 8) + 20 * 12);
+  // Biases: 32 behind gate and up, 8 behind down, of each of five. What is clamped, 32 of each copy, is kept
+  // twice.
+  const auto biased = experts({.chosen = 2, .inner = 16, .bias = true, .clamped = true});
+  CHECK(biased.parameters == 5 * (3 * 8 * 16 + 32 + 8));
+  CHECK(biased.forward_flops == gated.forward_flops);
+  CHECK(biased.saved_bytes.value() == gated.saved_bytes.value() + 4 * 20 * 32);
   const auto plain = experts({.chosen = 2, .inner = 16, .gated = false});
   CHECK(plain.parameters == 5 * 2 * 8 * 16);
   CHECK(plain.saved_bytes.value() == 4 * (20 * 8 + 20 * 2 * 16 + 10 * 8) + 20 * 12);

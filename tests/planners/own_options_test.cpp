@@ -43,8 +43,10 @@ std::string result(const planners::PlannerInfo& planner, const cost::Problem& pr
   }
 }
 
-/// Values worth trying: all words, or the least number and the default, the next where they are one.
+/// Values worth trying: all words, or the least number and the default, the next where they are one; beside
+/// the word of joined numbers two of them.
 std::vector<std::string> tried(const PlannerOption& option) {
+  if (option.joined) return {option.standard, "1-1"};
   if (!option.values.empty()) return option.values;
   const std::string low = std::to_string(option.low);
   return {low, option.standard == low ? std::to_string(option.low + 1) : option.standard};
@@ -108,6 +110,12 @@ TEST_CASE("options and values that do not exist are refused, with a hint") {
   CHECK(fault_of("exhaustive:operators=20") == "");
   CHECK(fault_of("exhaustive:operators=21") != "");
   CHECK(fault_of("exhaustive:operators=1x") != "");
+  CHECK(fault_of("given:layers=3-x") ==
+        "given: layers: expected all, or numbers of 0 to 4096 as in 3-4-3-2, not '3-x'");
+  for (const char* wrong : {"", "-", "3-", "-3", "3--4", "4097", "3 4", "any"})
+    CHECK(fault_of("given:layers=" + std::string(wrong)) != "");
+  for (const char* right : {"all", "0-12-0", "12", "4096"})
+    CHECK(fault_of("given:layers=" + std::string(right)) == "");
   const auto random = support::random_problem(1);
   planners::SearchOptions options;
   options.own = {{"flash", "true"}};  // the planner itself does not take it either

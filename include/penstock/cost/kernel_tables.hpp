@@ -48,23 +48,26 @@ class RateGrid {
 
 /// Dense layers are products of tokens with weights: forward (tokens, out, in), gradients (tokens, in, out)
 /// and (in, out, tokens). Attention is a product for query, key and value together, its core, and the product
-/// behind it. Every expert of a mixture is two products, of the rows that it gets. A flash core's backward
-/// pass has 5 products where its forward has 2, and reaches 63 % of the peak where that reaches 73 % (Dao,
-/// FlashAttention-2, 2023, sections 3.1 and 4.1). A plain core's products, one for each head, are taken for
-/// one product with as many rows as all heads have queries, which reads less than they do and does and writes
-/// the same; its softmax, and whatever else there is, is analytic, as are numbers of another size than the
-/// tables'. One device's part of an operator is a smaller product. An estimate's origin is the worst of its
-/// products' and its core's; where rotary positions are turned meanwhile, which is analytic, they do not
-/// count. Intervals are of no width: tables tell none.
+/// behind it. Every expert of a mixture is two products, of the rows that it gets, as `grouped` ones where
+/// the tables have such. A flash core's backward pass has 5 products where its forward has 2, and reaches 63
+/// % of the peak where that reaches 73 % (Dao, FlashAttention-2, 2023, sections 3.1 and 4.1). A plain core's
+/// products, one for each head, are taken for one product with as many rows as all heads have queries, which
+/// reads less than they do and does and writes the same; its softmax, and whatever else there is, is
+/// analytic, as are numbers of another size than the tables'. One device's part of an operator is a smaller
+/// product. An estimate's origin is the worst of its products' and its core's; where rotary positions are
+/// turned meanwhile, which is analytic, they do not count. Intervals are of no width: tables tell none.
 class TableCosts final : public EstimatedCosts {
  public:
   /// `device` as its vendor calls it: "NVIDIA A100-SXM4-80GB". Times must be above zero, and products there.
   TableCosts(std::string device, std::vector<ProductTime> products, std::vector<AttentionTime> attention,
-             std::optional<Streaming> streaming = {}, std::vector<cluster::CollectiveTime> collectives = {});
+             std::optional<Streaming> streaming = {}, std::vector<cluster::CollectiveTime> collectives = {},
+             std::vector<ProductTime> grouped = {});
 
   const std::string& device() const { return device_; }
   const std::vector<ProductTime>& products() const { return products_; }
   const std::vector<AttentionTime>& attention() const { return attention_; }
+  /// Of one product among equal ones that a grouped GEMM runs together: its share of the whole time.
+  const std::vector<ProductTime>& grouped() const { return grouped_; }
   const std::optional<Streaming>& streaming() const { return streaming_; }
 
   using EstimatedCosts::estimate;
@@ -87,6 +90,7 @@ class TableCosts final : public EstimatedCosts {
 
  private:
   PassEstimate product(double m, double n, double k) const;
+  PassEstimate expert_product(double m, double n, double k) const;
   Estimate linear(const graph::Operator& op, double samples, const OpShard& part) const;
   /// Products of as many rows as an expert gets, one for each expert; what moves rows is analytic, and does
   /// not count for the origin.
@@ -103,9 +107,11 @@ class TableCosts final : public EstimatedCosts {
   std::string device_;
   std::vector<ProductTime> products_;
   std::vector<AttentionTime> attention_;
+  std::vector<ProductTime> grouped_;
   std::optional<Streaming> streaming_;
   std::shared_ptr<const cluster::CollectiveTimes> collectives_;  ///< null: none
   RateGrid product_rates_;                                       ///< rows n, columns k, along m
+  RateGrid grouped_rates_;                                       ///< likewise
   RateGrid attention_rates_;  ///< rows sequence, columns head size, along batch x heads
   RateGrid backward_rates_;   ///< likewise, in FLOPs of the forward pass
   AnalyticCosts analytic_;

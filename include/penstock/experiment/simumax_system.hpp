@@ -15,7 +15,8 @@ struct SystemTables {
 };
 
 /// Reads `accelerator.op`: `matmul` by "b=1, m=.., k=.., n=.., layout=..": TN is a forward product, NN an
-/// input gradient, NT a weight gradient, whose m and n are the other way round; `sdp_fwd` and `sdp_bwd` by
+/// input gradient, NT a weight gradient, whose m and n are the other way round; `group_matmul` by
+/// "ng=.., M=.., N=.., K=.., stage=..": ng products of M rows each together; `sdp_fwd` and `sdp_bwd` by
 /// "batch=.., seq_len=.., head_num=.., qk_head_dim=..". A time is the shape's FLOPs over `tflops` x the
 /// efficiency, those of attention counted without the causal half (4 b h s^2 d, and 2.5 times that backward),
 /// as SimuMax counts. Throws BadInput naming file and key.

@@ -160,7 +160,7 @@ struct Concat {
   friend auto operator<=>(const Concat&, const Concat&) = default;
 };
 
-/// `experts` feed-forwards from `hidden` to `inner` and back, without biases. Every row takes the `chosen`
+/// `experts` feed-forwards from `hidden` to `inner` and back. Every row takes the `chosen`
 /// ones that its router's probabilities, rows x experts, are largest for (of equal ones the first), and adds
 /// up what they make, weighed by these probabilities, which are divided by their sum (Jiang et al., Mixtral
 /// of Experts, 2024, section 2.1). Dropless: no row is turned away, however full an expert is (Gale et al.,
@@ -168,7 +168,9 @@ struct Concat {
 /// last one makes need not be kept.
 struct Experts {
   std::int64_t rows = 0, hidden = 0, inner = 0, experts = 0, chosen = 0;
-  bool gated = false;  ///< swiglu of two matrices side by side, gate and up; else gelu of one
+  bool gated = false;    ///< swiglu of two matrices side by side, gate and up; else gelu of one
+  bool bias = false;     ///< each matrix has a bias, the last one's weighed by the share (GPT-OSS)
+  bool clamped = false;  ///< what the first matrices make is clamped before the activation (GPT-OSS)
   std::int64_t features() const { return hidden; }
   std::int64_t matrices() const { return gated ? 3 : 2; }  ///< hidden x inner each, of an expert
   friend auto operator<=>(const Experts&, const Experts&) = default;

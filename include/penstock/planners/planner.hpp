@@ -88,8 +88,9 @@ struct PlannerOption {
   std::string standard;               ///< the default
   std::vector<std::string> values{};  ///< allowed; none: whole numbers within the bounds
   std::int64_t low = 0, high = 0;     ///< inclusive
+  bool joined = false;                ///< numbers within the bounds joined by "-" too, beside `values`
 };
-/// "paper, code" or "1 to 20".
+/// "paper, code", "1 to 20", or "all, or numbers of 0 to 20 as in 3-4-3-2".
 std::string allowed(const PlannerOption& option);
 
 struct PlannerInfo {
@@ -99,6 +100,7 @@ struct PlannerInfo {
   std::string unseen;   ///< in a few words, what its plans never have, or its formula leaves out
   PlannerFunction plan;
   std::vector<PlannerOption> options{};
+  bool states = false;  ///< its plan is what its options say: asked by name alone, not with all others
 };
 
 /// Every planner, in the order reports list them.

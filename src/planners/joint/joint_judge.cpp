@@ -29,8 +29,9 @@ Worth JointJudge::by_time(const plan::Plan& plan, const Worth& to_beat) const {
 }
 
 Worth JointJudge::by_memory(const plan::Plan& plan) const {
-  const core::Seconds time = by_evaluation(options_) ? evaluated(options_, plan, *options_.least_memory_within)
-                                                     : score::estimate(problem_, plan).iteration;
+  const core::Seconds time = by_evaluation(options_)
+                                 ? evaluated(options_, plan, *options_.least_memory_within)
+                                 : score::estimate(problem_, plan).iteration;
   if (time > *options_.least_memory_within) return {};
   return {static_cast<double>(fullest_need(problem_, plan).value()), time};
 }

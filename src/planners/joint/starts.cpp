@@ -94,7 +94,7 @@ std::vector<PlannerChoice> questions(AskedPlanners asked, std::size_t units, std
   if (units * devices > kMostTabled) asked = AskedPlanners::direct;
   std::vector<PlannerChoice> out;
   for (const PlannerInfo& info : catalogue()) {
-    if (!is_asked(info.name, asked)) continue;
+    if (info.states || !is_asked(info.name, asked)) continue;
     out.push_back({info.name});
     if (std::ranges::count(info.options, "flush", &PlannerOption::name) > 0)
       out.push_back({info.name, {{"flush", "true"}}});

@@ -15,8 +15,8 @@ struct Climbed {
   bool complete = true;      ///< false: a limit was hit; the best until then
 };
 
-/// Seconds of one iteration; of a plan that is not faster than `to_beat` any time not below it. Called from any
-/// thread; may throw LimitHit.
+/// Seconds of one iteration; of a plan that is not faster than `to_beat` any time not below it. Called from
+/// any thread; may throw LimitHit.
 using PlanJudge = std::function<core::Seconds(const plan::Plan&, core::Seconds to_beat)>;
 
 /// From a valid graph pipeline to one that none of these steps makes faster: some units from the front or the
