@@ -46,7 +46,7 @@ class Engine {
   std::int64_t run_against(std::int64_t to_beat) {
     to_beat_ = to_beat;
     least_left_ = least_left(graph_);
-    // A plan whose links are wide enough takes as long as its longest way: most need no run.
+    // A plan whose links are wide enough takes as long as its longest way: such a one needs no run.
     const std::int64_t least = least_left_.empty() ? 0 : *std::ranges::max_element(least_left_);
     if (least > to_beat) return least;
     const Times times = run();
