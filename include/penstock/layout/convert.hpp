@@ -1,14 +1,16 @@
 #pragma once
-// Collectives of a tensor-parallel group that convert one placement into another.
+// Collectives of a stage's groups: those that convert one placement into another are a tensor-parallel
+// group's.
 
 #include <span>
 #include <vector>
 
+#include "penstock/layout/groups.hpp"
 #include "penstock/layout/rule.hpp"
 
 namespace penstock::layout {
 
-/// A collective among the devices of a tensor-parallel group, in every micro-batch.
+/// A collective among the devices of every group of one kind, in every micro-batch.
 struct GroupCollective {
   enum class Kind : std::uint8_t {
     all_reduce,
@@ -17,8 +19,11 @@ struct GroupCollective {
   };
   Kind kind;
   core::OpId op;        ///< operator whose pass waits for the collective
-  core::Bytes bytes;    ///< per sample, of the whole tensor
+  core::Bytes bytes;    ///< of the whole tensor: per sample, or of weights in all
   bool before = false;  ///< whether the operator computes with its result, or makes what it moves
+  Among among = Among::tensor;
+
+  core::Bytes moved(std::int64_t samples) const { return exchanges_weights(among) ? bytes : bytes * samples; }
 };
 
 struct Collectives {

@@ -1,0 +1,27 @@
+#pragma once
+// Which devices of a stage take part in a collective together.
+
+#include <cstdint>
+#include <vector>
+
+#include "penstock/plan/plan.hpp"
+
+namespace penstock::layout {
+
+enum class Among : std::uint8_t {
+  tensor,          ///< those that compute the operators of one group together
+  context,         ///< those that have tokens of their own of one replica's samples
+  experts,         ///< those that have all experts between them
+  sharers,         ///< those that hold one part each of the weights that ZeRO shards
+  expert_sharers,  ///< likewise, of one expert's weights
+};
+
+/// Whether they exchange weights and gradients, once for all samples, or activations of each.
+constexpr bool exchanges_weights(Among among) {
+  return among == Among::sharers || among == Among::expert_sharers;
+}
+
+/// All such groups of a stage, each in the order of its members.
+std::vector<std::vector<core::DeviceId>> groups(const plan::Stage& stage, Among among);
+
+}  // namespace penstock::layout

@@ -1,0 +1,25 @@
+#include "penstock/layout/groups.hpp"
+
+#include "penstock/layout/experts.hpp"
+#include "penstock/plan/mesh.hpp"
+#include "penstock/plan/replica_placement.hpp"
+
+namespace penstock::layout {
+
+std::vector<std::vector<core::DeviceId>> groups(const plan::Stage& stage, Among among) {
+  switch (among) {
+    case Among::tensor:
+      return plan::Mesh(stage).groups(plan::MeshDim::tensor);
+    case Among::context:
+      return plan::Mesh(stage).groups(plan::MeshDim::context);
+    case Among::experts:
+      return expert_groups(stage);
+    case Among::sharers:
+      return plan::shard_groups(stage);
+    case Among::expert_sharers:
+      return expert_replicas(stage);
+  }
+  return {};
+}
+
+}  // namespace penstock::layout
