@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "crowding.hpp"
-#include "penstock/cost/sharding.hpp"
+#include "penstock/cost/pass_pieces.hpp"
 #include "penstock/plan/mesh.hpp"
 
 namespace penstock::check {
@@ -87,17 +87,20 @@ class RankCheck {
     return sum;
   }
 
-  /// A pass that was cut at its buckets has been rounded with each, and whenever its pace changed. Where the
-  /// pace is not known, and beside collectives that take links, it is no faster than alone.
+  /// A pass that was cut has been rounded with each bucket, with each operator beside collectives that take
+  /// links, and whenever its pace changed. Where the pace is not known, and beside such collectives, it is no
+  /// faster than alone: what it receives meanwhile it waits for, but for what ZeRO moves while it computes.
   void check_duration(std::size_t p) {
     const Span& span = *ran_[p].span;
+    const plan::Stage& stage = evidence_.plan.stages[span.stage.index()];
+    const bool beside = evidence_.links() && cost::PassPieces::may_wait(stage);
     const auto exact = static_cast<double>(to_picoseconds(exact_seconds(p)).value());
     const Pace::Work work = pace_.work(span);
-    const auto slack =
-        static_cast<double>(std::ssize(evidence_.buckets(passes_[p].stage)) + 2 * work.changes);
+    const auto slack = static_cast<double>(std::ssize(evidence_.buckets(passes_[p].stage)) +
+                                           2 * work.changes + (beside ? std::ssize(stage.operators) : 0));
     auto took = static_cast<double>((span.end - span.start).value());
-    const bool beside = evidence_.links() && evidence_.plan.stages[span.stage.index()].tensor_parallel > 1;
-    if (beside) took -= static_cast<double>(communicating(evidence_, span).value());
+    if (beside && !plan::replica_placement(stage).shards_gradients())
+      took -= static_cast<double>(communicating(evidence_, span).value());
     if (pace_.known() && !beside ? std::abs(work.done - exact) > slack : took < exact - slack)
       evidence_.violation("device {}: pass {} takes {} ps where its operators take {}", device_.index(), p,
                           (span.end - span.start).value(), to_picoseconds(exact_seconds(p)).value());

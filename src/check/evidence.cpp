@@ -160,7 +160,7 @@ cost::OpTime Evidence::time(StageId stage, std::span<const core::OpId> operators
   const plan::Stage& s = plan.stages[stage.index()];
   using Waits = cost::ReplicaTimes::Waits;
   cost::ReplicaTimes times(problem, s, cost::OperatorSets{{operators.begin(), operators.end()}},
-                           links() ? Waits::replicas : Waits::groups);
+                           links() ? Waits::ring : Waits::all);
   return times.time(replica_of(s, i), std::max<std::int64_t>(1, samples(stage, i))).total();
 }
 

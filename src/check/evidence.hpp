@@ -106,7 +106,7 @@ class Evidence {
   const Ran* release(DeviceId device, StageId stage, std::int32_t micro_batch) const;
   const Ran* find(DeviceId device, StageId stage, TaskKind kind, std::int32_t micro_batch) const;
   void pair_up();  ///< once the passes are known to be those asked for
-  /// Whether collectives of tensor-parallel groups take links: `pieces` are without them then.
+  /// Whether collectives within passes take links: `pieces` are without them then.
   bool links() const { return options.pass_collectives == sim::PassCollectives::links; }
   /// Whether devices, links and the time of tasks are as cluster and costs say.
   bool perfect() const { return options.perturbation == nullptr || options.perturbation->only_lengths(); }
@@ -148,8 +148,7 @@ void check_pass_collectives(Evidence& evidence);
 void check_experts(Evidence& evidence);
 void check_colocated(Evidence& evidence);
 
-/// Time in a pass of one device during which it receives messages of its tensor-parallel group, which it
-/// waits for.
+/// Time in a pass of one device during which it receives messages of its groups.
 Picoseconds communicating(const Evidence& evidence, const Span& pass);
 
 /// Forward passes of a stage's devices in a group take at least what `bytes` per sample from the others,

@@ -1,9 +1,11 @@
-// Collectives of tensor-parallel groups that take links: which messages, how many bytes, within which passes.
+// Collectives within passes that take links: which messages, how many bytes, within which passes.
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
+#include <set>
 
 #include "evidence.hpp"
 #include "penstock/cost/pass_pieces.hpp"
@@ -12,21 +14,42 @@ namespace penstock::check {
 namespace {
 
 using cost::PassPieces;
+using layout::Among;
+using layout::GroupCollective;
 
 constexpr std::array kWaiting = {TaskKind::forward, TaskKind::recompute, TaskKind::backward,
-                                 TaskKind::input_gradient};
+                                 TaskKind::input_gradient, TaskKind::weight_gradient};
+constexpr std::array kAmong = {Among::tensor, Among::context, Among::experts, Among::sharers,
+                               Among::expert_sharers};
 
 PassPieces::Pass pass_of(TaskKind kind) {
-  if (kind == TaskKind::forward) return PassPieces::Pass::forward;
-  return kind == TaskKind::recompute ? PassPieces::Pass::recompute : PassPieces::Pass::backward;
+  using Pass = PassPieces::Pass;
+  if (kind == TaskKind::forward) return Pass::forward;
+  if (kind == TaskKind::recompute) return Pass::recompute;
+  if (kind == TaskKind::backward) return Pass::backward;
+  return kind == TaskKind::input_gradient ? Pass::input_gradient : Pass::weight_gradient;
 }
 
 /// Bytes that a collective moves among so many devices, whatever the way, of `bytes` in all.
-double moved(layout::GroupCollective::Kind kind, double bytes, double devices) {
-  using Kind = layout::GroupCollective::Kind;
+double moved(GroupCollective::Kind kind, double bytes, double devices) {
+  using Kind = GroupCollective::Kind;
   if (kind == Kind::all_reduce) return 2 * (devices - 1) * bytes;
   return kind == Kind::all_gather ? (devices - 1) * bytes : (devices - 1) / devices * bytes;
 }
+
+/// Parts of a stage that no group reaches across, by position of a device.
+class Parts {
+ public:
+  explicit Parts(std::size_t devices) : part_(devices) { std::iota(part_.begin(), part_.end(), 0); }
+  void join(std::size_t a, std::size_t b) { part_[of(a)] = of(b); }
+  std::size_t of(std::size_t a) const {
+    while (part_[a] != a) a = part_[a];
+    return a;
+  }
+
+ private:
+  std::vector<std::size_t> part_;
+};
 
 /// All groups of one stage.
 class StageCollectives {
@@ -35,31 +58,54 @@ class StageCollectives {
       : evidence_(evidence),
         id_(id),
         stage_(evidence.plan.stages[id.index()]),
-        size_(static_cast<std::size_t>(stage_.tensor_parallel)) {
+        pieces_(evidence.problem, stage_),
+        parts_(stage_.devices.size()) {
+    for (std::size_t i = 0; i < stage_.devices.size(); ++i) position_[stage_.devices[i]] = i;
+    for (const Among among : kAmong) find_groups(among);
     for (const Span& span : evidence.trace.spans)
       if (span.kind == TaskKind::collective && span.stage == id) take(span);
   }
 
   void check() {
-    const PassPieces pieces(evidence_.problem, stage_);
-    for (std::size_t i = 0; i < stage_.devices.size(); i += size_)
-      for (const Ran& ran : evidence_.ran[stage_.devices[i].index()])
-        if (ran.span->stage == id_ && std::ranges::count(kWaiting, ran.span->kind) > 0)
-          check_pass(pieces, i, ran);
+    for (std::size_t i = 0; i < stage_.devices.size(); ++i)
+      if (parts_.of(i) == i)
+        for (const Ran& ran : evidence_.ran[stage_.devices[i].index()])
+          if (ran.span->stage == id_ && std::ranges::count(kWaiting, ran.span->kind) > 0) check_pass(i, ran);
     if (!seen_.empty())
       evidence_.violation("a group of stage {} sends {} messages outside of its passes", id_.index(),
                           seen_.begin()->second.size());
   }
 
  private:
-  void take(const Span& span) {
-    const auto from = position(span.device), to = span.peer.valid() ? position(span.peer) : from;
-    if (from / size_ != to / size_ || from == to || from >= stage_.devices.size())
-      return evidence_.violation("a collective of stage {} leaves its group", id_.index());
-    seen_[{from / size_, span.micro_batch}].push_back(&span);
+  using Group = std::vector<std::size_t>;  ///< positions
+
+  void find_groups(Among among) {
+    for (const auto& devices : layout::groups(stage_, among)) {
+      Group& group = groups_[among].emplace_back();
+      for (const DeviceId device : devices) group.push_back(position_.at(device));
+      if (is_used(among)) bind(group);
+    }
   }
-  std::size_t position(DeviceId device) const {
-    return static_cast<std::size_t>(std::ranges::find(stage_.devices, device) - stage_.devices.begin());
+  bool is_used(Among among) const {
+    if (among == Among::tensor) return stage_.tensor_parallel > 1;
+    if (among == Among::context) return stage_.context_parallel > 1;
+    if (among == Among::experts) return stage_.expert_parallel > 1;
+    return plan::replica_placement(stage_).shards_gradients() &&
+           (among == Among::sharers || stage_.expert_parallel > 1);
+  }
+  void bind(const Group& group) {
+    for (const std::size_t a : group) {
+      parts_.join(a, group.front());
+      for (const std::size_t b : group) mates_.emplace(a, b);
+    }
+  }
+
+  void take(const Span& span) {
+    const auto from = position_.find(span.device), to = position_.find(span.peer);
+    if (from == position_.end() || to == position_.end() || from == to ||
+        !mates_.contains({from->second, to->second}))
+      return evidence_.violation("a collective of stage {} leaves its group", id_.index());
+    seen_[{parts_.of(from->second), span.micro_batch}].push_back(&span);
   }
 
   /// Its receiver waits for it. Its sender has begun; it may go on meanwhile, or before a link is free.
@@ -72,19 +118,35 @@ class StageCollectives {
            message.start >= receiver->span->start && message.end <= receiver->span->end;
   }
 
+  /// What all groups within one part of the stage move in a pass.
+  struct Due {
+    double bytes = 0;
+    std::size_t collectives = 0;
+  };
+  void add(const GroupCollective& collective, std::size_t part, Due& due) const {
+    for (const Group& group : groups_.at(collective.among)) {
+      if (parts_.of(group.front()) != part) continue;
+      std::int64_t samples = 1;
+      for (const std::size_t i : group) samples = std::max(samples, evidence_.samples(id_, i));
+      due.bytes += moved(collective.kind, static_cast<double>(collective.moved(samples).value()),
+                         static_cast<double>(group.size()));
+      ++due.collectives;
+    }
+  }
+  Due due(std::size_t part, TaskKind kind) const {
+    Due out;
+    for (const cost::PassPiece& piece : pieces_.of(pass_of(kind), stage_.operators)) {
+      if (piece.then) add(*piece.then, part, out);
+      for (const auto* list : {&piece.weights, &piece.gradients})
+        for (const GroupCollective& each : *list) add(each, part, out);
+    }
+    return out;
+  }
+
   /// Takes the pass's messages away. A pair's passes have theirs in closed form.
-  void check_pass(const PassPieces& pieces, std::size_t i, const Ran& pass) {
-    double due = 0;
-    std::size_t most = 0;
-    if (pass.partner == nullptr)
-      for (const auto& piece : pieces.of(pass_of(pass.span->kind), stage_.operators))
-        if (piece.then) {
-          const auto samples = std::max<std::int64_t>(1, evidence_.samples(id_, i));
-          due += moved(piece.then->kind, static_cast<double>((piece.then->bytes * samples).value()),
-                       static_cast<double>(size_));
-          ++most;
-        }
-    const auto found = seen_.find({i / size_, pass.span->micro_batch});
+  void check_pass(std::size_t part, const Ran& pass) {
+    const Due wanted = pass.partner == nullptr ? due(part, pass.span->kind) : Due{};
+    const auto found = seen_.find({part, pass.span->micro_batch});
     double sent = 0;
     std::size_t count = 0;
     if (found != seen_.end()) {
@@ -97,11 +159,12 @@ class StageCollectives {
       if (all.empty()) seen_.erase(found);
     }
     // Messages may be rounded to whole bytes, and some algorithms round each of theirs up.
-    const double slack = 1e-9 * due + static_cast<double>(most + (rounds_up() ? count : 0));
-    if (std::abs(sent - due) > slack)
+    const double slack =
+        1e-9 * wanted.bytes + static_cast<double>(wanted.collectives + (rounds_up() ? count : 0));
+    if (std::abs(sent - wanted.bytes) > slack)
       evidence_.violation(
-          "the {} of micro-batch {} on stage {} moves {:.0f} bytes in its group where {:.0f} are due",
-          name(pass.span->kind), pass.span->micro_batch, id_.index(), sent, due);
+          "the {} of micro-batch {} on stage {} moves {:.0f} bytes in its groups where {:.0f} are due",
+          name(pass.span->kind), pass.span->micro_batch, id_.index(), sent, wanted.bytes);
   }
   bool rounds_up() const {
     return evidence_.options.collective.rounds_up() || evidence_.options.collective.algorithm == nullptr;
@@ -110,8 +173,12 @@ class StageCollectives {
   Evidence& evidence_;
   StageId id_;
   const plan::Stage& stage_;
-  std::size_t size_;
-  std::map<std::pair<std::size_t, std::int32_t>, std::vector<const Span*>> seen_;  ///< {group, micro-batch}
+  PassPieces pieces_;
+  std::map<DeviceId, std::size_t> position_;
+  std::map<Among, std::vector<Group>> groups_;
+  Parts parts_;
+  std::set<std::pair<std::size_t, std::size_t>> mates_;  ///< of one group, positions
+  std::map<std::pair<std::size_t, std::int32_t>, std::vector<const Span*>> seen_;  ///< {part, micro-batch}
 };
 
 }  // namespace
@@ -133,7 +200,7 @@ Picoseconds communicating(const Evidence& evidence, const Span& pass) {
 
 void check_pass_collectives(Evidence& evidence) {
   for (std::size_t s = 0; s < evidence.plan.stages.size(); ++s)
-    if (evidence.links() && evidence.plan.stages[s].tensor_parallel > 1)
+    if (evidence.links() && PassPieces::may_wait(evidence.plan.stages[s]))
       StageCollectives(evidence, StageId(s)).check();
   if (!evidence.links() &&
       std::ranges::any_of(evidence.trace.spans, [](const Span& s) { return s.kind == TaskKind::collective; }))

@@ -1,31 +1,66 @@
 #include "penstock/cost/pass_pieces.hpp"
 
 #include <algorithm>
-#include <map>
 #include <ranges>
+
+#include "group_collectives.hpp"
+#include "weight_parts.hpp"
+#include "zero_traffic.hpp"
 
 namespace penstock::cost {
 namespace {
 
+using core::Bytes;
 using core::OpId;
+using layout::Among;
 using layout::GroupCollective;
+using Collectives = PassPiece::Collectives;
+using Pass = PassPieces::Pass;
+
+/// Operators of a layer, or between two, in the order of a pass, with what ZeRO moves of them.
+struct Layer {
+  std::size_t first, last;  ///< positions; those of another layer may stand between
+  std::map<Among, Bytes> weights, gradients;
+};
+
+Collectives all_gathers(const std::map<Among, Bytes>& bytes, OpId op) {
+  Collectives out;
+  for (const auto& [among, all] : bytes)
+    if (all > Bytes(0)) out.push_back({GroupCollective::Kind::all_gather, op, all, true, among});
+  return out;
+}
 
 class Cutter {
  public:
-  explicit Cutter(const std::vector<GroupCollective>& collectives) {
-    for (const GroupCollective& each : collectives) of_[each.op].push_back(each);
+  explicit Cutter(const Collectives& waits) {
+    for (const GroupCollective& each : waits) waits_of_[each.op].push_back(each);
   }
 
+  void begin(Collectives weights) {
+    if (weights.empty()) return;
+    out_.emplace_back().weights = std::move(weights);
+    out_.back().ahead = layer_in_front_ == 0 ? 0 : layer_in_front_ - 1;
+    layer_in_front_ = out_.size() - 1;
+  }
   void add(OpId id) {
-    const auto found = of_.find(id);
-    if (found == of_.end()) return out_.back().operators.push_back(id);
+    const auto found = waits_of_.find(id);
+    if (found == waits_of_.end()) return out_.back().operators.push_back(id);
     for (const GroupCollective& each : found->second)
       if (each.before) wait(each);
     out_.back().operators.push_back(id);
     for (const GroupCollective& each : found->second)
       if (!each.before) wait(each);
   }
-  std::vector<PassPiece> take() { return std::move(out_); }
+  void end(Collectives gradients) {
+    if (gradients.empty()) return;
+    out_.back().gradients = std::move(gradients);
+    out_.emplace_back();
+    awaits_gradients_ = true;
+  }
+  std::vector<PassPiece> take() {
+    if (awaits_gradients_ && !out_.back().operators.empty()) out_.emplace_back();
+    return std::move(out_);
+  }
 
  private:
   void wait(const GroupCollective& collective) {
@@ -33,39 +68,101 @@ class Cutter {
     out_.emplace_back();
   }
 
-  std::map<OpId, std::vector<GroupCollective>> of_;
+  std::map<OpId, Collectives> waits_of_;
   std::vector<PassPiece> out_{1};
+  std::size_t layer_in_front_ = 0;  ///< its first piece
+  bool awaits_gradients_ = false;
+};
+
+/// Which layer each operator of an order belongs to.
+class Layers {
+ public:
+  Layers(const std::map<OpId, std::size_t>& known, const std::vector<OpId>& order) {
+    std::map<std::size_t, std::size_t> index;
+    bool outside = false;  // the operator before
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const auto found = known.find(order[i]);
+      const bool fresh =
+          found != known.end() ? index.try_emplace(found->second, all.size()).second : !outside;
+      outside = found == known.end();
+      if (fresh) all.push_back({i, i, {}, {}});
+      of.push_back(outside ? all.size() - 1 : index.at(found->second));
+      all[of.back()].last = i;
+    }
+  }
+  std::vector<Layer> all;
+  std::vector<std::size_t> of;  ///< [position]
 };
 
 }  // namespace
 
-PassPieces::PassPieces(const Problem& problem, const plan::Stage& stage) : local_(problem, stage) {
-  if (stage.tensor_parallel > 1) collectives_ = layout::infer(local_.get().graph, stage).collectives;
-  auto [whole, core] = computed_again(problem.graph, stage);
-  again_ = std::move(whole);
-  cores_ = std::move(core);
+bool PassPieces::may_wait(const plan::Stage& stage) {
+  return stage.tensor_parallel > 1 || stage.context_parallel > 1 || stage.expert_parallel > 1 ||
+         plan::replica_placement(stage).shards_gradients();
+}
+
+PassPieces::PassPieces(const Problem& problem, const plan::Stage& stage)
+    : local_(problem, stage), stage_(stage), again_(computed_again(problem.graph, stage)) {
+  if (stage.tensor_parallel > 1) how_ = partitions(stage, layout::infer(local_.get().graph, stage));
+  collectives_ = group_collectives(problem, local_.get(), stage, how_);
+  if (!plan::replica_placement(stage).shards_gradients()) return;
+  const auto layers = plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers);
+  for (std::size_t k = 0; k < layers.size(); ++k)
+    for (const OpId id : layers[k]) layers_[id] = k;
+}
+
+std::vector<OpId> PassPieces::in_order(Pass pass, std::span<const OpId> operators) const {
+  std::vector<OpId> order(operators.begin(), operators.end());
+  std::ranges::sort(order);
+  if (pass == Pass::recompute)
+    std::erase_if(order, [&](OpId id) {
+      return !std::ranges::binary_search(again_.whole, id) && !std::ranges::binary_search(again_.core, id);
+    });
+  else if (pass != Pass::forward)
+    std::ranges::reverse(order);
+  return order;
+}
+
+Collectives PassPieces::waits(Pass pass) const {
+  if (pass == Pass::weight_gradient) return {};
+  if (pass != Pass::recompute) return pass == Pass::forward ? collectives_.forward : collectives_.backward;
+  Collectives again;
+  std::ranges::copy_if(collectives_.forward, std::back_inserter(again), [&](const GroupCollective& c) {
+    return std::ranges::binary_search(again_.whole, c.op);
+  });
+  return again;
 }
 
 std::vector<PassPiece> PassPieces::of(Pass pass, std::span<const OpId> operators) const {
-  std::vector<OpId> order(operators.begin(), operators.end());
-  std::ranges::sort(order);
-  if (pass == Pass::backward) {
-    Cutter cutter(collectives_.backward);
-    for (const OpId id : order | std::views::reverse) cutter.add(id);
-    return cutter.take();
-  }
-  if (pass == Pass::forward) {
-    Cutter cutter(collectives_.forward);
+  const std::vector<OpId> order = in_order(pass, operators);
+  Cutter cutter(waits(pass));
+  if (!plan::replica_placement(stage_).shards_gradients()) {
     for (const OpId id : order) cutter.add(id);
     return cutter.take();
   }
-  std::vector<GroupCollective> again;
-  std::ranges::copy_if(collectives_.forward, std::back_inserter(again),
-                       [&](const GroupCollective& c) { return std::ranges::binary_search(again_, c.op); });
-  Cutter cutter(again);
-  for (const OpId id : order)
-    if (std::ranges::binary_search(again_, id) || std::ranges::binary_search(cores_, id)) cutter.add(id);
+  Layers layers(layers_, order);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const ZeroTraffic traffic = zero_traffic(local_.get(), stage_, order[i], partition_of(how_, order[i]));
+    const bool again = std::ranges::binary_search(again_.whole, order[i]);
+    Layer& layer = layers.all[layers.of[i]];
+    if (gathers(pass, again)) layer.weights[traffic.among] += traffic.gathered;
+    if (pass == Pass::backward || pass == Pass::weight_gradient)
+      layer.gradients[traffic.among] += traffic.scattered;
+  }
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Layer& layer = layers.all[layers.of[i]];
+    if (layer.first == i) cutter.begin(all_gathers(layer.weights, order[i]));
+    cutter.add(order[i]);
+    if (layer.last == i) cutter.end(all_gathers(layer.gradients, order[i]));
+  }
   return cutter.take();
+}
+
+/// A layer that was computed again as one has its weights from then on.
+bool PassPieces::gathers(Pass pass, bool again) const {
+  if (pass == Pass::forward) return true;
+  if (pass == Pass::recompute) return again;
+  return pass != Pass::weight_gradient && gathers_backward(stage_, again);
 }
 
 }  // namespace penstock::cost

@@ -11,6 +11,7 @@
 #include "penstock/plan/mesh.hpp"
 #include "weight_parts.hpp"
 #include "zero_overlap.hpp"
+#include "zero_traffic.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -21,7 +22,6 @@ using core::OpId;
 using core::Seconds;
 using graph::OpKind;
 using plan::Partition;
-using plan::Recomputation;
 using Devices = std::vector<DeviceId>;
 
 bool contains(const std::vector<OpId>& ascending, OpId id) {
@@ -36,32 +36,30 @@ std::vector<OpId> all_of(const std::vector<std::vector<OpId>>& segments) {
   return out;
 }
 
-/// What ZeRO asks for in every micro-batch. A layer that is computed again has its weights from then on.
-Sent zero_traffic(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
+/// What ZeRO asks for in every micro-batch, all groups at once.
+Sent sent_by_zero(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
                   const std::map<OpId, Partition>& how, const Again& again) {
   Sent out;
-  const plan::ReplicaPlacement placement = plan::replica_placement(stage);
-  if (!placement.shards_gradients()) return out;
-  const AllReduce among_all = all_gather(problem.cluster, plan::shard_groups(stage)),
-                  among_experts = stage.expert_parallel > 1
-                                      ? all_gather(problem.cluster, layout::expert_replicas(stage))
-                                      : among_all;
+  if (!plan::replica_placement(stage).shards_gradients()) return out;
+  std::map<layout::Among, AllReduce> gathering;
+  const auto time = [&](layout::Among among, Bytes bytes) {
+    const auto [found, fresh] = gathering.try_emplace(among);
+    if (fresh) found->second = all_gather(problem.cluster, layout::groups(stage, among));
+    return found->second.time(bytes);
+  };
   const auto layers = plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers);
   const std::vector<OpId> in_layers = all_of(layers);
   out.count = layers.size();
   for (const OpId id : operators) {
     OpTime& sent = contains(in_layers, id) ? out.layers : out.rest;
-    const AllReduce& gathering = problem.graph.op(id).kind == OpKind::experts ? among_experts : among_all;
-    const Bytes weights = weights_of(problem.graph, id, partition_of(how, id), largest_part(stage));
-    sent.weight_gradient += gathering.time(problem.training.sent_gradients(weights));
-    if (!placement.shards_weights()) continue;
-    const Seconds time =
-        gathering.time(weights + frozen_of(problem.graph, id, partition_of(how, id), largest_part(stage)));
-    const bool recomputed = contains(again.whole, id),
-               by_layer = stage.recompute.of == Recomputation::Of::layers;
-    sent.forward += time;
-    if (recomputed) sent.recompute += time;
-    if (!recomputed || !by_layer) sent.input_gradient += time;
+    const ZeroTraffic traffic = zero_traffic(problem, stage, id, partition_of(how, id));
+    sent.weight_gradient += time(traffic.among, traffic.scattered);
+    if (traffic.gathered == Bytes(0)) continue;
+    const Seconds gathered = time(traffic.among, traffic.gathered);
+    const bool recomputed = contains(again.whole, id);
+    sent.forward += gathered;
+    if (recomputed) sent.recompute += gathered;
+    if (gathers_backward(stage, recomputed)) sent.input_gradient += gathered;
   }
   return out;
 }
@@ -180,9 +178,11 @@ ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, Ope
       waits_(waits) {
   for (auto& operators : sets) parts_.push_back({std::move(operators), {}, {}, {}});
   if (stage.tensor_parallel > 1) divide();
-  if (stage.context_parallel > 1) context_.emplace(problem.cluster, stage);
+  const bool all = waits == Waits::all, ring = stage.context_exchange == plan::ContextExchange::ring;
+  if (stage.context_parallel > 1 && (all || ring)) context_.emplace(problem.cluster, stage);
+  if (!all) return;
   if (stage.expert_parallel > 1) exchange_.emplace(problem.cluster, stage);
-  for (Part& part : parts_) part.zero = zero_traffic(problem, stage, part.operators, how_, again_);
+  for (Part& part : parts_) part.zero = sent_by_zero(local_.get(), stage, part.operators, how_, again_);
 }
 
 void ReplicaTimes::divide() {
@@ -330,10 +330,11 @@ std::vector<StageTime> ReplicaTimes::times(std::size_t replica, std::int64_t sam
   if (fresh)
     for (const Part& part : parts_) known->second.push_back(compute(part, replica, samples));
   std::vector<StageTime> out = known->second;
-  if (waits_ == Waits::groups) add_group_collectives(group, samples, out);
+  if (waits_ == Waits::ring) return out;
+  add_group_collectives(group, samples, out);
   for (std::size_t p = 0; p < out.size(); ++p) {
     if (exchange_) add(out[p].collectives, exchange_time(parts_[p], samples, launch_of(group)));
-    if (waits_ != Waits::context) add(out[p].collectives, waited(parts_[p].zero, out[p].compute));
+    add(out[p].collectives, waited(parts_[p].zero, out[p].compute));
   }
   return out;
 }

@@ -26,7 +26,8 @@ Picoseconds collective_time(const cost::OpTime& time, TaskKind kind) {
 
 bool has_collectives(const plan::Plan& plan) {
   return std::any_of(plan.stages.begin(), plan.stages.end(), [](const plan::Stage& stage) {
-    return stage.replica_size() > 1 || plan::replica_placement(stage).shards_gradients();
+    return stage.replica_size() > 1 || stage.expert_parallel > 1 ||
+           plan::replica_placement(stage).shards_gradients();
   });
 }
 

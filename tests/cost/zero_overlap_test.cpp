@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "models/catalogue.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/near.hpp"
@@ -102,4 +103,34 @@ TEST_CASE("with ZeRO 2 and 3 a layer's weights and gradients are there at once")
   CHECK(largest(1) == core::Bytes(4000));
   CHECK(largest(2) == core::Bytes(8000));
   CHECK(largest(3) == core::Bytes(8000));
+}
+
+TEST_CASE("of experts a device gathers its own, among those that hold them too") {
+  const auto g = models::build("mixtral", {{"layers", "1"},
+                                           {"hidden", "32"},
+                                           {"heads", "4"},
+                                           {"kv_heads", "4"},
+                                           {"sequence", "16"},
+                                           {"vocabulary", "64"},
+                                           {"experts", "4"},
+                                           {"chosen", "2"},
+                                           {"expert_width", "24"}});
+  const auto cluster = support::tiny_cluster(4);
+  const auto costs = support::FixedCosts::uniform(g.size(), 1, 2);
+  plan::Stage stage;  // one layer
+  double experts = 0, others = 0;
+  for (std::size_t v = 0; v < g.size(); ++v) {
+    if (!g.op(OpId(v)).name.starts_with("layer0.")) continue;
+    stage.operators.emplace_back(v);
+    (g.op(OpId(v)).kind == graph::OpKind::experts ? experts : others) +=
+        static_cast<double>(g.parameter_bytes(OpId(v)).value());
+  }
+  for (std::size_t d = 0; d < 4; ++d) stage.devices.emplace_back(d);
+  stage.expert_parallel = 2;
+  const auto forward = [&](int zero) {
+    stage.zero = zero;
+    return cost::stage_time({g, cluster, costs, {4}}, stage, 1).collectives.forward.value();
+  };
+  // At 1 GB/s three quarters of the others' weights come in, and one half of half of the experts'.
+  CHECK(forward(3) - forward(2) == support::near((others * 3 / 4 + experts / 4) / 1e9, 1e-6));
 }

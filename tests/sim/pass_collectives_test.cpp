@@ -108,7 +108,7 @@ TEST_CASE("the verifier knows what groups send within their passes") {
     INFO(text);
     CHECK(std::ranges::any_of(found, [&](const auto& v) { return v.find(text) != std::string::npos; }));
   };
-  finds("moves 1500 bytes in its group where 2000 are due", [](trace::Trace& t) {
+  finds("moves 1500 bytes in its groups where 2000 are due", [](trace::Trace& t) {
     t.spans.erase(std::ranges::find(t.spans, TaskKind::collective, &trace::Span::kind));
   });
   finds("leaves its group",

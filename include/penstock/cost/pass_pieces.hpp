@@ -1,6 +1,7 @@
 #pragma once
-// A pass cut at what its tensor-parallel group waits for.
+// A pass cut at what it waits for of the groups of its stage.
 
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -9,28 +10,44 @@
 
 namespace penstock::cost {
 
-/// Operators that compute one after the other, and the collective behind them.
+/// Operators that compute one after the other, and what the stage's groups do meanwhile.
 struct PassPiece {
-  std::vector<core::OpId> operators;  ///< may be none
-  std::optional<layout::GroupCollective> then;
+  using Collectives = std::vector<layout::GroupCollective>;
+
+  std::vector<core::OpId> operators;            ///< may be none
+  std::optional<layout::GroupCollective> then;  ///< begins behind it; the next piece waits for its end
+  Collectives weights;    ///< it waits for these, which may begin when the piece `ahead` has ended
+  std::size_t ahead = 0;  ///< before the layer in front, whose weights come first
+  Collectives gradients;  ///< begin behind it; the last piece waits for their end
 };
 
 /// Which collectives of a stage's passes stand between which operators, in the order in which passes run
-/// them. Problem and stage must outlive it.
+/// them. Weights that ZeRO 3 shards come a layer at a time, while the layer before computes, and so go the
+/// gradients of ZeRO 2 and 3 (PyTorch's FSDP; Zhao et al., VLDB 2023, section 3.3); operators between two
+/// layers are one of their own. Problem and stage must outlive it.
 class PassPieces {
  public:
-  enum class Pass : std::uint8_t { forward, recompute, backward };  ///< backward: or its input gradients
+  enum class Pass : std::uint8_t { forward, recompute, input_gradient, weight_gradient, backward };
 
   PassPieces(const Problem& problem, const plan::Stage& stage);
-  /// All of these operators, with the stage's collectives that they wait for. The last piece has none behind
-  /// it. One piece where nobody waits. Of a recomputation pieces hold those alone that are computed again.
+  /// All of these operators, with what they wait for. The last piece has nothing behind it. One piece where
+  /// nobody waits. Of a recomputation pieces hold those alone that are computed again.
   std::vector<PassPiece> of(Pass pass, std::span<const core::OpId> operators) const;
 
+  /// Whether any pass of such a stage may wait for a collective.
+  static bool may_wait(const plan::Stage& stage);
+
  private:
+  std::vector<core::OpId> in_order(Pass pass, std::span<const core::OpId> operators) const;
+  std::vector<layout::GroupCollective> waits(Pass pass) const;
+  bool gathers(Pass pass, bool again) const;
+
   LocalProblem local_;
+  const plan::Stage& stage_;
+  std::map<core::OpId, plan::Partition> how_;  ///< of a divided stage
   layout::Collectives collectives_;
-  std::vector<core::OpId> again_;  ///< whole, ascending; cores have no collectives of their own
-  std::vector<core::OpId> cores_;
+  Again again_;                               ///< cores have no collectives of their own
+  std::map<core::OpId, std::size_t> layers_;  ///< of a stage whose gradients are sharded
 };
 
 }  // namespace penstock::cost

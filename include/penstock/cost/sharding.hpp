@@ -78,11 +78,10 @@ Again computed_again(const graph::OpGraph& graph, const plan::Stage& stage);
 class ReplicaTimes {
  public:
   ReplicaTimes(const Problem& problem, const plan::Stage& stage, std::span<const core::OpId> operators);
-  /// What passes wait for, each with all before it: context and expert groups, ZeRO's replicas,
-  /// tensor-parallel groups. What is left out somebody else times (pass_pieces.hpp).
-  enum class Waits : std::uint8_t { context, replicas, groups };
-  ReplicaTimes(const Problem& problem, const plan::Stage& stage, OperatorSets sets,
-               Waits waits = Waits::groups);
+  /// What passes wait for: hops of ring attention alone, or every collective. What is left out somebody else
+  /// times (pass_pieces.hpp).
+  enum class Waits : std::uint8_t { ring, all };
+  ReplicaTimes(const Problem& problem, const plan::Stage& stage, OperatorSets sets, Waits waits = Waits::all);
   StageTime time(std::size_t replica, std::int64_t samples) { return times(replica, samples).front(); }
   /// By set.
   std::vector<StageTime> times(std::size_t replica, std::int64_t samples);

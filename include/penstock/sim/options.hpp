@@ -38,12 +38,13 @@ Collective collective(std::string_view name);  ///< throws BadInput for an unkno
 /// Names of all: closed_form, automatic, and those of collective::algorithms().
 const std::vector<std::string_view>& collective_names();
 
-/// Collectives of tensor-parallel groups, between the operators of a pass. Those of context and expert
-/// groups and of ZeRO are of closed form.
+/// Collectives that passes wait for: those of tensor-parallel, context and expert groups, and of ZeRO. Hops
+/// of ring attention are part of a pass's time either way.
 enum class PassCollectives : std::uint8_t {
   closed_form,  ///< part of a pass's time, and take no link
-  links,        ///< travel step by step: all-reduces as gradients do, or by the cheapest algorithm, others
-                ///< around a ring; whatever else is on a link slows them
+  links,        ///< travel step by step: all-reduces as gradients do, or by the cheapest algorithm,
+                ///< all-gathers around a ring, all-to-alls one receiver after the other; whatever else is on
+                ///< a link slows them
 };
 std::string_view name(PassCollectives collectives);
 PassCollectives pass_collectives(std::string_view name);  ///< throws BadInput for an unknown name

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/cost/pass_pieces.hpp"
 #include "penstock/plan/shared_parameters.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/explain.hpp"
@@ -32,8 +33,8 @@ void add_collective(const cost::Problem& problem, const plan::Plan& plan, const 
 
 void add_pass_collectives(const plan::Plan& plan, const SimulationOptions& options, Lines& out) {
   if (options.pass_collectives == PassCollectives::links &&
-      std::ranges::none_of(plan.stages, [](const plan::Stage& stage) { return stage.tensor_parallel > 1; }))
-    out.push_back("pass-collectives links is set, but no stage is tensor-parallel");
+      std::ranges::none_of(plan.stages, cost::PassPieces::may_wait))
+    out.push_back("pass-collectives links is set, but passes of no stage wait for other devices");
 }
 
 void add_devices(const cost::Problem& problem, const plan::Plan& plan, Lines& out) {

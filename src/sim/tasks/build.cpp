@@ -94,7 +94,7 @@ class Builder {
     }
     if (!cut_) return;
     out_.collectives[s].clear();  // those of groups are between pieces
-    for (const auto& passes : times_of(s, {plan_.stages[s].operators}, cost::ReplicaTimes::Waits::replicas))
+    for (const auto& passes : times_of(s, {plan_.stages[s].operators}, cost::ReplicaTimes::Waits::ring))
       out_.collectives[s].push_back({passes.front().collectives});
   }
 
@@ -261,7 +261,7 @@ class Builder {
   /// By replica and set of operators.
   std::vector<std::vector<cost::StageTime>> times_of(
       std::size_t s, cost::OperatorSets sets,
-      cost::ReplicaTimes::Waits waits = cost::ReplicaTimes::Waits::groups) const {
+      cost::ReplicaTimes::Waits waits = cost::ReplicaTimes::Waits::all) const {
     const plan::Stage& stage = plan_.stages[s];
     cost::ReplicaTimes times(problem_, stage, std::move(sets), waits);
     const program::Sharing& sharing = program_.stages[s].sharing;

@@ -1,5 +1,5 @@
 #pragma once
-// Passes cut at the collectives of their tensor-parallel groups, so that these take links.
+// Passes cut at the collectives of their stage's groups, so that these take links.
 
 #include <map>
 #include <optional>
@@ -24,29 +24,27 @@ class CutPasses {
 
   /// Pieces of a whole pass, or of what fills a bucket.
   std::size_t count(core::StageId stage, schedule::ActionKind kind, std::int32_t bucket);
-  /// Of a piece, without the collective behind it. What a pass waits for of ZeRO's replicas counts in its
-  /// last piece.
+  /// Of a piece, without collectives that take links.
   core::Seconds time(const program::Instruction& piece, std::size_t replica, std::int64_t samples);
-  /// The collective behind it; null: it is the last.
-  const layout::GroupCollective* behind(const program::Instruction& piece);
+  /// All of its pass.
+  const std::vector<cost::PassPiece>& pieces(const program::Instruction& piece) {
+    return cut({piece.stage, piece.kind, piece.bucket}).pieces;
+  }
 
  private:
   using Key = std::tuple<core::StageId, schedule::ActionKind, std::int32_t>;
   struct Cut {
     std::vector<cost::PassPiece> pieces;
-    /// Of the pieces alone, then of all together; and of all with ZeRO.
-    std::optional<cost::ReplicaTimes> alone, whole;
+    std::optional<cost::ReplicaTimes> alone;
     std::map<std::pair<std::size_t, std::int64_t>, std::vector<core::Seconds>> times;  ///< {replica, samples}
   };
   Cut& cut(const Key& key);
-  std::vector<core::Seconds> times(Cut& cut, schedule::ActionKind kind, std::size_t replica,
-                                   std::int64_t samples);
   std::vector<core::OpId> operators(core::StageId stage, std::int32_t bucket) const;
 
   const cost::Problem& problem_;
   const plan::Plan& plan_;
   const std::vector<std::vector<cost::Bucket>>& buckets_;
-  std::vector<std::optional<cost::PassPieces>> pieces_;  ///< [stage] of groups of several devices
+  std::vector<std::optional<cost::PassPieces>> pieces_;  ///< [stage] where passes may wait
   std::map<Key, Cut> cuts_;
 };
 

@@ -1,46 +1,107 @@
 #include "tasks/pass_collectives.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace penstock::sim {
 namespace {
 
-using Group = std::span<const core::DeviceId>;
+using layout::Among;
+using layout::GroupCollective;
+using Positions = std::vector<std::size_t>;  ///< in a stage's list of devices
 
-std::vector<collective::Message> messages_of(const layout::GroupCollective& collective, Group group,
-                                             std::int64_t samples, const GroupMessages& messages) {
-  using Kind = layout::GroupCollective::Kind;
-  const std::int64_t bytes = (collective.bytes * samples).value();
-  if (collective.kind == Kind::all_reduce) return messages.all_reduce(group, bytes);
-  return collective.kind == Kind::all_gather ? collective::all_gather(group.size(), bytes)
-                                             : collective::all_to_all(group.size(), bytes);
+std::vector<collective::Message> messages_of(const GroupCollective& collective,
+                                             std::span<const core::DeviceId> group, std::int64_t samples,
+                                             const GroupMessages& messages) {
+  const std::int64_t bytes = collective.moved(samples).value();
+  if (collective.kind == GroupCollective::Kind::all_reduce) return messages.all_reduce(group, bytes);
+  return collective.kind == GroupCollective::Kind::all_gather ? collective::all_gather(group.size(), bytes)
+                                                              : collective::all_to_all(group.size(), bytes);
 }
+
+std::vector<Positions> positions_of(plan::Stage stage, Among among) {
+  for (std::size_t i = 0; i < stage.devices.size(); ++i) stage.devices[i] = core::DeviceId(i);
+  std::vector<Positions> out;
+  for (const auto& group : layout::groups(stage, among)) {
+    if (group.size() < 2) continue;
+    out.emplace_back();
+    for (const core::DeviceId device : group) out.back().push_back(device.index());
+  }
+  return out;
+}
+
+class Adder {
+ public:
+  Adder(const CutRank& rank, GroupMessages& messages, TaskList& tasks)
+      : rank_(rank), messages_(messages), tasks_(tasks), groups_(rank.plan.stages.size()) {}
+
+  /// `first`: position of the first of the pass's pieces.
+  void add_pass(std::size_t first, const std::vector<cost::PassPiece>& pieces) {
+    const auto at = [&](std::size_t piece) { return rank_.tasks.at[first + piece]; };
+    stage_ = rank_.row[first].stage;
+    Arrived weights, gradients;  // of the layers so far, each kind one after the other
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      for (const GroupCollective& each : pieces[i].weights) run(each, at(pieces[i].ahead), at(i), &weights);
+      if (pieces[i].then) run(*pieces[i].then, at(i), at(i + 1));
+      for (const GroupCollective& each : pieces[i].gradients)
+        run(each, at(i), at(pieces.size() - 1), &gradients);
+    }
+  }
+
+ private:
+  using Arrived = std::map<Among, std::vector<Ready>>;  ///< by group
+
+  /// Between two pieces, whose tasks on the first device these are; behind those of `chain`, if there is one.
+  void run(const GroupCollective& collective, TaskId before, TaskId after, Arrived* chain = nullptr) {
+    const plan::Stage& stage = rank_.plan.stages[stage_.index()];
+    const auto& groups = groups_of(collective.among);
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      std::vector<core::DeviceId> devices;
+      Ready ready;
+      std::int64_t samples = 1;
+      for (const std::size_t i : groups[g]) {
+        devices.push_back(stage.devices[i]);
+        ready.push_back({before + static_cast<TaskId>(i)});
+        samples = std::max(samples, samples_of(i));
+      }
+      if (chain != nullptr) wait_for((*chain)[collective.among], g, ready);
+      const auto messages = messages_of(collective, devices, samples, messages_);
+      Task like = tasks_.graph().task(ready.front().front());
+      like.kind = trace::TaskKind::collective;
+      const Ready done = messages_.add(like, messages, devices, ready);
+      for (std::size_t a = 0; a < devices.size(); ++a)
+        for (const TaskId last : done[a]) tasks_.edge(last, after + static_cast<TaskId>(groups[g][a]));
+      if (chain != nullptr) (*chain)[collective.among][g] = done;
+    }
+  }
+  static void wait_for(std::vector<Ready>& chain, std::size_t group, Ready& ready) {
+    chain.resize(std::max(chain.size(), group + 1));
+    for (std::size_t a = 0; a < chain[group].size(); ++a)
+      ready[a].insert(ready[a].end(), chain[group][a].begin(), chain[group][a].end());
+  }
+  std::int64_t samples_of(std::size_t position) const {
+    const program::Sharing& sharing = rank_.program.stages[stage_.index()].sharing;
+    return sharing.size(static_cast<std::int64_t>(position) / sharing.group);
+  }
+  const std::vector<Positions>& groups_of(Among among) {
+    const auto [found, fresh] = groups_[stage_.index()].try_emplace(among);
+    if (fresh) found->second = positions_of(rank_.plan.stages[stage_.index()], among);
+    return found->second;
+  }
+
+  const CutRank& rank_;
+  GroupMessages& messages_;
+  TaskList& tasks_;
+  std::vector<std::map<Among, std::vector<Positions>>> groups_;  ///< [stage]
+  core::StageId stage_;
+};
 
 }  // namespace
 
 void add_collectives(CutPasses& cut, const CutRank& rank, GroupMessages& messages, TaskList& tasks) {
-  for (std::size_t p = 0; p < rank.row.size(); ++p) {
-    const program::Instruction& piece = rank.row[p];
-    const layout::GroupCollective* then = piece.piece < 0 ? nullptr : cut.behind(piece);
-    if (then == nullptr) continue;
-    const plan::Stage& stage = rank.plan.stages[piece.stage.index()];
-    const program::Sharing& sharing = rank.program.stages[piece.stage.index()].sharing;
-    const auto size = static_cast<std::size_t>(stage.tensor_parallel);
-    for (std::size_t start = 0; start < stage.devices.size(); start += size) {
-      const Group group{stage.devices.data() + start, size};
-      const TaskId before = rank.tasks.at[p] + static_cast<TaskId>(start),
-                   after = rank.tasks.at[p + 1] + static_cast<TaskId>(start);
-      Task like = tasks.graph().task(before);
-      like.kind = trace::TaskKind::collective;
-      Ready ready;
-      for (std::size_t a = 0; a < size; ++a) ready.push_back({before + static_cast<TaskId>(a)});
-      const std::int64_t samples = sharing.size(static_cast<std::int64_t>(start) / sharing.group);
-      const Ready done = messages.add(
-          like, messages_of(*then, group, std::max<std::int64_t>(1, samples), messages), group, ready);
-      for (std::size_t a = 0; a < size; ++a)
-        for (const TaskId last : done[a]) tasks.edge(last, after + static_cast<TaskId>(a));
-    }
-  }
+  Adder adder(rank, messages, tasks);
+  for (std::size_t p = 0; p < rank.row.size(); ++p)
+    if (rank.row[p].piece == 0) adder.add_pass(p, cut.pieces(rank.row[p]));
 }
 
 }  // namespace penstock::sim

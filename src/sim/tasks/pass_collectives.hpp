@@ -15,8 +15,8 @@ struct CutRank {
   const RankTasks& tasks;
 };
 
-/// Adds the messages of every tensor-parallel group of the rank: they wait for its tasks of one piece, those
-/// of the next wait for what they receive. Senders go on meanwhile.
+/// Adds the messages of all groups of the rank's stages: they wait for tasks of the pieces that make what
+/// they move, and the pieces that need it wait for what they receive. Senders go on meanwhile.
 void add_collectives(CutPasses& cut, const CutRank& rank, GroupMessages& messages, TaskList& tasks);
 
 }  // namespace penstock::sim

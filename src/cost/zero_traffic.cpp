@@ -1,0 +1,24 @@
+#include "zero_traffic.hpp"
+
+#include "weight_parts.hpp"
+
+namespace penstock::cost {
+
+ZeroTraffic zero_traffic(const Problem& local, const plan::Stage& stage, core::OpId op, plan::Partition how) {
+  ZeroTraffic out;
+  const plan::ReplicaPlacement placement = plan::replica_placement(stage);
+  if (!placement.shards_gradients()) return out;
+  if (stage.expert_parallel > 1 && local.graph.op(op).kind == graph::OpKind::experts)
+    out.among = layout::Among::expert_sharers;
+  const double part = largest_part(stage);
+  const core::Bytes weights = weights_of(local.graph, op, how, part);
+  out.scattered = local.training.sent_gradients(weights);
+  if (placement.shards_weights()) out.gathered = weights + frozen_of(local.graph, op, how, part);
+  return out;
+}
+
+bool gathers_backward(const plan::Stage& stage, bool computed_again) {
+  return !computed_again || stage.recompute.of != plan::Recomputation::Of::layers;
+}
+
+}  // namespace penstock::cost

@@ -1,0 +1,25 @@
+#pragma once
+// Private to the room: what ZeRO moves of one operator in every micro-batch.
+
+#include <map>
+
+#include "penstock/cost/sharding.hpp"
+
+namespace penstock::cost {
+
+/// On the device of a tensor-parallel group that has the largest part.
+struct ZeroTraffic {
+  core::Bytes gathered;   ///< weights, those that do not train among them
+  core::Bytes scattered;  ///< gradients, as they are sent
+  layout::Among among = layout::Among::sharers;
+};
+
+/// With ZeRO 2 gradients are scattered, with ZeRO 3 weights are gathered besides. `local`: the stage's
+/// LocalProblem, whose experts are those of one device.
+ZeroTraffic zero_traffic(const Problem& local, const plan::Stage& stage, core::OpId op, plan::Partition how);
+
+/// Whether a backward pass gathers an operator's weights: not those of a layer that it has just computed
+/// again.
+bool gathers_backward(const plan::Stage& stage, bool computed_again);
+
+}  // namespace penstock::cost
