@@ -109,7 +109,9 @@ planners::SearchResult measured_search(const cost::Problem& problem, const plann
   options.evaluate_against = [&](const plan::Plan& plan, core::Seconds to_beat) {
     return timed.time([&] { return against(plan, to_beat); });
   };
-  if (!setting.robust)  // under a perturbation devices may be faster than their type
+  // Under a perturbation devices may be faster than their type, and on links collectives than their closed
+  // form.
+  if (!setting.robust && judge.pass_collectives == sim::PassCollectives::closed_form)
     options.at_least = [&](const plan::Plan& plan) {
       return score::least_iteration(problem, plan, reduction(judge));
     };

@@ -16,8 +16,9 @@ class FlopCosts final : public cost::CostModel {
 /// Operators [first, last) on devices 0 to `devices` - 1.
 plan::Stage stage_of(std::size_t first, std::size_t last, std::size_t devices, std::int64_t micro_batch);
 
-/// Simulates a valid plan on so many devices, with cables, costs and a collective drawn at random: the
-/// verifier finds no violation, and no bound is above the time.
+/// Simulates a valid plan on so many devices, with cables, costs and a collective drawn at random, and
+/// collectives within passes both ways: the verifier finds no violation, and no bound is above the time. The
+/// bound of one plan, which counts collectives in closed form, is asked there alone.
 void judge_somewhere(const graph::OpGraph& graph, plan::Plan plan, std::size_t devices, core::Random& random);
 
 }  // namespace penstock::support
