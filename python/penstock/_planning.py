@@ -45,8 +45,8 @@ def plan(
     that a replica takes at a time; pipeline_micro_batch: those that flow through all stages at a time; None: powers
     of two are tried. k: of the kFkB schedule. any_degree: replica counts of any size. choose_by_estimate: a closed
     formula picks micro-batch sizes, not the simulator. network: fair or fifo; collective: closed_form, or automatic,
-    ring, tree, double_tree, halving_doubling or hierarchical; pass_collectives, of tensor-parallel groups within a
-    pass: closed_form, or links, which they then share with all else. time_limit: seconds, memory_limit: bytes of growth, after which the
+    ring, tree, double_tree, halving_doubling or hierarchical; pass_collectives, of tensor-parallel, context and
+    expert groups and of ZeRO within a pass: closed_form, or links, which they then share with all else. time_limit: seconds, memory_limit: bytes of growth, after which the
     best plan so far is returned, marked in its row's status. progress: True for a bar of tqdm where that is
     installed, or a function of the seconds gone by.
 

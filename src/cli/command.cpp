@@ -166,10 +166,12 @@ void SimulationFlags::add(CLI::App& command) {
       ->type_name("NAME")
       ->check(one_of({collectives.begin(), collectives.end()}));
   command
-      .add_option(
-          "--pass-collectives", pass_collectives,
-          "how tensor-parallel groups communicate within a pass: closed_form (part of the pass's time, off "
-          "the links) or links (by messages, which share links with all others)")
+      .add_option("--pass-collectives", pass_collectives,
+                  "how devices communicate within a pass, in tensor-parallel, context and expert groups and "
+                  "for ZeRO: "
+                  "closed_form (part of the pass's time, off the links) or links (by messages, which share "
+                  "links with "
+                  "all others)")
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"closed_form", "links"}));
