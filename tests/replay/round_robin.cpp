@@ -9,6 +9,7 @@
 #include "penstock/graph/ties.hpp"
 #include "penstock/kernels/values.hpp"
 #include "penstock/kernels/wiring.hpp"
+#include "worker/regions.hpp"
 
 namespace penstock::replay::test {
 
@@ -22,9 +23,14 @@ char* address(const Region& region) {
   return static_cast<char*>(region.buffer->data()) + region.offset.value();
 }
 
-float* numbers(const Region& region) {
-  REQUIRE(region.buffer->element() == kernels::Element::fp32);
-  return reinterpret_cast<float*>(address(region));
+/// Each list becomes the sum of all, added up in their order in fp32.
+void sum_up(kernels::Backend& host, const std::vector<std::vector<Region>>& lists) {
+  std::vector<float> sum(element_count(lists.front()));
+  for (const auto& list : lists) {
+    const std::vector<float> term = gather(host, list);
+    for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += term[k];
+  }
+  for (const auto& list : lists) scatter(host, list, sum);
 }
 
 /// What is there already must be the same, bit by bit.
@@ -194,16 +200,11 @@ void RoundRobin::reduce(const Instruction& instruction, std::size_t device) {
   parts[replica] = workers_[device]->gradients(instruction.stage);
   if (std::ranges::any_of(parts, [](const auto& part) { return part.empty(); })) return;
   const auto members = static_cast<std::size_t>(stage.tensor_parallel);
-  for (std::size_t m = 0; m < members; ++m)
-    for (std::size_t i = 0; i < parts[m].size(); ++i) {
-      std::vector<float*> terms;
-      for (std::size_t d = m; d < parts.size(); d += members) terms.push_back(numbers(parts[d][i]));
-      for (std::int64_t k = 0; k < parts[m][i].buffer->count(); ++k) {
-        float sum = 0;
-        for (const float* term : terms) sum += term[k];
-        for (float* term : terms) term[k] = sum;
-      }
-    }
+  for (std::size_t m = 0; m < members; ++m) {
+    std::vector<std::vector<Region>> copies;
+    for (std::size_t d = m; d < parts.size(); d += members) copies.push_back(parts[d]);
+    sum_up(host_, copies);
+  }
   waiting.pop_front();
   ++reduced_[instruction.stage];
 }
@@ -236,12 +237,7 @@ void RoundRobin::reduce_shared(std::size_t which) {
       for (std::size_t d = m; d < devices.size(); d += members)
         parts.push_back(workers_[devices[d].index()]->shared_gradients(stage, shared.owners));
     }
-    for (std::size_t i = 0; i < parts[0].size(); ++i)
-      for (std::int64_t k = 0; k < parts[0][i].buffer->count(); ++k) {
-        float sum = 0;
-        for (const auto& part : parts) sum += numbers(part[i])[k];
-        for (const auto& part : parts) numbers(part[i])[k] = sum;
-      }
+    sum_up(host_, parts);
   }
 }
 
