@@ -10,7 +10,6 @@ namespace {
 
 using core::Bytes;
 using core::Seconds;
-using plan::ContextExchange;
 
 std::shared_ptr<const graph::OpGraph> local_of(const Problem& problem, const plan::Stage& stage) {
   std::shared_ptr<const graph::OpGraph> out;
@@ -42,39 +41,17 @@ Affine ring_hop(const cluster::Cluster& cluster, std::span<const std::vector<cor
   return {slowest.latency, slowest.per_byte};
 }
 
-ContextTimes::ContextTimes(const cluster::Cluster& cluster, const plan::Stage& stage)
-    : size_(stage.context_parallel), exchange_(stage.context_exchange) {
-  const auto groups = plan::Mesh(stage).groups(plan::MeshDim::context);
-  if (exchange_ == ContextExchange::all_gather) all_gather_ = all_gather(cluster, groups);
-  if (exchange_ == ContextExchange::ring) hop_ = ring_hop(cluster, groups);
-  if (exchange_ == ContextExchange::ulysses) all_to_alls_.push_back(all_to_all(cluster, groups));
-}
+RingTimes::RingTimes(const cluster::Cluster& cluster, const plan::Stage& stage)
+    : size_(stage.context_parallel),
+      hop_(ring_hop(cluster, plan::Mesh(stage).groups(plan::MeshDim::context))) {}
 
-OpTime ContextTimes::time(const layout::ContextTensors& tensors, Seconds core_forward, Seconds core_backward,
-                          Seconds launch) const {
-  OpTime out;
-  if (exchange_ == ContextExchange::all_gather) {
-    const Seconds once = std::max(launch, all_gather_.time(tensors.keys_values));
-    out.forward = once;
-    out.input_gradient = once * 2;
-  } else if (exchange_ == ContextExchange::ulysses) {
-    for (const Affine& group : all_to_alls_) {
-      Seconds sum;
-      for (const Bytes bytes : {tensors.queries, tensors.keys_values, tensors.output})
-        sum += std::max(launch, Seconds(group.at(bytes)));
-      out.forward = std::max(out.forward, sum);
-    }
-    out.input_gradient = out.forward;
-  } else {
-    const Bytes block((tensors.keys_values.value() + size_ - 1) / size_);
-    const auto hop = [&](Bytes bytes) { return std::max(launch, Seconds(hop_.at(bytes))); };
-    const auto exposed = [&](Seconds sent, Seconds core) {
-      return std::max(Seconds(0), sent - core / size_) * (size_ - 1);
-    };
-    out.forward = exposed(hop(block), core_forward);
-    out.input_gradient = exposed(hop(block * 2), core_backward) + hop(block);
-  }
-  return out;
+OpTime RingTimes::time(Bytes keys_values, Seconds core_forward, Seconds core_backward, Seconds launch) const {
+  const Bytes block((keys_values.value() + size_ - 1) / size_);
+  const auto hop = [&](Bytes bytes) { return std::max(launch, Seconds(hop_.at(bytes))); };
+  const auto exposed = [&](Seconds sent, Seconds core) {
+    return std::max(Seconds(0), sent - core / size_) * (size_ - 1);
+  };
+  return {exposed(hop(block), core_forward), exposed(hop(block * 2), core_backward) + hop(block), Seconds(0)};
 }
 
 }  // namespace penstock::cost

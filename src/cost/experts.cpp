@@ -5,7 +5,7 @@
 namespace penstock::cost {
 namespace {
 
-constexpr int kKernels = 4;
+constexpr int kPlainKernels = 4;
 
 /// By expert, and of all; numbers read and written, in rows of the output.
 struct Biases {
@@ -24,7 +24,7 @@ constexpr std::array<Clamps, 2> kClamps = {{{3, 4}, {3, 5}}};
 }  // namespace
 
 std::array<int, 2> expert_kernels(const graph::Experts& e) {
-  std::array<int, 2> out{kKernels, kKernels};
+  std::array<int, 2> out{kPlainKernels, kPlainKernels};
   for (std::size_t pass = 0; pass < out.size(); ++pass) {
     if (e.bias) out[pass] += kBiases[pass].each * static_cast<int>(e.experts) + kBiases[pass].all;
     if (e.clamped) out[pass] += kClamps[pass].kernels;

@@ -4,6 +4,7 @@
 
 #include "add_weights.hpp"
 #include "divide_activations.hpp"
+#include "group_collectives.hpp"
 #include "penstock/cost/backward_sweep.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/graph/attention_core.hpp"
@@ -130,12 +131,19 @@ Again computed_again(const graph::OpGraph& graph, const plan::Stage& stage) {
           plan::inner_cores(graph, stage.operators, stage.recompute)};
 }
 
-GroupTimes::GroupTimes(const cluster::Cluster& cluster, std::span<const DeviceId> group, bool all_to_alls) {
-  const std::vector<Devices> one = {{group.begin(), group.end()}};
-  all_reduce_ = all_reduce(cluster, one);
-  all_gather_ = all_gather(cluster, one);
-  if (all_to_alls) all_to_all_ = all_to_all(cluster, group);
-  if (all_to_alls) measured_all_to_all_ = measured(cluster, one, cluster::CollectiveKind::all_to_all);
+void CollectiveKinds::add(layout::GroupCollective::Kind kind) {
+  using Kind = layout::GroupCollective::Kind;
+  all_reduce = all_reduce || kind == Kind::all_reduce;
+  all_gather = all_gather || kind == Kind::all_gather;
+  all_to_all = all_to_all || kind == Kind::all_to_all;
+}
+
+GroupTimes::GroupTimes(const cluster::Cluster& cluster, const Groups& groups, CollectiveKinds kinds) {
+  if (kinds.all_reduce) all_reduce_ = all_reduce(cluster, groups);
+  if (kinds.all_gather) all_gather_ = all_gather(cluster, groups);
+  if (!kinds.all_to_all) return;
+  all_to_all_ = all_to_all(cluster, groups);
+  measured_all_to_all_ = measured(cluster, groups, cluster::CollectiveKind::all_to_all);
 }
 
 /// Bytes of an all-to-all are those of all devices, measured times go by those of one.
@@ -177,31 +185,34 @@ ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, Ope
       again_(computed_again(problem.graph, stage)),
       waits_(waits) {
   for (auto& operators : sets) parts_.push_back({std::move(operators), {}, {}, {}});
-  if (stage.tensor_parallel > 1) divide();
-  const bool all = waits == Waits::all, ring = stage.context_exchange == plan::ContextExchange::ring;
-  if (stage.context_parallel > 1 && (all || ring)) context_.emplace(problem.cluster, stage);
-  if (!all) return;
-  if (stage.expert_parallel > 1) exchange_.emplace(problem.cluster, stage);
+  if (stage.tensor_parallel > 1) how_ = partitions(stage, layout::infer(local_.get().graph, stage));
+  if (stage.context_parallel > 1 && stage.context_exchange == plan::ContextExchange::ring)
+    ring_.emplace(problem.cluster, stage);
+  if (waits == Waits::ring) return;
+  deal_collectives();
+  for (const auto& [among, kinds] : kinds_)
+    if (among != layout::Among::tensor)
+      together_.emplace(among, GroupTimes(problem.cluster, layout::groups(stage, among), kinds));
   for (Part& part : parts_) part.zero = sent_by_zero(local_.get(), stage, part.operators, how_, again_);
 }
 
-void ReplicaTimes::divide() {
-  const layout::StageLayout divided = layout::infer(problem().graph, stage_);
-  how_ = partitions(stage_, divided);
+/// To the sets that their operators are in.
+void ReplicaTimes::deal_collectives() {
+  const layout::Collectives all = group_collectives(whole_, problem(), stage_, how_);
   std::map<OpId, std::vector<std::size_t>> asked;  // the sets that an operator is in
   for (std::size_t p = 0; p < parts_.size(); ++p)
     for (const OpId id : parts_[p].operators) asked[id].push_back(p);
-  const auto deal = [&](const std::vector<layout::GroupCollective>& all,
+  const auto deal = [&](const std::vector<layout::GroupCollective>& some,
                         std::vector<layout::GroupCollective> Part::*list) {
-    for (const layout::GroupCollective& c : all) {
+    for (const layout::GroupCollective& c : some) {
       const auto found = asked.find(c.op);
       if (found == asked.end()) continue;
       for (const std::size_t p : found->second) (parts_[p].*list).push_back(c);
-      all_to_alls_ = all_to_alls_ || c.kind == layout::GroupCollective::Kind::all_to_all;
+      kinds_.try_emplace(c.among, CollectiveKinds{false, false, false}).first->second.add(c.kind);
     }
   };
-  deal(divided.collectives.forward, &Part::forward);
-  deal(divided.collectives.backward, &Part::backward);
+  deal(all.forward, &Part::forward);
+  deal(all.backward, &Part::backward);
 }
 
 /// On the slowest device of the replica, and what it waits for of other tokens.
@@ -217,7 +228,7 @@ StageTime ReplicaTimes::compute(const Part& part, std::size_t replica, std::int6
     out.compute =
         slower(out.compute, compute_on(problem(), stage_, part.operators, how_, type, m, again_, samples));
   }
-  if (context_) out.collectives = context_time(part, group, samples);
+  if (ring_) out.collectives = ring_time(part, group, samples);
   return out;
 }
 
@@ -227,10 +238,12 @@ OpTime ReplicaTimes::collectives_of(const Part& part, const CollectiveSetting& w
     return std::max(who.group.time(c, who.samples), who.launch);
   };
   for (const layout::GroupCollective& c : part.forward) {
+    if (c.among != who.among) continue;
     out.forward += launched(c);
     if (contains(again_.whole, c.op)) out.recompute += launched(c);
   }
-  for (const layout::GroupCollective& c : part.backward) out.input_gradient += launched(c);
+  for (const layout::GroupCollective& c : part.backward)
+    if (c.among == who.among) out.input_gradient += launched(c);
   return out;
 }
 
@@ -250,28 +263,30 @@ Seconds ReplicaTimes::launch_of(std::span<const DeviceId> replica) const {
   return out;
 }
 
-/// Of the slowest of the replica's tensor-parallel groups.
+/// Of the slowest of the replica's tensor-parallel groups, and of all groups of other kinds.
 void ReplicaTimes::add_group_collectives(std::span<const DeviceId> replica, std::int64_t samples,
                                          std::vector<StageTime>& out) {
-  const auto size = static_cast<std::size_t>(stage_.tensor_parallel);
-  if (size == 1) return;
-  std::vector<OpTime> slowest(out.size());
-  for (std::size_t first = 0; first < replica.size(); first += size) {
-    const GroupTimes group(problem().cluster, replica.subspan(first, size), all_to_alls_);
-    const auto& collectives = collective_times({group, samples, launch_of(replica)});
-    for (std::size_t p = 0; p < out.size(); ++p) slowest[p] = slower(slowest[p], collectives[p]);
+  const Seconds launch = launch_of(replica);
+  if (const auto kinds = kinds_.find(layout::Among::tensor); kinds != kinds_.end()) {
+    const auto size = static_cast<std::size_t>(stage_.tensor_parallel);
+    std::vector<OpTime> slowest(out.size());
+    for (std::size_t first = 0; first < replica.size(); first += size) {
+      const GroupTimes group(problem().cluster, replica.subspan(first, size), kinds->second);
+      const auto& collectives = collective_times({layout::Among::tensor, group, samples, launch});
+      for (std::size_t p = 0; p < out.size(); ++p) slowest[p] = slower(slowest[p], collectives[p]);
+    }
+    for (std::size_t p = 0; p < out.size(); ++p) add(out[p].collectives, slowest[p]);
   }
-  for (std::size_t p = 0; p < out.size(); ++p) add(out[p].collectives, slowest[p]);
+  for (const auto& [among, groups] : together_) {
+    const auto& collectives = collective_times({among, groups, samples, launch});
+    for (std::size_t p = 0; p < out.size(); ++p) add(out[p].collectives, collectives[p]);
+  }
 }
 
 /// Of all samples, on the tensor-parallel member with the largest part.
-layout::ContextTensors of_member(const layout::ContextTensors& each, Partition how, double part,
-                                 std::int64_t samples) {
-  const auto cut = [&](Bytes bytes) {
-    if (how == Partition::batch) return bytes * samples_of(samples, part);
-    return how == Partition::whole ? bytes * samples : rounded_up(bytes * samples, part);
-  };
-  return {cut(each.queries), cut(each.keys_values), cut(each.output)};
+Bytes of_member(Bytes each, Partition how, double part, std::int64_t samples) {
+  if (how == Partition::batch) return each * samples_of(samples, part);
+  return how == Partition::whole ? each * samples : rounded_up(each * samples, part);
 }
 
 Seconds ReplicaTimes::slowest_core(OpId id, Partition how, std::span<const DeviceId> replica,
@@ -287,10 +302,9 @@ Seconds ReplicaTimes::slowest_core(OpId id, Partition how, std::span<const Devic
   return out;
 }
 
-/// What attention waits for of other tokens. Whole recomputation asks for them anew; that of a core does so
-/// round a ring, while gathered ones are there for its gradients, and traded ones are saved.
-OpTime ReplicaTimes::context_time(const Part& part, std::span<const DeviceId> replica,
-                                  std::int64_t samples) const {
+/// Whole recomputation, and that of a core, go round anew.
+OpTime ReplicaTimes::ring_time(const Part& part, std::span<const DeviceId> replica,
+                               std::int64_t samples) const {
   constexpr double kBackward = 2;  // a gradient for each of a product's factors
   OpTime out;
   for (const OpId id : part.operators) {
@@ -298,25 +312,9 @@ OpTime ReplicaTimes::context_time(const Part& part, std::span<const DeviceId> re
     const Partition how = partition_of(how_, id);
     const Seconds core = slowest_core(id, how, replica, samples);
     const auto tensors = layout::context_tensors(whole_.graph.op(id), whole_.graph.element_bytes());
-    OpTime time = context_->time(of_member(tensors, how, largest_part(stage_), samples), core,
-                                 core * kBackward, launch_of(replica));
-    const bool ring = stage_.context_exchange == plan::ContextExchange::ring;
-    if (contains(again_.whole, id) || (ring && contains(again_.core, id))) time.recompute = time.forward;
-    add(out, time);
-  }
-  return out;
-}
-
-/// What mixtures wait for of other devices of their expert group. Whole recomputation sends rows anew.
-OpTime ReplicaTimes::exchange_time(const Part& part, std::int64_t samples, Seconds launch) const {
-  OpTime out;
-  for (const OpId id : part.operators) {
-    const graph::Operator& op = whole_.graph.op(id);
-    if (op.kind != OpKind::experts) continue;
-    const Bytes rows = layout::copied_rows(op, whole_.graph.element_bytes()) * samples;
-    const Seconds once = exchange_->time(Bytes(rows.value() / stage_.context_parallel), launch);
-    OpTime time{once, op.input_gradient_flops.value() > 0 ? once : Seconds(0), {}};
-    if (contains(again_.whole, id)) time.recompute = time.forward;
+    OpTime time = ring_->time(of_member(tensors.keys_values, how, largest_part(stage_), samples), core,
+                              core * kBackward, launch_of(replica));
+    if (contains(again_.whole, id) || contains(again_.core, id)) time.recompute = time.forward;
     add(out, time);
   }
   return out;
@@ -332,10 +330,8 @@ std::vector<StageTime> ReplicaTimes::times(std::size_t replica, std::int64_t sam
   std::vector<StageTime> out = known->second;
   if (waits_ == Waits::ring) return out;
   add_group_collectives(group, samples, out);
-  for (std::size_t p = 0; p < out.size(); ++p) {
-    if (exchange_) add(out[p].collectives, exchange_time(parts_[p], samples, launch_of(group)));
+  for (std::size_t p = 0; p < out.size(); ++p)
     add(out[p].collectives, waited(parts_[p].zero, out[p].compute));
-  }
   return out;
 }
 

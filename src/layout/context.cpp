@@ -116,6 +116,27 @@ ContextTensors context_tensors(const graph::Operator& op, int element_bytes) {
           bytes(a.queries * a.result_width())};
 }
 
+Collectives context_collectives(OpId op, const ContextTensors& tensors, plan::ContextExchange exchange) {
+  using Kind = GroupCollective::Kind;
+  Collectives out;
+  const auto one = [&](Kind kind, Bytes bytes, bool before) {
+    return GroupCollective{kind, op, bytes, before, Among::context};
+  };
+  if (exchange == plan::ContextExchange::all_gather) {
+    out.forward = {one(Kind::all_gather, tensors.keys_values, true)};
+    out.backward = {one(Kind::all_gather, tensors.keys_values, true),
+                    one(Kind::all_gather, tensors.keys_values, false)};
+  } else if (exchange == plan::ContextExchange::ulysses) {
+    const auto traded = [&](bool inputs_first) {
+      return std::vector{one(Kind::all_to_all, tensors.queries, inputs_first),
+                         one(Kind::all_to_all, tensors.keys_values, inputs_first),
+                         one(Kind::all_to_all, tensors.output, !inputs_first)};
+    };
+    out = {traded(true), traded(false)};
+  }
+  return out;
+}
+
 std::vector<std::string> context_violations(const graph::OpGraph& graph, const plan::Plan& plan) {
   std::vector<std::string> out;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {

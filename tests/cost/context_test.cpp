@@ -109,19 +109,19 @@ TEST_CASE("a ring hides hops behind the core of the block before, but for the la
   plan::Stage s;
   for (std::size_t d = 0; d < 4; ++d) s.devices.emplace_back(d);
   s.context_parallel = 4;
-  const cost::ContextTimes ring(cluster, s);
-  const layout::ContextTensors tensors{Bytes(0), Bytes(4000), Bytes(0)};  // blocks of 1 kB: hops of 1 us
+  const cost::RingTimes ring(cluster, s);
+  const Bytes keys_values(4000);  // blocks of 1 kB: hops of 1 us
   // The core takes 2 us a block: three hops of 1 us are hidden, three of 2 us going back just so, and a block
   // of gradients goes home.
-  const auto hidden = ring.time(tensors, Seconds(8e-6), Seconds(8e-6), Seconds(0));
+  const auto hidden = ring.time(keys_values, Seconds(8e-6), Seconds(8e-6), Seconds(0));
   CHECK(hidden.forward.value() == support::near(0));
   CHECK(hidden.input_gradient.value() == support::near(1e-6));
   // It takes 0.25 us: three hops stick out by 0.75 us; going back, with gradients along, by 1.75 us.
-  const auto exposed = ring.time(tensors, Seconds(1e-6), Seconds(1e-6), Seconds(0));
+  const auto exposed = ring.time(keys_values, Seconds(1e-6), Seconds(1e-6), Seconds(0));
   CHECK(exposed.forward.value() == support::near(3 * 0.75e-6));
   CHECK(exposed.input_gradient.value() == support::near(3 * 1.75e-6 + 1e-6));
   // A host that takes 3 us to launch each.
-  const auto slow = ring.time(tensors, Seconds(1e-6), Seconds(1e-6), Seconds(3e-6));
+  const auto slow = ring.time(keys_values, Seconds(1e-6), Seconds(1e-6), Seconds(3e-6));
   CHECK(slow.forward.value() == support::near(3 * 2.75e-6));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// What context parallelism makes of a stage's costs: the local problem of a group, and attention's exchanges.
+// What context parallelism makes of a stage's costs: the local problem of a group, and hops of ring
+// attention.
 
 #include <memory>
 
@@ -25,30 +26,22 @@ class LocalProblem {
 /// One message from each device of every group to the next of its group, all at once.
 Affine ring_hop(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups);
 
-/// Seconds that passes of an attention wait for tokens of the other members of its context group.
-///
-/// all_gather: keys and values are gathered before the core, again before its gradients, whose own gradients
-/// are scattered behind; all of it is exposed, and each device saves its part alone (Transformer Engine).
-/// ulysses: queries, keys and values are traded for heads, the output back, and their gradients likewise.
-/// ring: of c blocks of keys and values each of c - 1 arrives while the core computes the one before. Going
-/// back their gradients travel along, and make one more hop to their owner, which nothing hides.
-/// Workspace has all keys and values, and their gradients, while an attention runs backward, which a ring and
-/// Ulysses need not (plain_scratch).
-/// Differs: hops slow no kernel down, all devices begin together, and groups' all-to-alls share no link.
-class ContextTimes {
+/// Seconds that passes of an attention wait for tokens on their way round its context group: of c blocks of
+/// keys and values each of c - 1 arrives while the core computes the one before. Going back their gradients
+/// travel along, and make one more hop to their owner, which nothing hides. Workspace has all keys and
+/// values, and their gradients, while an attention runs backward, which a ring need not (plain_scratch).
+/// Differs: hops slow no kernel down, and all devices begin together.
+class RingTimes {
  public:
-  ContextTimes(const cluster::Cluster& cluster, const plan::Stage& stage);
-  /// `tensors` of one tensor-parallel member, of all samples; `core` seconds of its core, forward and back.
-  /// No exchange takes less than `launch`, that of the host. Recomputation is left out.
-  OpTime time(const layout::ContextTensors& tensors, core::Seconds core_forward, core::Seconds core_backward,
+  RingTimes(const cluster::Cluster& cluster, const plan::Stage& stage);
+  /// `keys_values` of one tensor-parallel member, of all samples; `core` seconds of its core, forward and
+  /// back. No hop takes less than `launch`, that of the host. Recomputation is left out.
+  OpTime time(core::Bytes keys_values, core::Seconds core_forward, core::Seconds core_backward,
               core::Seconds launch) const;
 
  private:
   int size_;
-  plan::ContextExchange exchange_;
-  AllReduce all_gather_;
   Affine hop_;
-  std::vector<Affine> all_to_alls_;  ///< of each group
 };
 
 }  // namespace penstock::cost

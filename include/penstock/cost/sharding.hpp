@@ -11,17 +11,26 @@
 #include "penstock/cost/communication.hpp"
 #include "penstock/cost/context.hpp"
 #include "penstock/cost/estimated.hpp"
-#include "penstock/cost/expert_exchange.hpp"
 #include "penstock/cost/problem.hpp"
 #include "penstock/layout/infer.hpp"
 
 namespace penstock::cost {
 
-/// Seconds of collectives in one group.
+/// Kinds of collectives (layout::GroupCollective::Kind) that somebody asks for.
+struct CollectiveKinds {
+  bool all_reduce = true, all_gather = true, all_to_all = true;
+  void add(layout::GroupCollective::Kind kind);
+};
+
+/// Seconds of collectives in one group, or in several of one size at once, which then share links.
 class GroupTimes {
  public:
-  /// Without `all_to_alls` no times of all-to-alls are prepared, which take longest to find.
-  GroupTimes(const cluster::Cluster& cluster, std::span<const core::DeviceId> group, bool all_to_alls = true);
+  using Groups = std::vector<std::vector<core::DeviceId>>;
+  /// Times of other kinds are not prepared, which takes a while: zero.
+  GroupTimes(const cluster::Cluster& cluster, const Groups& groups, CollectiveKinds kinds = {});
+  GroupTimes(const cluster::Cluster& cluster, std::span<const core::DeviceId> group,
+             CollectiveKinds kinds = {})
+      : GroupTimes(cluster, Groups{{group.begin(), group.end()}}, kinds) {}
   core::Seconds time(const layout::GroupCollective& collective, std::int64_t samples) const;
   /// Origin of that time.
   Origin origin(const layout::GroupCollective& collective, std::int64_t samples) const;
@@ -51,9 +60,8 @@ double part_of(const plan::Stage& stage, std::size_t member);
 /// equal, what stands outside of them (plan::layer_of) hides nothing, and hiding slows nothing down.
 struct StageTime {
   OpTime compute;      ///< on the slowest device of the group
-  OpTime collectives;  ///< of the group, what attention waits for of its context group (cost/context.hpp),
-                       ///< what mixtures wait for of their expert group (cost/expert_exchange.hpp),
-                       ///< and, with ZeRO 2 and 3, what passes wait for among replicas
+  OpTime collectives;  ///< of tensor-parallel, context and expert groups (layout::Among), hops of ring
+                       ///< attention (RingTimes), and, with ZeRO 2 and 3, what passes wait for among replicas
   OpTime total() const;
 };
 /// Seconds that passes send among replicas: for their layers, one after the other, and for what stands
@@ -96,12 +104,13 @@ class ReplicaTimes {
   /// Replicas of devices of the same types, in this order, compute alike.
   using Alike = std::pair<std::vector<std::size_t>, std::int64_t>;  ///< types, samples
   struct CollectiveSetting {
+    layout::Among among;
     GroupTimes group;
     std::int64_t samples;
     core::Seconds launch;  ///< a collective lasts no less
     friend bool operator==(const CollectiveSetting&, const CollectiveSetting&) = default;
   };
-  void divide();
+  void deal_collectives();
   StageTime compute(const Part& part, std::size_t replica, std::int64_t samples) const;
   OpTime collectives_of(const Part& part, const CollectiveSetting& who) const;
   const std::vector<OpTime>& collective_times(const CollectiveSetting& who);
@@ -110,20 +119,20 @@ class ReplicaTimes {
                              std::vector<StageTime>& out);
   core::Seconds slowest_core(core::OpId id, plan::Partition how, std::span<const core::DeviceId> replica,
                              std::int64_t samples) const;
-  OpTime context_time(const Part& part, std::span<const core::DeviceId> replica, std::int64_t samples) const;
-  OpTime exchange_time(const Part& part, std::int64_t samples, core::Seconds launch) const;
+  OpTime ring_time(const Part& part, std::span<const core::DeviceId> replica, std::int64_t samples) const;
   const Problem& problem() const { return local_.get(); }
 
   const Problem& whole_;
   LocalProblem local_;
   const plan::Stage& stage_;
   std::vector<Part> parts_;
-  std::optional<ContextTimes> context_;
-  std::optional<ExpertExchange> exchange_;
+  std::optional<RingTimes> ring_;
   Again again_;                                ///< of all of the stage's
   std::map<core::OpId, plan::Partition> how_;  ///< of a divided stage
   Waits waits_;
-  bool all_to_alls_ = false;  ///< whether one of the collectives is an all-to-all
+  std::map<layout::Among, CollectiveKinds> kinds_;  ///< of the collectives of all sets
+  std::map<layout::Among, GroupTimes>
+      together_;  ///< of groups that wait at once: all but tensor-parallel ones
   std::map<Alike, std::vector<StageTime>>
       computed_;  ///< by set, without collectives of tensor-parallel groups and replicas
   std::vector<std::pair<CollectiveSetting, std::vector<OpTime>>> known_collectives_;

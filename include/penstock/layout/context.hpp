@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "penstock/graph/op_graph.hpp"
+#include "penstock/layout/convert.hpp"
 #include "penstock/plan/plan.hpp"
 
 namespace penstock::layout {
@@ -30,6 +31,12 @@ struct ContextTensors {
   core::Bytes queries, keys_values, output;
 };
 ContextTensors context_tensors(const graph::Operator& op, int element_bytes);
+
+/// How attention meets the tokens of other groups. Gathered: keys and values of all before its pass, again
+/// before its gradients, whose own gradients are scattered behind (Transformer Engine). Traded (Ulysses):
+/// queries, keys and values for heads, the output back, and their gradients likewise. None of a ring, whose
+/// hops run along with attention.
+Collectives context_collectives(core::OpId op, const ContextTensors& tensors, plan::ContextExchange exchange);
 
 /// Violations in words, operator by operator: without tokens that the groups of its stage divide; a batch
 /// norm, whose statistics are over all tokens; heads that Ulysses' groups do not divide.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "penstock/graph/op_graph.hpp"
+#include "penstock/layout/convert.hpp"
 #include "penstock/plan/plan.hpp"
 
 namespace penstock::layout {
@@ -26,6 +27,12 @@ graph::OpGraph expert_graph(const graph::OpGraph& graph, int parallel, double im
 
 /// Bytes of a mixture's copied rows, per sample: what its experts are sent, and what they send back.
 core::Bytes copied_rows(const graph::Operator& op, int element_bytes);
+
+/// A mixture's rows on their way to their experts and back, and their gradients likewise unless they stop
+/// here: all of a group's devices with as many `rows`, bytes per sample, as the fullest, which has the
+/// stage's imbalance times the mean. Every member of a tensor-parallel group exchanges all rows, as its part
+/// of every expert needs all of them.
+Collectives expert_collectives(core::OpId op, core::Bytes rows, const plan::Stage& stage, bool backward);
 
 /// Violations in words, operator by operator: experts that the stage's groups do not divide.
 std::vector<std::string> expert_violations(const graph::OpGraph& graph, const plan::Plan& plan);

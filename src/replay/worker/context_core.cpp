@@ -25,8 +25,9 @@ class WholeCore : public ContextCore {
     kernel_ = &device.kernels.core_of(op, samples);
     const layout::ContextTensors sent =
         layout::context_tensors(device.graph.op(id), device.graph.element_bytes());
-    time_ = group.times.time({sent.queries * samples, sent.keys_values * samples, sent.output * samples},
-                             Seconds(0), Seconds(0), Seconds(0));
+    const layout::Collectives all = layout::context_collectives(id, sent, group.exchange);
+    for (const auto& each : all.forward) time_.forward += group.times.time(each, samples);
+    for (const auto& each : all.backward) time_.input_gradient += group.times.time(each, samples);
   }
   core::Bytes workspace(Pass pass) const override { return kernel_->workspace(pass); }
 
@@ -186,7 +187,7 @@ class TradingCore : public WholeCore {
 }  // namespace
 
 ContextGroup::ContextGroup(const cluster::Cluster& cluster, const plan::Stage& stage)
-    : exchange(stage.context_exchange), times(cluster, stage) {
+    : exchange(stage.context_exchange), times(cluster, layout::groups(stage, layout::Among::context)) {
   if (exchange == plan::ContextExchange::ring)
     hop = cost::ring_hop(cluster, plan::Mesh(stage).groups(plan::MeshDim::context));
 }

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "penstock/cost/context.hpp"
+#include "penstock/cost/sharding.hpp"
 #include "worker/collectives.hpp"
 
 namespace penstock::replay {
@@ -13,7 +14,7 @@ namespace penstock::replay {
 struct ContextGroup {
   ContextGroup(const cluster::Cluster& cluster, const plan::Stage& stage);
   plan::ContextExchange exchange;
-  cost::ContextTimes times;
+  cost::GroupTimes times;
   cost::Affine hop;  ///< from one device to the next, of a ring
 };
 
@@ -23,7 +24,7 @@ inline Lease lent(kernels::Buffer* buffer) {
 }
 
 /// The core of one attention for one number of samples. All of the group make the same calls. A pass's
-/// exchanges take the time that the cost model gives them (cost::ContextTimes).
+/// exchanges take the time that the cost model gives them (cost::GroupTimes).
 class ContextCore {
  public:
   using Triple = std::array<Lease, 3>;  ///< query, key, value; or their gradients

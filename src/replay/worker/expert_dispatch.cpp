@@ -33,8 +33,7 @@ std::size_t Routes::arrives(std::size_t device, std::size_t sender) const {
   return out;
 }
 
-ExpertDispatch::ExpertDispatch(Device& device, const cost::ExpertExchange& exchange, core::OpId id,
-                               std::int64_t samples)
+ExpertDispatch::ExpertDispatch(Device& device, const plan::Stage& stage, core::OpId id, std::int64_t samples)
     : device_(device), name_(device.name(id)), one_row_(device.graph.op(id)) {
   const OperatorShard& shard = device.shard(id);
   const auto& own = as<Experts>(shard.op);
@@ -44,8 +43,10 @@ ExpertDispatch::ExpertDispatch(Device& device, const cost::ExpertExchange& excha
   experts_ = static_cast<std::size_t>(experts);
   own_experts_ = experts_ / device.division.expert_parts();
   rows_ = static_cast<std::size_t>(own.rows * samples);
-  time_ =
-      exchange.time(layout::copied_rows(shard.op, device.graph.element_bytes()) * samples, core::Seconds(0));
+  const core::Bytes rows = layout::copied_rows(shard.op, device.graph.element_bytes());
+  const cost::GroupTimes groups(device.cluster, layout::groups(stage, layout::Among::experts));
+  for (const auto& each : layout::expert_collectives(id, rows, stage, false).forward)
+    time_ += groups.time(each, samples);
   const kernels::Made& made = device.wire(id).made;
   slots_.inputs = {{"x", {samples, own.rows, own.hidden}, made.element},
                    {"probabilities", {samples, own.rows, experts}, made.element}};

@@ -3,7 +3,8 @@
 
 #include <vector>
 
-#include "penstock/cost/expert_exchange.hpp"
+#include "penstock/layout/experts.hpp"
+#include "penstock/plan/plan.hpp"
 #include "worker/collectives.hpp"
 
 namespace penstock::replay {
@@ -44,7 +45,7 @@ struct Dispatched : kernels::Buffer {
 class ExpertDispatch : public kernels::Kernel {
  public:
   /// Of a mixture of the device's stages. Throws BadInput as the kernels do.
-  ExpertDispatch(Device& device, const cost::ExpertExchange& exchange, core::OpId id, std::int64_t samples);
+  ExpertDispatch(Device& device, const plan::Stage& stage, core::OpId id, std::int64_t samples);
 
   /// To be the only saved tensor of a micro-batch.
   static Lease room() { return std::make_shared<Dispatched>(); }

@@ -38,7 +38,6 @@ StageRun::StageRun(Device& device, const plan::Stage& stage, VersionUse use, std
   }
   if (device.grouped()) note_collectives();
   if (stage.context_parallel > 1) context_.emplace(device.cluster, stage);
-  if (stage.expert_parallel > 1) exchange_.emplace(device.cluster, stage);
 }
 
 /// What layout::infer has of tensors that enter in parts, and of gradients of whole ones that left.
@@ -143,7 +142,7 @@ kernels::Kernel& StageRun::kernel(OpId id, std::int64_t all) {
   if (context_ && op.kind == OpKind::attention)
     return attentions_.try_emplace({id, samples}, device_, *context_, id, samples).first->second;
   if (shard.dispatches)
-    return dispatches_.try_emplace({id, samples}, device_, *exchange_, id, samples).first->second;
+    return dispatches_.try_emplace({id, samples}, device_, stage_, id, samples).first->second;
   if (has_kernel(id)) return device_.kernels.of(op, samples);
   const kernels::Wire& view = device_.wire(id);
   return device_.kernels.of(kernels::joining(op, view.made.count, device_.wire(view.sources[0]).made.count),

@@ -132,8 +132,7 @@ class StageRun {
   std::vector<layout::GroupCollective> input_collectives_, gradient_collectives_;
   std::optional<ContextGroup> context_;
   std::map<std::pair<core::OpId, std::int64_t>, ContextAttention> attentions_;  ///< of it, by samples
-  std::optional<cost::ExpertExchange> exchange_;
-  std::map<std::pair<core::OpId, std::int64_t>, ExpertDispatch> dispatches_;  ///< of it, by samples
+  std::map<std::pair<core::OpId, std::int64_t>, ExpertDispatch> dispatches_;    ///< of it, by samples
   StageWeights weights_;
   DataSet data_;
   std::int64_t mini_batch_, mini_batches_;  ///< samples; of a program
