@@ -19,8 +19,6 @@ using layout::GroupCollective;
 
 constexpr std::array kWaiting = {TaskKind::forward, TaskKind::recompute, TaskKind::backward,
                                  TaskKind::input_gradient, TaskKind::weight_gradient};
-constexpr std::array kAmong = {Among::tensor, Among::context, Among::experts, Among::sharers,
-                               Among::expert_sharers};
 
 PassPieces::Pass pass_of(TaskKind kind) {
   using Pass = PassPieces::Pass;
@@ -61,7 +59,7 @@ class StageCollectives {
         pieces_(evidence.problem, stage_),
         parts_(stage_.devices.size()) {
     for (std::size_t i = 0; i < stage_.devices.size(); ++i) position_[stage_.devices[i]] = i;
-    for (const Among among : kAmong) find_groups(among);
+    for (const Among among : layout::kAmong) find_groups(among);
     for (const Span& span : evidence.trace.spans)
       if (span.kind == TaskKind::collective && span.stage == id) take(span);
   }
@@ -83,15 +81,8 @@ class StageCollectives {
     for (const auto& devices : layout::groups(stage_, among)) {
       Group& group = groups_[among].emplace_back();
       for (const DeviceId device : devices) group.push_back(position_.at(device));
-      if (is_used(among)) bind(group);
+      if (layout::meet(stage_, among)) bind(group);
     }
-  }
-  bool is_used(Among among) const {
-    if (among == Among::tensor) return stage_.tensor_parallel > 1;
-    if (among == Among::context) return stage_.context_parallel > 1;
-    if (among == Among::experts) return stage_.expert_parallel > 1;
-    return plan::replica_placement(stage_).shards_gradients() &&
-           (among == Among::sharers || stage_.expert_parallel > 1);
   }
   void bind(const Group& group) {
     for (const std::size_t a : group) {

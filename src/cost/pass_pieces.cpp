@@ -97,8 +97,7 @@ class Layers {
 }  // namespace
 
 bool PassPieces::may_wait(const plan::Stage& stage) {
-  return stage.tensor_parallel > 1 || stage.context_parallel > 1 || stage.expert_parallel > 1 ||
-         plan::replica_placement(stage).shards_gradients();
+  return std::ranges::any_of(layout::kAmong, [&](Among among) { return layout::meet(stage, among); });
 }
 
 PassPieces::PassPieces(const Problem& problem, const plan::Stage& stage)

@@ -1,6 +1,7 @@
 #pragma once
 // Which devices of a stage take part in a collective together.
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -20,6 +21,12 @@ enum class Among : std::uint8_t {
 constexpr bool exchanges_weights(Among among) {
   return among == Among::sharers || among == Among::expert_sharers;
 }
+
+inline constexpr std::array kAmong = {Among::tensor, Among::context, Among::experts, Among::sharers,
+                                      Among::expert_sharers};
+
+/// Whether devices of a stage wait for each other so within passes.
+bool meet(const plan::Stage& stage, Among among);
 
 /// All such groups of a stage, each in the order of its members.
 std::vector<std::vector<core::DeviceId>> groups(const plan::Stage& stage, Among among);
