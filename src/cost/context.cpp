@@ -11,22 +11,19 @@ namespace {
 using core::Bytes;
 using core::Seconds;
 
-std::shared_ptr<const graph::OpGraph> local_of(const Problem& problem, const plan::Stage& stage) {
-  std::shared_ptr<const graph::OpGraph> out;
-  if (stage.context_parallel > 1)
-    out = std::make_shared<const graph::OpGraph>(layout::local_graph(problem.graph, stage.context_parallel));
-  if (stage.expert_parallel > 1)
-    out = std::make_shared<const graph::OpGraph>(
-        layout::expert_graph(out ? *out : problem.graph, stage.expert_parallel, stage.imbalance));
-  return out;
-}
-
 }  // namespace
 
+LocalModel::LocalModel(const graph::OpGraph& graph, const plan::Stage& stage) : graph_(graph) {
+  const auto divide = [&](graph::OpGraph local) {
+    divided_ = std::make_shared<const graph::OpGraph>(std::move(local));
+  };
+  if (stage.context_parallel > 1) divide(layout::local_graph(get(), stage.context_parallel));
+  if (stage.expert_parallel > 1) divide(layout::expert_graph(get(), stage.expert_parallel, stage.imbalance));
+}
+
 LocalProblem::LocalProblem(const Problem& problem, const plan::Stage& stage)
-    : graph_(local_of(problem, stage)),
-      problem_{graph_ ? *graph_ : problem.graph, problem.cluster, problem.costs, problem.training,
-               problem.memory} {}
+    : model_(problem.graph, stage),
+      problem_{model_.get(), problem.cluster, problem.costs, problem.training, problem.memory} {}
 
 Affine ring_hop(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups) {
   std::vector<cluster::Route> routes;

@@ -54,12 +54,11 @@ Coverage coverage(const EstimatedCosts& costs, const graph::OpGraph& graph, cons
     const std::int64_t samples = plan::samples_per_device(plan, stage);
     const double times = micro_batches(plan, stage) * static_cast<double>(stage.devices.size());
     const auto part = parts(graph, stage);
-    const graph::OpGraph local =
-        stage.context_parallel == 1 ? graph : layout::local_graph(graph, stage.context_parallel);
+    const LocalModel local(graph, stage);
     for (std::size_t i = 0; i < stage.operators.size(); ++i)
-      out.add(
-          costs.estimate(local, stage.operators[i], cluster.type(stage.devices.front()), samples, part[i]),
-          times);
+      out.add(costs.estimate(local.get(), stage.operators[i], cluster.type(stage.devices.front()), samples,
+                             part[i]),
+              times);
   }
   return out;
 }

@@ -10,6 +10,18 @@
 
 namespace penstock::cost {
 
+/// The operators of a model as one device of a stage's context and expert groups computes them; see
+/// LocalProblem.
+class LocalModel {
+ public:
+  LocalModel(const graph::OpGraph& graph, const plan::Stage& stage);
+  const graph::OpGraph& get() const { return divided_ ? *divided_ : graph_; }
+
+ private:
+  const graph::OpGraph& graph_;
+  std::shared_ptr<const graph::OpGraph> divided_;  ///< null: the model itself
+};
+
 /// The problem with the operators that one context group of the stage computes (layout::local_graph), and the
 /// fullest device of its expert groups (layout::expert_graph); of a stage without either the problem itself,
 /// which must outlive it.
@@ -19,7 +31,7 @@ class LocalProblem {
   const Problem& get() const { return problem_; }
 
  private:
-  std::shared_ptr<const graph::OpGraph> graph_;  ///< null: the model itself
+  LocalModel model_;
   Problem problem_;
 };
 
