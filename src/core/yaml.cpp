@@ -170,7 +170,7 @@ std::vector<std::pair<std::string, Yaml>> Yaml::entries() const {
   return out;
 }
 
-void Yaml::only(std::initializer_list<std::string_view> known) const {
+void Yaml::only(std::span<const std::string_view> known) const {
   for (const auto& [key, value] : entries()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     const std::vector<std::string> names(known.begin(), known.end());

@@ -149,7 +149,7 @@ void describe_plan(const plan::Strategy& strategy, report::CellResult& row) {
   row.strategy = plan::in_words(strategy);
   row.pipeline_parallel = strategy.pipeline_parallel;
   row.data_parallel = strategy.data_parallel;
-  row.tensor_parallel = strategy.tensor_parallel;
+  row.tensor_parallel = plan::tensor_parallel(strategy);
   row.zero = strategy.zero;
   row.recompute = strategy.recomputing;
   row.micro_batch = strategy.micro_batch;

@@ -38,11 +38,19 @@ std::string device_ranges(const std::vector<core::DeviceId>& devices) {
   return out;
 }
 
+/// Dimensions but the tensor-parallel one, whose groups the list of devices shows: ", CP2".
+std::string other_dimensions(const plan::Stage& stage) {
+  std::string out;
+  for (const plan::StatedDim& stated : plan::kStatedDims)
+    if (stated.dim != plan::MeshDim::tensor && stage.*stated.size > 1)
+      out += fmt::format(", {}{}", stated.letters, stage.*stated.size);
+  return out;
+}
+
 /// What they share, with other stages or among themselves: ", colocated, by tokens, ZeRO 1".
 std::string shared_by(const plan::Stage& stage) {
   return std::string(stage.part ? ", colocated" : "") + (stage.sequence_parallel ? ", by tokens" : "") +
-         (stage.context_parallel == 1 ? "" : fmt::format(", CP{}", stage.context_parallel)) +
-         (stage.zero == 0 ? "" : fmt::format(", ZeRO {}", stage.zero)) +
+         other_dimensions(stage) + (stage.zero == 0 ? "" : fmt::format(", ZeRO {}", stage.zero)) +
          (stage.zero_over == 0 ? "" : fmt::format(" over {}", stage.zero_over));
 }
 
@@ -179,7 +187,9 @@ nlohmann::ordered_json stage_json(const graph::OpGraph& graph, const plan::Stage
   out["recompute"] = plan::written(stage.recompute);
   out["tensor_parallel"] = stage.tensor_parallel;
   out["sequence_parallel"] = stage.sequence_parallel;
-  if (stage.context_parallel > 1) out["context_parallel"] = stage.context_parallel;
+  for (const plan::StatedDim& stated : plan::kStatedDims)
+    if (stated.dim != plan::MeshDim::tensor && stage.*stated.size > 1)
+      out[std::string(stated.key)] = stage.*stated.size;
   if (stage.part) out["colocated"] = {{"replicas_before", stage.part.before}, {"replicas", stage.part.of}};
   out["zero"] = stage.zero;
   if (stage.zero_over > 0) out["zero_over"] = stage.zero_over;

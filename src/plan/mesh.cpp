@@ -4,9 +4,16 @@
 
 namespace penstock::plan {
 
-Mesh::Mesh(std::span<const core::DeviceId> devices, int tensor, int context)
-    : devices_(devices), extent_{0, static_cast<std::size_t>(context), static_cast<std::size_t>(tensor)} {
-  extent_[0] = devices.size() / (extent_[1] * extent_[2]);
+Mesh::Mesh(const Stage& stage) : devices_(stage.devices) {
+  for (const StatedDim& stated : kStatedDims)
+    extent_[static_cast<std::size_t>(stated.dim)] = static_cast<std::size_t>(stage.*stated.size);
+  extent_[0] = devices_.size() / static_cast<std::size_t>(stage.replica_size());
+}
+
+Mesh::Mesh(std::span<const core::DeviceId> devices, int tensor) : devices_(devices) {
+  extent_.fill(1);
+  extent_[static_cast<std::size_t>(MeshDim::tensor)] = static_cast<std::size_t>(tensor);
+  extent_[0] = devices.size() / static_cast<std::size_t>(tensor);
 }
 
 std::size_t Mesh::coordinate(std::size_t device, MeshDim dim) const {
@@ -17,8 +24,9 @@ std::size_t Mesh::coordinate(std::size_t device, MeshDim dim) const {
 
 std::vector<Mesh::Devices> Mesh::groups(std::initializer_list<MeshDim> dims) const {
   std::vector<MeshDim> others;
-  for (const MeshDim dim : {MeshDim::data, MeshDim::context, MeshDim::tensor})
-    if (std::ranges::find(dims, dim) == dims.end()) others.push_back(dim);
+  for (std::size_t d = 0; d < kMeshDims; ++d)
+    if (const auto dim = static_cast<MeshDim>(d); std::ranges::find(dims, dim) == dims.end())
+      others.push_back(dim);
   std::size_t count = 1;
   for (const MeshDim dim : others) count *= extent(dim);
   std::vector<Devices> out(count);
@@ -31,7 +39,7 @@ std::vector<Mesh::Devices> Mesh::groups(std::initializer_list<MeshDim> dims) con
 }
 
 std::span<const core::DeviceId> Mesh::replica(std::size_t data) const {
-  const std::size_t size = extent(MeshDim::context) * extent(MeshDim::tensor);
+  const std::size_t size = devices_.size() / extent(MeshDim::data);
   return devices_.subspan(data * size, size);
 }
 

@@ -70,13 +70,18 @@ std::string share_text(const Plan& plan, const Stage& stage) {
                      samples_per_device(plan, stage));
 }
 
-/// A ring is not named.
-std::string context_text(const Stage& stage) {
-  if (stage.context_parallel == 1) return "";
-  if (stage.context_exchange == ContextExchange::ring)
-    return fmt::format("    context_parallel: {}\n", stage.context_parallel);
-  return fmt::format("    context_parallel: {{size: {}, by: {}}}\n", stage.context_parallel,
-                     name(stage.context_exchange));
+/// All but tensor parallelism, which stands with what else it has. A ring is not named.
+std::string dimensions_text(const Stage& stage) {
+  std::string out;
+  for (const StatedDim& stated : kStatedDims) {
+    const int size = stage.*stated.size;
+    if (size == 1 || stated.dim == MeshDim::tensor) continue;
+    const bool plain = stated.dim != MeshDim::context || stage.context_exchange == ContextExchange::ring;
+    out +=
+        plain ? fmt::format("    {}: {}\n", stated.key, size)
+              : fmt::format("    {}: {{size: {}, by: {}}}\n", stated.key, size, name(stage.context_exchange));
+  }
+  return out;
 }
 
 std::string expert_text(const Stage& stage) {
@@ -98,7 +103,7 @@ std::string stage_text(const graph::OpGraph& graph, const Plan& plan, const Stag
   if (!stage.shares.empty()) out += fmt::format("    shares: [{}]\n", fmt::join(stage.shares, ", "));
   if (!stage.partition.empty()) out += partition_text(graph, stage);
   if (stage.sequence_parallel) out += "    sequence_parallel: true\n";
-  out += context_text(stage);
+  out += dimensions_text(stage);
   out += expert_text(stage);
   if (stage.zero_over != 0)
     out += fmt::format("    zero: {{stage: {}, over: {}}}\n", stage.zero, stage.zero_over);
@@ -195,11 +200,12 @@ Training read_training(const Yaml& node) {
   return training;
 }
 
-void read_context(const Yaml& node, Stage& stage) {
-  const bool short_form = node.is_scalar();
+/// Context parallelism may say how: `{size: 4, by: ulysses}`.
+void read_dimension(const Yaml& node, const StatedDim& stated, Stage& stage) {
+  const bool short_form = stated.dim != MeshDim::context || node.is_scalar();
   if (!short_form) node.only({"size", "by"});
   const Yaml size = short_form ? node : node.at("size");
-  stage.context_parallel = static_cast<int>(size.integer(1, kMostDevices));
+  stage.*stated.size = static_cast<int>(size.integer(1, kMostDevices));
   if (short_form) return;
   if (const auto by = node.find("by")) stage.context_exchange = word(*by, context_exchange);
 }
@@ -222,24 +228,25 @@ void read_experts(const Yaml& node, Stage& stage) {
 }
 
 Stage read_stage(const Yaml& node, const std::unordered_map<std::string, OpId>& by_name) {
-  node.only({"devices", "micro_batch", "k", "in_flight", "recompute", "tensor_parallel", "shares",
-             "sequence_parallel", "context_parallel", "expert_parallel", "partition", "zero", "after",
-             "colocated", "operators"});
+  std::vector<std::string_view> known = {"devices", "micro_batch", "k", "in_flight", "recompute"};
+  for (const StatedDim& stated : kStatedDims) known.push_back(stated.key);
+  known.insert(known.end(), {"shares", "sequence_parallel", "expert_parallel", "partition", "zero", "after",
+                             "colocated", "operators"});
+  node.only(known);
   Stage stage;
   stage.devices = read_ids<DeviceId>(node.at("devices"));
   stage.micro_batch = node.at("micro_batch").integer(1, kMostSamples);
   if (const auto k = node.find("k")) stage.k = static_cast<int>(k->integer(1, kMostSamples));
   if (const auto held = node.find("in_flight")) stage.in_flight = held->integer(0, kMostSamples);
   if (const auto again = node.find("recompute")) stage.recompute = word(*again, recomputation);
-  if (const auto ways = node.find("tensor_parallel"))
-    stage.tensor_parallel = static_cast<int>(ways->integer(1, kMostDevices));
+  for (const StatedDim& stated : kStatedDims)
+    if (const auto size = node.find(stated.key)) read_dimension(*size, stated, stage);
   if (const auto shares = node.find("shares"))
     for (const Yaml& item : shares->items()) stage.shares.push_back(item.integer(1, kMostSamples));
   if (const auto chosen = node.find("partition"))
     for (const auto& [op, how] : chosen->entries())
       stage.partition[named(how, op, by_name)] = word(how, partition);
   if (const auto by_tokens = node.find("sequence_parallel")) stage.sequence_parallel = by_tokens->flag();
-  if (const auto context = node.find("context_parallel")) read_context(*context, stage);
   if (const auto experts = node.find("expert_parallel")) read_experts(*experts, stage);
   if (const auto zero = node.find("zero")) read_zero(*zero, stage);
   if (const auto after = node.find("after")) stage.after = read_ids<StageId>(*after);

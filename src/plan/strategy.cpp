@@ -19,6 +19,13 @@ Extent extent(const Plan& plan, const Of& of) {
   return out;
 }
 
+std::array<Extent, kStatedDims.size()> divided(const Plan& plan) {
+  std::array<Extent, kStatedDims.size()> out;
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = extent(plan, [&](const Stage& stage) { return stage.*kStatedDims[i].size; });
+  return out;
+}
+
 /// "PP4 (8 stages, depth 6)"; empty where one set of devices runs one stage.
 std::string pipeline_words(const Strategy& s) {
   if (s.pipeline_parallel == 1 && s.stages == 1) return "";
@@ -29,13 +36,14 @@ std::string pipeline_words(const Strategy& s) {
 
 std::string degree_words(const Strategy& s) {
   std::string out = pipeline_words(s);
-  const auto add = [&out](const char* name, const Extent& degree) {
+  const auto add = [&out](std::string_view name, const Extent& degree) {
     if (degree.most > 1) out += fmt::format("{}{}{}", out.empty() ? "" : " x ", name, text(degree));
   };
   add("DP", s.data_parallel);
-  add("TP", s.tensor_parallel);
-  if (s.sequence_parallel) out += "+SP";
-  add("CP", s.context_parallel);
+  for (std::size_t i = kStatedDims.size(); i-- > 0;) {  // the innermost first
+    add(kStatedDims[i].letters, s.divided[i]);
+    if (s.sequence_parallel && kStatedDims[i].dim == MeshDim::tensor) out += "+SP";
+  }
   add("EP", s.expert_parallel);
   return out.empty() ? "PP1" : out;
 }
@@ -78,6 +86,12 @@ std::optional<Extent> parse_extent(std::string_view text) {
   return out;
 }
 
+Extent tensor_parallel(const Strategy& strategy) {
+  for (std::size_t i = 0; i < kStatedDims.size(); ++i)
+    if (kStatedDims[i].dim == MeshDim::tensor) return strategy.divided[i];
+  return {1, 1};
+}
+
 Strategy strategy(const Plan& plan, int depth) {
   core::require(!plan.stages.empty(), "a plan has stages");
   const auto ranks = rank_of_stage(plan);
@@ -88,9 +102,8 @@ Strategy strategy(const Plan& plan, int depth) {
           depth,
           *std::max_element(ranks.begin(), ranks.end()) + 1,
           extent(plan, [](const Stage& stage) { return stage.sharing_replicas(); }),
-          extent(plan, [](const Stage& stage) { return stage.tensor_parallel; }),
+          divided(plan),
           std::ranges::any_of(plan.stages, &Stage::sequence_parallel),
-          extent(plan, [](const Stage& stage) { return stage.context_parallel; }),
           extent(plan, [](const Stage& stage) { return stage.expert_parallel; }),
           extent(plan, [](const Stage& stage) { return stage.zero; }),
           extent(plan, [](const Stage& stage) { return stage.zero_over; }),

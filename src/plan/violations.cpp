@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 
 #include "penstock/plan/colocated.hpp"
 
@@ -164,6 +165,22 @@ void check_experts(const Plan& plan, Violations& violations) {
   }
 }
 
+/// From the innermost on, each dimension groups the devices of those within it.
+void check_dimensions(std::size_t s, const Stage& stage, Violations& violations) {
+  std::size_t inner = 1;
+  std::string within;  // what a group is made of
+  for (const StatedDim& stated : kStatedDims | std::views::reverse) {
+    const int size = stage.*stated.size;
+    if (size < 1 || stage.devices.size() % (static_cast<std::size_t>(size) * inner) != 0) {
+      violations.push_back(fmt::format("stage {}: {} devices are no whole number of {} of {}{}", s,
+                                       stage.devices.size(), stated.groups, size, within));
+      return;
+    }
+    inner *= static_cast<std::size_t>(size);
+    within = fmt::format(" times {}", inner);
+  }
+}
+
 /// Groups of tensor parallelism, and what replicas share.
 void check_sharding(const graph::OpGraph& graph, const Plan& plan, Violations& violations) {
   const auto rank = rank_of_stage(plan);
@@ -171,23 +188,12 @@ void check_sharding(const graph::OpGraph& graph, const Plan& plan, Violations& v
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     const int t = stage.tensor_parallel;
-    if (t < 1 || stage.devices.size() % static_cast<std::size_t>(t) != 0)
-      violations.push_back(
-          fmt::format("stage {}: {} devices are no whole number of tensor-parallel groups of {}", s,
-                      stage.devices.size(), t));
-    const int c = stage.context_parallel;
-    if (c < 1 ||
-        (t >= 1 && stage.devices.size() % (static_cast<std::size_t>(c) * static_cast<std::size_t>(t)) != 0))
-      violations.push_back(
-          fmt::format("stage {}: {} devices are no whole number of context groups of {} times {}", s,
-                      stage.devices.size(), c, t));
+    check_dimensions(s, stage, violations);
     const std::size_t f = stage.part ? s : first.emplace(rank[s], s).first->second;
-    if (plan.stages[f].context_parallel != c)
-      violations.push_back(
-          fmt::format("stages {} and {} share devices, but not the size of context groups", f, s));
-    if (plan.stages[f].tensor_parallel != t)
-      violations.push_back(
-          fmt::format("stages {} and {} share devices, but not the size of tensor-parallel groups", f, s));
+    for (const StatedDim& stated : kStatedDims)
+      if (plan.stages[f].*stated.size != stage.*stated.size)
+        violations.push_back(
+            fmt::format("stages {} and {} share devices, but not the size of {}", f, s, stated.groups));
     if (!stage.shares.empty() &&
         (stage.shares.size() != static_cast<std::size_t>(t) ||
          std::any_of(stage.shares.begin(), stage.shares.end(), [](auto n) { return n < 1; })))

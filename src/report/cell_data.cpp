@@ -2,6 +2,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <tuple>
 
 #include "packed.hpp"
@@ -23,6 +24,14 @@ std::vector<std::size_t> indices(const std::vector<core::DeviceId>& devices) {
   return out;
 }
 
+/// Dimensions of more than one device: letters, devices, the name of groups.
+Json divided(const plan::Stage& stage) {
+  Json out = Json::array();
+  for (const plan::StatedDim& stated : plan::kStatedDims | std::views::reverse)
+    if (stage.*stated.size > 1) out.push_back({stated.letters, stage.*stated.size, stated.groups});
+  return out;
+}
+
 Json stages(const CellData& cell) {
   Json out = Json::array();
   for (const plan::Stage& stage : cell.plan.stages) {
@@ -31,8 +40,8 @@ Json stages(const CellData& cell) {
     out.push_back({{"devices", indices(stage.devices)},
                    {"operators", std::move(operators)},
                    {"micro_batch", plan::samples_per_device(cell.plan, stage)},
-                   {"tensor_parallel", stage.tensor_parallel},
-                   {"context_parallel", stage.context_parallel},
+                   {"replicas", stage.replicas()},
+                   {"divided", divided(stage)},
                    {"expert_parallel", stage.expert_parallel},
                    {"sequence_parallel", stage.sequence_parallel},
                    {"zero", stage.zero},

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,7 +38,10 @@ class Yaml {
   std::vector<Yaml> items() const;
   std::vector<std::pair<std::string, Yaml>> entries() const;
   /// Throws on the first key outside `known`, with the nearest known key as a hint, and on a repeated key.
-  void only(std::initializer_list<std::string_view> known) const;
+  void only(std::span<const std::string_view> known) const;
+  void only(std::initializer_list<std::string_view> known) const {
+    only(std::span(known.begin(), known.size()));
+  }
 
   std::string text() const;
   std::int64_t integer(std::int64_t low, std::int64_t high) const;  ///< inclusive bounds

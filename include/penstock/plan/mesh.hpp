@@ -11,14 +11,7 @@
 
 namespace penstock::plan {
 
-/// Outermost first, as Megatron-LM's "tp-cp-dp": devices of one tensor-parallel group follow each other in
-/// Stage::devices, and its context group's next one stands behind them.
-enum class MeshDim : std::uint8_t {
-  data,     ///< replicas: each has samples of its own
-  context,  ///< groups that have tokens of their own of one replica's samples
-  tensor,   ///< devices that compute the operators of one group together
-};
-inline constexpr std::size_t kMeshDims = 3;
+inline constexpr std::size_t kMeshDims = kStatedDims.size() + 1;
 
 /// As a mesh of GSPMD (Xu et al., 2021) or a DeviceMesh of DTensor: a device has a coordinate in every
 /// dimension. A view, which the devices must outlive.
@@ -26,9 +19,9 @@ class Mesh {
  public:
   using Devices = std::vector<core::DeviceId>;
 
-  explicit Mesh(const Stage& stage) : Mesh(stage.devices, stage.tensor_parallel, stage.context_parallel) {}
-  /// `devices` divide into replicas of `context` groups of `tensor`.
-  explicit Mesh(std::span<const core::DeviceId> devices, int tensor, int context = 1);
+  explicit Mesh(const Stage& stage);
+  /// `devices` divide into replicas of one tensor-parallel group each.
+  explicit Mesh(std::span<const core::DeviceId> devices, int tensor);
 
   std::size_t extent(MeshDim dim) const { return extent_[static_cast<std::size_t>(dim)]; }
   /// Of the i-th device.

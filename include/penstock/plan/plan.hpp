@@ -1,6 +1,7 @@
 #pragma once
 // What a training strategy is: a DAG of stages on devices, with micro-batch sizes and a schedule.
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -93,15 +94,47 @@ struct Stage {
   /// Whether other ranks run parts of the same stage.
   bool spans_ranks() const { return part && part.of != replicas(); }
   /// Devices of one replica.
-  std::int64_t replica_size() const { return std::int64_t{tensor_parallel} * context_parallel; }
-  /// Devices that hold the same weights: replicas of all parts, and the members of their context groups.
-  std::int64_t weight_replicas() const {
-    return part ? part.of * context_parallel : static_cast<std::int64_t>(devices.size()) / tensor_parallel;
-  }
+  std::int64_t replica_size() const;
+  /// Devices that hold the same weights: replicas of all parts, and all in them that do not divide weights.
+  std::int64_t weight_replicas() const;
   /// Devices that hold the same experts.
   std::int64_t expert_replicas() const { return weight_replicas() / expert_parallel; }
   friend bool operator==(const Stage&, const Stage&) = default;
 };
+
+/// Dimensions of a stage's devices (plan/mesh.hpp), outermost first, as Megatron-LM's "tp-cp-dp": devices of
+/// one tensor-parallel group follow each other in Stage::devices, and its context group's next one stands
+/// behind them.
+enum class MeshDim : std::uint8_t {
+  data,     ///< replicas: each has samples of its own
+  context,  ///< groups that have tokens of their own of one replica's samples
+  tensor,   ///< devices that compute the operators of one group together
+};
+
+/// A dimension that divides the work of a replica, and so of whatever size a plan states.
+struct StatedDim {
+  MeshDim dim;
+  std::string_view key;      ///< in plan files
+  std::string_view letters;  ///< in a strategy's words
+  std::string_view groups;   ///< the name of its groups
+  bool divides_weights;
+  int Stage::*size;
+};
+inline constexpr std::array<StatedDim, 2> kStatedDims = {
+    {{MeshDim::context, "context_parallel", "CP", "context groups", false, &Stage::context_parallel},
+     {MeshDim::tensor, "tensor_parallel", "TP", "tensor-parallel groups", true, &Stage::tensor_parallel}}};
+
+inline std::int64_t Stage::replica_size() const {
+  std::int64_t out = 1;
+  for (const StatedDim& stated : kStatedDims) out *= this->*stated.size;
+  return out;
+}
+inline std::int64_t Stage::weight_replicas() const {
+  std::int64_t out = part ? part.of : replicas();
+  for (const StatedDim& stated : kStatedDims)
+    if (!stated.divides_weights) out *= this->*stated.size;
+  return out;
+}
 
 /// Whether a stage has gradients to reduce after a mini-batch; with ZeRO 3 every backward pass has done so
 /// already.

@@ -24,18 +24,20 @@ struct Strategy {
   std::int64_t depth = 0;              ///< stages on the longest path
   std::int64_t pipeline_parallel = 0;  ///< sets of devices; fewer than stages where one set runs several
   Extent data_parallel;                ///< replicas of a stage
-  Extent tensor_parallel;              ///< devices of a replica
-  bool sequence_parallel = false;      ///< of any stage
-  Extent context_parallel;             ///< groups that divide a replica's tokens
-  Extent expert_parallel;              ///< replicas that divide a mixture's experts
-  Extent zero;                         ///< ZeRO stage
-  Extent zero_over;                    ///< devices that share so; 0: all with equal weights
+  std::array<Extent, kStatedDims.size()> divided;  ///< ways that divide a replica's work, as kStatedDims
+  bool sequence_parallel = false;                  ///< of any stage
+  Extent expert_parallel;                          ///< replicas that divide a mixture's experts
+  Extent zero;                                     ///< ZeRO stage
+  Extent zero_over;                                ///< devices that share so; 0: all with equal weights
   Extent micro_batch;            ///< samples that a replica (of unequal ones the fullest) takes at a time
   Extent k;                      ///< of the kFkB schedule
   std::int64_t recomputing = 0;  ///< stages that do
   std::string recomputed;        ///< "layers", "4 layers"; empty: whole stages, or not all alike
   std::string schedule;
 };
+
+/// Devices of a tensor-parallel group.
+Extent tensor_parallel(const Strategy& strategy);
 
 /// `depth` as StageGraph counts it. The plan has stages.
 Strategy strategy(const Plan& plan, int depth);

@@ -21,7 +21,7 @@ constexpr std::size_t kWalks = 8;
 /// What tells kinds of plans apart, for walks to begin far from each other.
 std::string plan_kind(const plan::Plan& plan) {
   const plan::Strategy strategy = plan::strategy(plan, 1);
-  const bool pipeline = strategy.pipeline_parallel > 1, divided = strategy.tensor_parallel.most > 1;
+  const bool pipeline = strategy.pipeline_parallel > 1, divided = plan::tensor_parallel(strategy).most > 1;
   return plan.schedule + (pipeline ? " pipeline" : "") + (divided ? " divided" : "") +
          (strategy.zero.most > 0 ? " zero" : "");
 }

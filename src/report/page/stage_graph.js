@@ -38,8 +38,7 @@ function stageBox(place, s, x, pitch) {
   const y = place.row * pitch + 4;
   const left = x(place.start, place);
   const width = Math.max(x(place.end, place) - left, 2);
-  const extras = [stage.tensor_parallel > 1 ? `tensor-parallel ${stage.tensor_parallel}` : '',
-    stage.context_parallel > 1 ? `context-parallel ${stage.context_parallel}` : '', stage.expert_parallel > 1 ? `expert-parallel ${stage.expert_parallel}` : '',
+  const extras = [...stage.divided.map(([, n, groups]) => `${groups} of ${n}`), stage.expert_parallel > 1 ? `expert-parallel ${stage.expert_parallel}` : '',
     stage.zero ? `ZeRO ${stage.zero}` : '', stage.recompute ? `recomputes: ${stage.recompute}` : ''].filter(Boolean);
   const about = [`stage ${s} on devices ${ranges(stage.devices)}`, `computes ${inTime(place.time)} per iteration`,
     `${stage.operators.length} operators`, `micro-batch ${stage.micro_batch}`, ...extras].join(', ');

@@ -27,9 +27,8 @@ function operatorNames(names) {
 }
 
 function degrees(stage) {
-  const replicas = stage.devices.length / stage.tensor_parallel / stage.context_parallel;
   const degree = (name, n) => (n > 1 ? `${name}${n}` : '');
-  return [degree('DP', replicas), degree('TP', stage.tensor_parallel), degree('CP', stage.context_parallel), degree('EP', stage.expert_parallel),
+  return [degree('DP', stage.replicas), ...stage.divided.map(([letters, n]) => degree(letters, n)), degree('EP', stage.expert_parallel),
     stage.zero ? `ZeRO ${stage.zero}` : '', stage.recompute ? `recomputes: ${stage.recompute}` : ''].filter(Boolean).join(', ');
 }
 
