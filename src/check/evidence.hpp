@@ -146,7 +146,6 @@ void check_memory(Evidence& evidence);
 void check_context(Evidence& evidence);
 void check_pass_collectives(Evidence& evidence);
 void check_experts(Evidence& evidence);
-void check_spatial(Evidence& evidence);
 void check_colocated(Evidence& evidence);
 
 /// Time in a pass of one device during which it receives messages of its groups.

@@ -50,7 +50,6 @@ std::vector<std::string> trace_violations(const cost::Problem& problem,
   check_context(evidence);
   check_pass_collectives(evidence);
   check_experts(evidence);
-  check_spatial(evidence);
   check_end(evidence);
   return evidence.violations;
 }

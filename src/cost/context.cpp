@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "penstock/layout/experts.hpp"
-#include "penstock/layout/spatial.hpp"
 #include "penstock/plan/mesh.hpp"
 
 namespace penstock::cost {
@@ -18,7 +17,6 @@ LocalModel::LocalModel(const graph::OpGraph& graph, const plan::Stage& stage) : 
   const auto divide = [&](graph::OpGraph local) {
     divided_ = std::make_shared<const graph::OpGraph>(std::move(local));
   };
-  if (stage.spatial_parallel > 1) divide(layout::spatial_graph(get(), stage.spatial_parallel));
   if (stage.context_parallel > 1) divide(layout::local_graph(get(), stage.context_parallel));
   if (stage.expert_parallel > 1) divide(layout::expert_graph(get(), stage.expert_parallel, stage.imbalance));
 }

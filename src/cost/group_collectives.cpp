@@ -5,7 +5,6 @@
 
 #include "penstock/layout/context.hpp"
 #include "penstock/layout/experts.hpp"
-#include "penstock/layout/spatial.hpp"
 #include "weight_parts.hpp"
 
 namespace penstock::cost {
@@ -48,7 +47,6 @@ Collectives group_collectives(const Problem& whole, const Problem& local, const 
   for (const OpId id : stage.operators) {
     const graph::Operator& op = whole.graph.op(id);
     const int bytes = whole.graph.element_bytes();
-    if (stage.spatial_parallel > 1) inner.add(layout::border_collectives(whole.graph, id, stage));
     if (stage.context_parallel > 1) {
       const auto tensors = layout::context_tensors(op, bytes);
       inner.add(layout::context_collectives(

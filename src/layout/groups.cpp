@@ -8,7 +8,6 @@ namespace penstock::layout {
 
 bool meet(const plan::Stage& stage, Among among) {
   if (among == Among::tensor) return stage.tensor_parallel > 1;
-  if (among == Among::spatial) return stage.spatial_parallel > 1;
   if (among == Among::context) return stage.context_parallel > 1;
   const bool experts = stage.expert_parallel > 1;
   if (among == Among::experts) return experts;
@@ -19,8 +18,6 @@ std::vector<std::vector<core::DeviceId>> groups(const plan::Stage& stage, Among 
   switch (among) {
     case Among::tensor:
       return plan::Mesh(stage).groups(plan::MeshDim::tensor);
-    case Among::spatial:
-      return plan::Mesh(stage).groups(plan::MeshDim::spatial);
     case Among::context:
       return plan::Mesh(stage).groups(plan::MeshDim::context);
     case Among::experts:

@@ -78,8 +78,6 @@ void check(const graph::OpGraph& graph, const plan::Plan& plan) {
     if (stage.expert_parallel > 1 && stage.tensor_parallel > 1)
       throw BadInput(
           fmt::format("stage {}: expert parallelism of tensor-parallel groups is not replayed", s));
-    if (stage.spatial_parallel > 1)
-      throw BadInput(fmt::format("stage {}: spatial parallelism is not replayed", s));
     if (stage.zero > 0) throw BadInput(fmt::format("stage {}: ZeRO is not replayed", s));
     if (const auto cores = plan::inner_cores(graph, stage.operators, stage.recompute); !cores.empty())
       throw BadInput(fmt::format(

@@ -10,7 +10,6 @@
 #include "penstock/cost/sharding.hpp"
 #include "penstock/layout/context.hpp"
 #include "penstock/layout/experts.hpp"
-#include "penstock/layout/spatial.hpp"
 #include "penstock/layout/ties.hpp"
 #include "penstock/plan/violations.hpp"
 #include "penstock/schedule/plan_order.hpp"
@@ -89,9 +88,8 @@ std::vector<RankMemory> by_rank(const cost::Problem& problem, const plan::Plan& 
 /// What operators allow.
 std::vector<std::string> layout_violations(const graph::OpGraph& graph, const plan::Plan& judged) {
   auto out = layout::context_violations(graph, judged);
-  for (const auto& more :
-       {layout::expert_violations(graph, judged), layout::spatial_violations(graph, judged)})
-    out.insert(out.end(), more.begin(), more.end());
+  const auto experts = layout::expert_violations(graph, judged);
+  out.insert(out.end(), experts.begin(), experts.end());
   return out.empty() ? layout::tie_violations(graph, judged) : out;
 }
 

@@ -11,7 +11,6 @@ namespace penstock::layout {
 
 enum class Among : std::uint8_t {
   tensor,          ///< those that compute the operators of one group together
-  spatial,         ///< those that have rows of their own of one replica's images
   context,         ///< those that have tokens of their own of one replica's samples
   experts,         ///< those that have all experts between them
   sharers,         ///< those that hold one part each of the weights that ZeRO shards
@@ -23,8 +22,8 @@ constexpr bool exchanges_weights(Among among) {
   return among == Among::sharers || among == Among::expert_sharers;
 }
 
-inline constexpr std::array kAmong = {Among::tensor,  Among::spatial, Among::context,
-                                      Among::experts, Among::sharers, Among::expert_sharers};
+inline constexpr std::array kAmong = {Among::tensor, Among::context, Among::experts, Among::sharers,
+                                      Among::expert_sharers};
 
 /// Whether devices of a stage wait for each other so within passes.
 bool meet(const plan::Stage& stage, Among among);

@@ -74,9 +74,6 @@ struct Stage {
   /// any others, so that a causal mask leaves all as much to do.
   int context_parallel = 1;
   ContextExchange context_exchange = ContextExchange::ring;
-  /// Groups of a replica that divide the rows of every image among themselves, each with borders of its
-  /// neighbours (Dryden et al., Improving Strong-Scaling of CNN Training, IPDPS 2019).
-  int spatial_parallel = 1;
   /// Replicas, context groups among them, that divide the experts of every mixture (Lepikhin et al., GShard,
   /// ICLR 2021; Megatron-LM's expert parallelism): each sends its rows to the devices of their experts, and
   /// gets back what these made. All other weights are on every one of them.
@@ -110,7 +107,6 @@ struct Stage {
 /// behind them.
 enum class MeshDim : std::uint8_t {
   data,     ///< replicas: each has samples of its own
-  spatial,  ///< groups that have rows of their own of one replica's images
   context,  ///< groups that have tokens of their own of one replica's samples
   tensor,   ///< devices that compute the operators of one group together
 };
@@ -124,9 +120,8 @@ struct StatedDim {
   bool divides_weights;
   int Stage::*size;
 };
-inline constexpr std::array<StatedDim, 3> kStatedDims = {
-    {{MeshDim::spatial, "spatial_parallel", "SpP", "spatial groups", false, &Stage::spatial_parallel},
-     {MeshDim::context, "context_parallel", "CP", "context groups", false, &Stage::context_parallel},
+inline constexpr std::array<StatedDim, 2> kStatedDims = {
+    {{MeshDim::context, "context_parallel", "CP", "context groups", false, &Stage::context_parallel},
      {MeshDim::tensor, "tensor_parallel", "TP", "tensor-parallel groups", true, &Stage::tensor_parallel}}};
 
 inline std::int64_t Stage::replica_size() const {
