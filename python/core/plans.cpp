@@ -212,12 +212,12 @@ Comparison compare(const Problem& about, const std::string& planners, const Sear
 }
 
 std::string to_text(const Comparison& comparison) {
-  return comparison.heading + report::ranking(comparison.rows);
+  return experiment::comparison_table(comparison);
 }
 
 std::string table(const Comparison& comparison, const std::string& format) {
   if (format == "text") return to_text(comparison);
-  if (format == "csv") return report::to_csv(comparison.rows);
+  if (format == "csv") return experiment::comparison_csv(comparison);
   if (format == "markdown") return report::to_markdown(comparison.rows);
   if (format == "latex") return report::to_latex(comparison.rows);
   throw core::BadInput({"", 0, "format"}, "expected text, csv, markdown or latex of a comparison");
@@ -229,11 +229,9 @@ void bind_comparison(nb::module_& m) {
       .def_ro("heading", &Comparison::heading, "The problem, and what no plan beats, in words.")
       .def("__len__", [](const Comparison& c) { return c.rows.size(); })
       .def("table", table, "format"_a = "text", "The table as text, csv, markdown or latex.")
+      .def("to_csv", experiment::comparison_csv, "What `penstock compare --csv` writes.")
       .def(
-          "to_csv", [](const Comparison& c) { return report::to_csv(c.rows); },
-          "What `penstock compare --csv` writes.")
-      .def(
-          "to_pandas", [](const Comparison& c) { return to_pandas(report::to_csv(c.rows)); },
+          "to_pandas", [](const Comparison& c) { return to_pandas(experiment::comparison_csv(c)); },
           "to_csv as a DataFrame. Raises ImportError without pandas.")
       .def("_repr_html_",
            [](nb::handle self) { return nb::module_::import_("penstock._show").attr("comparison")(self); })
