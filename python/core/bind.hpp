@@ -16,6 +16,7 @@ void bind_errors(nanobind::module_& m);
 nanobind::object as_exception(const std::exception_ptr& thrown);
 void bind_inputs(nanobind::module_& m);
 void bind_rows(nanobind::module_& m);
+void bind_aims(nanobind::module_& m);
 void bind_plans(nanobind::module_& m);
 void bind_simulations(nanobind::module_& m);
 void bind_schedules(nanobind::module_& m);

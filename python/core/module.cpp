@@ -10,6 +10,7 @@ NB_MODULE(_core, m) {
   bind_errors(m);
   bind_rows(m);
   bind_inputs(m);
+  bind_aims(m);
   bind_simulations(m);
   bind_plans(m);
   bind_schedules(m);

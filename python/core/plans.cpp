@@ -9,6 +9,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "aims.hpp"
 #include "bind.hpp"
 #include "events.hpp"
 #include "interruptible.hpp"
@@ -93,33 +94,44 @@ void bind_flags(nb::module_& m) {
           [](SearchFlags& f, const std::string& name) { f.simulation.pass_collectives = name; });
 }
 
+/// On the devices that a plan uses.
+Problem on_its_devices(Problem about, const cluster::Cluster& used) {
+  if (used.size() == about.cluster.cluster->size()) return about;
+  about.cluster.cluster = std::make_shared<const cluster::Cluster>(used);
+  about.cluster.ref.devices = static_cast<int>(used.size());
+  return about;
+}
+
 /// By `planner`, which begins at `from` where there is one.
 Plan searched(const Problem& about, const std::string& planner, experiment::SearchSetting setting,
-              const Plan* from, const Beat& beat) {
+              const AimWords& words, const Plan* from, const Beat& beat) {
   experiment::Cell cell = about.cell();
   cell.planner = planners::planner_choice(planner);
-  auto outcome = interruptible(
+  const experiment::AimSetting aim = words.setting(*about.cluster.cluster);
+  auto found = interruptible(
       [&](core::StopToken stop) {
         const cost::Problem problem = about.problem();
         std::optional<plan::Plan> start;
         if (from) experiment::complete(problem, start.emplace(from->plan), from->file);
         setting.options.from = start ? &*start : nullptr;
-        return experiment::search(problem, cell, setting, stop);
+        return experiment::search_for(aim, problem, cell, setting, stop);
       },
       [&] { beat(); });
-  setting.options.from = nullptr;
-  plan::Plan plan = *outcome.plan;
-  auto simulation =
-      std::make_shared<Simulation>(Simulation{about, std::move(outcome), setting.simulation, {}});
-  return {about, std::move(plan), "plan", std::move(simulation)};
+  plan::Plan plan = *found.outcome.plan;
+  const Problem used = on_its_devices(about, found.cluster);
+  Simulation simulation{used, std::move(found.outcome), setting.simulation, {}};
+  if (found.reached.aim != experiment::Aim::time) simulation.reached = std::move(found.reached);
+  return {used, std::move(plan), "plan", std::make_shared<Simulation>(std::move(simulation))};
 }
 
-Plan search(const Problem& about, const std::string& planner, const SearchFlags& flags, const Beat& beat) {
-  return searched(about, planner, flags.setting(), nullptr, beat);
+Plan search(const Problem& about, const std::string& planner, const SearchFlags& flags, const AimWords& aim,
+            const Beat& beat) {
+  return searched(about, planner, flags.setting(), aim, nullptr, beat);
 }
 
-Plan improve(const Plan& plan, const std::string& planner, const SearchFlags& flags, const Beat& beat) {
-  return searched(plan.about, planner, flags.setting(), &plan, beat);
+Plan improve(const Plan& plan, const std::string& planner, const SearchFlags& flags, const AimWords& aim,
+             const Beat& beat) {
+  return searched(plan.about, planner, flags.setting(), aim, &plan, beat);
 }
 
 Plan load_plan(const std::string& path, const std::optional<Cluster>& cluster,
@@ -182,8 +194,8 @@ void bind_plan(nb::module_& m) {
         return fmt::format("<penstock.Plan by {}: {} stages, {}>", p.plan.planner, p.plan.stages.size(),
                            p.plan.schedule);
       });
-  m.def("search", search, "problem"_a, "planner"_a, "flags"_a, "beat"_a);
-  m.def("improve", improve, "plan"_a, "planner"_a, "flags"_a, "beat"_a);
+  m.def("search", search, "problem"_a, "planner"_a, "flags"_a, "aim"_a, "beat"_a);
+  m.def("improve", improve, "plan"_a, "planner"_a, "flags"_a, "aim"_a, "beat"_a);
   m.def("load_plan", load_plan, "path"_a, "cluster"_a.none(), "costs"_a.none(), "allow_foreign"_a);
   m.def(
       "is_plan_file", [](const std::string& path) { return plan::is_plan_file(core::read_file(path)); },
@@ -193,7 +205,8 @@ void bind_plan(nb::module_& m) {
 
 /// Each row is handed to `told` as row, done, all; `told` may be None.
 Comparison compare(const Problem& about, const std::string& planners, const SearchFlags& flags,
-                   const nb::object& told) {
+                   const AimWords& words, const nb::object& told) {
+  const experiment::AimSetting aim = words.setting(*about.cluster.cluster);
   const auto choices = experiment::planner_choices(planners, "planners");
   auto setting = flags.setting();
   setting.keep_trace = false;
@@ -205,19 +218,19 @@ Comparison compare(const Problem& about, const std::string& planners, const Sear
     };
   auto out = interruptible(
       [&](core::StopToken stop) {
-        return experiment::compare(about.problem(), about.cell(), choices, setting, stop, progress);
+        return experiment::compare(about.problem(), about.cell(), choices, setting, stop, progress, aim);
       },
       [&] { events.hand_over(); });
   return out;
 }
 
 std::string to_text(const Comparison& comparison) {
-  return comparison.heading + report::ranking(comparison.rows);
+  return experiment::comparison_table(comparison);
 }
 
 std::string table(const Comparison& comparison, const std::string& format) {
   if (format == "text") return to_text(comparison);
-  if (format == "csv") return report::to_csv(comparison.rows);
+  if (format == "csv") return experiment::comparison_csv(comparison);
   if (format == "markdown") return report::to_markdown(comparison.rows);
   if (format == "latex") return report::to_latex(comparison.rows);
   throw core::BadInput({"", 0, "format"}, "expected text, csv, markdown or latex of a comparison");
@@ -226,14 +239,14 @@ std::string table(const Comparison& comparison, const std::string& format) {
 void bind_comparison(nb::module_& m) {
   nb::class_<Comparison>(m, "Comparison", "Planners on one problem, the fastest plan first. Immutable.")
       .def_ro("rows", &Comparison::rows)
+      .def_ro("reached", &Comparison::reached,
+              "By row, what it is ranked by, None where there is no plan; empty where that is time.")
       .def_ro("heading", &Comparison::heading, "The problem, and what no plan beats, in words.")
       .def("__len__", [](const Comparison& c) { return c.rows.size(); })
       .def("table", table, "format"_a = "text", "The table as text, csv, markdown or latex.")
+      .def("to_csv", experiment::comparison_csv, "What `penstock compare --csv` writes.")
       .def(
-          "to_csv", [](const Comparison& c) { return report::to_csv(c.rows); },
-          "What `penstock compare --csv` writes.")
-      .def(
-          "to_pandas", [](const Comparison& c) { return to_pandas(report::to_csv(c.rows)); },
+          "to_pandas", [](const Comparison& c) { return to_pandas(experiment::comparison_csv(c)); },
           "to_csv as a DataFrame. Raises ImportError without pandas.")
       .def("_repr_html_",
            [](nb::handle self) { return nb::module_::import_("penstock._show").attr("comparison")(self); })
@@ -242,7 +255,7 @@ void bind_comparison(nb::module_& m) {
         return fmt::format("<penstock.Comparison of {} planners, {} the fastest>", c.rows.size(),
                            c.rows.empty() ? "none" : c.rows.front().planner);
       });
-  m.def("compare", compare, "problem"_a, "planners"_a, "flags"_a, "told"_a.none());
+  m.def("compare", compare, "problem"_a, "planners"_a, "flags"_a, "aim"_a, "told"_a.none());
 }
 
 /// A plan in a framework's words.

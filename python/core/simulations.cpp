@@ -95,7 +95,7 @@ report::Rows spans(const Simulation& simulation) {
 }
 
 experiment::Beside beside(const Simulation& simulation) {
-  return {{}, simulation.explained};
+  return {{}, simulation.explained, simulation.reached};
 }
 
 std::string text(const Simulation& s) {
@@ -158,6 +158,7 @@ void bind_simulations(nb::module_& m) {
       .def_prop_ro(
           "peak_memory_bytes", [](const Simulation& s) { return *s.outcome.row.peak_memory_bytes; },
           "Of the fullest device.")
+      .def_ro("reached", &Simulation::reached, "What a search for another aim than time came to; else None.")
       .def_prop_ro("device_peak_bytes", device_peaks, "Peak memory of every device.")
       .def_prop_ro("stages", stages)
       .def("to_json", json, "What `penstock simulate --json` prints.")

@@ -40,6 +40,7 @@ struct Simulation {
   experiment::CellOutcome outcome;  ///< with a trace
   sim::SimulationOptions options;   ///< without a stop
   std::optional<experiment::ExplainedRun> explained;
+  std::optional<experiment::Reached> reached{};  ///< by the search, of another aim than time
 };
 
 struct Plan {

@@ -15,7 +15,7 @@ import importlib
 
 TYPE_CHECKING = False  # typing itself takes longer to import than all else here
 if TYPE_CHECKING:
-    from ._core import Cluster, Comparison, Handover, Model, Plan, Problem, Results, Row, Schedule, Simulation, Stage
+    from ._core import Cluster, Comparison, Handover, Model, Plan, Problem, Reached, Results, Row, Schedule, Simulation, Stage
     from ._experiments import repeat, run
     from ._inputs import import_hf, load, zoo
     from ._planning import compare, export, improve, plan, simulate, validate
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BadInput", "Cluster", "Comparison", "Error", "Handover", "Infeasible", "Internal", "InvalidPlan", "Limit",
-    "Model", "Plan", "Problem", "Results", "Row", "Schedule", "Simulation", "Stage", "compare", "export", "import_hf",
-    "improve", "load", "pareto", "plan", "repeat", "report", "run", "schedule", "simulate", "validate", "zoo",
+    "Model", "Plan", "Problem", "Reached", "Results", "Row", "Schedule", "Simulation", "Stage", "compare", "export",
+    "import_hf", "improve", "load", "pareto", "plan", "repeat", "report", "run", "schedule", "simulate", "validate", "zoo",
 ]
 
 # What is asked for is loaded then, so that penstock.torch, which reads and writes files, needs no compiled part.
 _HOME = {
-    **dict.fromkeys(["Cluster", "Comparison", "Handover", "Model", "Plan", "Problem", "Results", "Row", "Schedule",
+    **dict.fromkeys(["Cluster", "Comparison", "Handover", "Model", "Plan", "Problem", "Reached", "Results", "Row", "Schedule",
                      "Simulation", "Stage"], "_core"),
     **dict.fromkeys(["repeat", "run"], "_experiments"),
     **dict.fromkeys(["import_hf", "load", "zoo"], "_inputs"),

@@ -21,6 +21,15 @@ def _flags(values: dict[str, object]) -> _core.SearchFlags:
     return flags
 
 
+def _aim(
+    name: str, perturbation: str | os.PathLike[str] | None, seed: int, seeds: int, slower: float | None
+) -> _core.Aim:
+    aim = _core.Aim()
+    aim.name, aim.seed, aim.seeds, aim.slower = name, seed, seeds, slower
+    aim.perturbation = None if perturbation is None else os.fspath(perturbation)
+    return aim
+
+
 def plan(
     problem: _core.Problem,
     planner: str = "joint",
@@ -32,6 +41,11 @@ def plan(
     k: int = 1,
     any_degree: bool = False,
     choose_by_estimate: bool = False,
+    aim: str = "time",
+    perturbation: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    seeds: int = 20,
+    slower: float | None = None,
     network: str = "fair",
     collective: str = "closed_form",
     pass_collectives: str = "closed_form",
@@ -44,7 +58,11 @@ def plan(
     planner: a name of `penstock planners`, with its own options as `options` or behind colons. micro_batch: samples
     that a replica takes at a time; pipeline_micro_batch: those that flow through all stages at a time; None: powers
     of two are tried. k: of the kFkB schedule. any_degree: replica counts of any size. choose_by_estimate: a closed
-    formula picks micro-batch sizes, not the simulator. network: fair or fifo; collective: closed_form, or automatic,
+    formula picks micro-batch sizes, not the simulator. aim: what is made least: time of an iteration; p95, the time
+    that 95 % of iterations under a `perturbation` file do not exceed, over `seeds` seeds from `seed` on; memory of
+    the fullest device, among plans at most `slower` percent (None: 10) slower than the fastest, by joint alone; cost,
+    dollars per sample, where devices may stay unused: the plan's problem has those that it uses. What it came to is
+    `simulation.reached`. network: fair or fifo; collective: closed_form, or automatic,
     ring, tree, double_tree, halving_doubling or hierarchical; pass_collectives, of tensor-parallel, context and
     expert groups and of ZeRO within a pass: closed_form, or links, which they then share with all else. time_limit: seconds, memory_limit: bytes of growth, after which the
     best plan so far is returned, marked in its row's status. progress: True for a bar of tqdm where that is
@@ -67,8 +85,9 @@ def plan(
             memory_limit_bytes=memory_limit,
         )
     )
+    aimed = _aim(aim, perturbation, seed, seeds, slower)
     with _progress.of_search(progress, planner) as beat:
-        return _core.search(problem, _written(planner, options or {}), flags, beat)
+        return _core.search(problem, _written(planner, options or {}), flags, aimed, beat)
 
 
 def improve(
@@ -77,6 +96,11 @@ def improve(
     layers: bool = False,
     change: str = "all",
     evaluations: int = 6000,
+    aim: str = "time",
+    perturbation: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    seeds: int = 20,
+    slower: float | None = None,
     network: str = "fair",
     collective: str = "closed_form",
     pass_collectives: str = "closed_form",
@@ -87,7 +111,7 @@ def improve(
     """A plan near this one, never slower in simulation, as `penstock improve` finds it.
 
     layers: stages hold whole layers, as frameworks cut. change: all, or cuts, where stages begin and end.
-    evaluations: most plans judged. The others: as plan().
+    evaluations: most plans judged. The others: as plan(); with aim="memory" `slower` is above this plan.
 
     Raises BadInput, InvalidPlan, Limit, KeyboardInterrupt.
     """
@@ -101,8 +125,9 @@ def improve(
         )
     )
     options = {"change": change, "evaluations": evaluations, **({"units": "layers"} if layers else {})}
+    aimed = _aim(aim, perturbation, seed, seeds, slower)
     with _progress.of_search(progress, "improve") as beat:
-        return _core.improve(plan, _written("joint", options), flags, beat)
+        return _core.improve(plan, _written("joint", options), flags, aimed, beat)
 
 
 def compare(
@@ -111,6 +136,11 @@ def compare(
     *,
     micro_batch: int | None = None,
     choose_by_estimate: bool = False,
+    aim: str = "time",
+    perturbation: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    seeds: int = 20,
+    slower: float | None = None,
     network: str = "fair",
     collective: str = "closed_form",
     pass_collectives: str = "closed_form",
@@ -118,7 +148,9 @@ def compare(
     memory_limit: int | None = 4 << 30,
     progress: bool | Callable[[_core.Row, int, int], object] = False,
 ) -> _core.Comparison:
-    """Sets planners on one problem, as `penstock compare` does: same costs, same simulator, the fastest plan first.
+    """Sets planners on one problem, as `penstock compare` does: same costs, same simulator, the fastest plan first, or
+    the one of least `aim`, whose values are the result's `reached`. Planners but joint do not search for memory: that of
+    their fastest plan counts.
 
     planners: "all", or names, a planner's options behind colons. Each search has time_limit seconds and memory_limit
     bytes; a planner that finds nothing has its reason as the row's status. The others: as plan(). progress: True for
@@ -138,8 +170,9 @@ def compare(
         )
     )
     names = planners if isinstance(planners, str) else ",".join(planners)
+    aimed = _aim(aim, perturbation, seed, seeds, slower)
     with _progress.of_rows(progress, "planner") as told:
-        return _core.compare(problem, names, flags, told)
+        return _core.compare(problem, names, flags, aimed, told)
 
 
 def simulate(

@@ -25,6 +25,10 @@ def test_a_mistake_in_a_file_has_file_line_and_key(plan_file):
     assert isinstance(error, ValueError)
 
 
+def small() -> ps.Problem:
+    return ps.Problem(ps.zoo("vgg16"), ps.Cluster("summit", 2), 8)
+
+
 @pytest.mark.parametrize(
     "wrong, words",
     [
@@ -35,6 +39,12 @@ def test_a_mistake_in_a_file_has_file_line_and_key(plan_file):
         (lambda: ps.Problem(ps.zoo("vgg16"), ps.Cluster("summit", 4), 0), "mini_batch"),
         (lambda: ps.Problem(ps.zoo("vgg16"), ps.Cluster("summit", 4), 8, optimizer="lion"), "lion"),
         (lambda: ps.Problem(ps.zoo("vgg16"), ps.Cluster("summit", 4), 8, gradient_compression=2), "gradient_compression"),
+        (lambda: ps.plan(small(), aim="costs"), "cost"),
+        (lambda: ps.plan(small(), aim="p95"), "perturbation"),
+        (lambda: ps.plan(small(), perturbation="experiments/imperfect/bad_day.yaml"), "p95"),
+        (lambda: ps.plan(small(), slower=5), "memory"),
+        (lambda: ps.compare(small(), "spp", aim="cost"), "price"),
+        (lambda: ps.improve(ps.plan(small(), "spp"), aim="p95", perturbation="missing.yaml"), "missing.yaml"),
         (lambda: ps.load("missing.json"), "missing.json"),
         (lambda: ps.schedule("zbv", 4), "ranks"),
         (lambda: ps.report("results/quickstart", "pdf"), "format"),

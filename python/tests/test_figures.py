@@ -81,6 +81,47 @@ def test_a_comparison_is_that_of_penstock_compare(cli, tmp_path):
     assert [str(row.samples_per_s) for row in table.rows] == [row["samples_per_s"] for row in theirs]
 
 
+DAY = "experiments/imperfect/bad_day.yaml"
+PRICED = ("--model", "mmt", "-p", "branches=2", "--cluster", "p3_16xlarge", "--devices", 4, "--mini-batch", 32)
+
+
+@pytest.mark.parametrize(
+    "aim, flags",
+    [
+        ({"aim": "p95", "perturbation": DAY, "seed": 3, "seeds": 5}, ["--perturbation", DAY, "--seed", 3, "--seeds", 5]),
+        ({"aim": "memory", "slower": 50}, ["--slower", 50]),
+        ({"aim": "cost"}, []),
+    ],
+)
+def test_an_aim_is_that_of_the_command_line(cli, tmp_path, aim, flags):
+    joint, file, table = "joint:evaluations=100:starts=direct", tmp_path / "plan.yaml", tmp_path / "table.csv"
+    flags = ["--aim", aim["aim"], *flags]
+    options = [word for option in joint.split(":")[1:] for word in ("--option", option)]
+    printed = json.loads(cli("plan", *PRICED, *options, *flags, "-o", file, "--json"))
+    problem = ps.Problem(ps.zoo("mmt", branches=2), ps.Cluster("p3_16xlarge", 4), 32)
+    plan = ps.plan(problem, joint, **aim)
+    assert plan.to_yaml() == file.read_text()
+    assert plan.simulation.reached.aim == aim["aim"] and plan.simulation.reached.value == printed["aim"]["value"]
+    assert str(plan.simulation.reached) == printed["aim"]["words"]
+    assert same_every_time(json.loads(plan.simulation.to_json())) == same_every_time(printed)
+    assert ps.simulate(plan).iteration_s == plan.simulation.iteration_s  # on the devices that it uses
+
+    cli("compare", *PRICED, "--planners", f"spp,{joint}", *flags, "--csv", table)
+    found = ps.compare(problem, ["spp", joint], **aim)
+    ours, theirs = (
+        [same_every_time(row) for row in csv.DictReader(io.StringIO(text))] for text in (found.to_csv(), table.read_text())
+    )
+    assert ours == theirs and [float(row["aim_value"]) for row in ours] == [reached.value for reached in found.reached]
+    assert f"aim: {aim['aim']}" in str(found)
+
+
+def test_an_improved_plan_may_have_an_aim_too(found):
+    near = ps.improve(found, aim="memory", slower=20, evaluations=50)
+    assert near.simulation.reached.value <= found.simulation.peak_memory_bytes
+    assert near.simulation.iteration_s <= found.simulation.iteration_s * 1.2
+    assert ps.improve(found, evaluations=50).simulation.reached is None
+
+
 def test_a_hugging_face_config_becomes_megatrons_flags_as_on_the_command_line(cli, tmp_path):
     plan, nearest = tmp_path / "plan.yaml", tmp_path / "nearest.yaml"
     cli("plan", "--model", CONFIG, "-p", "sequence=8192", "--precision", "mixed_bf16", "--optimizer", "adam", "--gpus",

@@ -3,13 +3,13 @@
 #include <array>
 #include <optional>
 
+#include "aim_flags.hpp"
 #include "command.hpp"
 #include "file_set.hpp"
 #include "heartbeat.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/experiment/compare.hpp"
-#include "penstock/report/ranking.hpp"
 #include "problem_flags.hpp"
 
 namespace penstock::cli {
@@ -20,6 +20,7 @@ struct CompareFlags {
   std::string planners = "all";
   std::int64_t micro_batch = 0;
   std::string choose_by = "simulation";
+  AimFlags aim;
   SimulationFlags simulation;
   TimeLimitFlag time_limit;
   MemoryLimitFlag memory_limit{"4GiB"};
@@ -63,20 +64,22 @@ core::ExitCode run(const CompareFlags& flags, const Session& session) {
   setting.keep_trace = false;
   if (flags.micro_batch > 0) setting.options.micro_batch = flags.micro_batch;
 
+  const experiment::AimSetting aim = flags.aim.setting(loaded.problem().cluster);
+  from_command_line([&] { experiment::check_aim(aim.aim, {"joint"}, setting.options.judge_by_estimate); });
+
   std::optional<Heartbeat> alive;
   const experiment::Comparison outcome =
-      experiment::compare(loaded.problem(), loaded.cell, planners, setting, session.stop(), told(alive));
+      experiment::compare(loaded.problem(), loaded.cell, planners, setting, session.stop(), told(alive), aim);
   alive.reset();
-  const std::string& head = outcome.heading;
-  const std::string table = head + report::ranking(outcome.rows), csv = report::to_csv(outcome.rows),
-                    json = report::to_json(outcome.rows, provenance(session)),
+  const std::string table = experiment::comparison_table(outcome), csv = experiment::comparison_csv(outcome),
+                    json = experiment::comparison_json(outcome, provenance(session)),
                     chart = experiment::comparison_svg(outcome);
   if (!flags.csv.empty()) core::write_file(flags.csv, csv);
   if (!flags.output.empty())
     for (std::size_t i = 0; const std::string* text : {&json, &table, &csv, &chart})
       core::write_file(flags.output + kEndings[i++], *text);
   const report::Screen screen = flags.wide.screen();
-  flags.json ? print(json) : print_page(head + report::ranking(outcome.rows, screen), screen);
+  flags.json ? print(json) : print_page(experiment::comparison_table(outcome, screen), screen);
   return experiment::exit_code(outcome);
 }
 
@@ -87,7 +90,11 @@ std::vector<std::string> all_planners() {
 }
 
 constexpr const char* kCompareFooter =
-    "Prints one line per planner, the fastest plan first: the plan's strategy (pipeline-, data- and "
+    "Prints one line per planner, the fastest plan first, or with --aim the one of least p95, memory or "
+    "cost, which then\n"
+    "has a column: every planner is asked for it, but for memory, which joint alone searches for: of the "
+    "others the memory\n"
+    "of the fastest plan counts. Columns: the plan's strategy (pipeline-, data- and "
     "tensor-parallel\n"
     "degrees, schedule, samples that a replica takes at a time, ZeRO stage, stages that recompute), model "
     "FLOP/s of a GPU\n"
@@ -108,6 +115,9 @@ constexpr const char* kCompareFooter =
     "256\n"
     "  penstock compare --model dlrm --cluster dgx_a100 --mini-batch 4096 \\\n"
     "      --planners graphpipe,spp --time-limit 10s --csv dlrm.csv\n"
+    "  penstock compare --model mmt --cluster summit --devices 8 --mini-batch 128 --planners graphpipe,joint "
+    "\\\n"
+    "      --aim p95 --perturbation experiments/imperfect/bad_day.yaml\n"
     "  penstock compare --model vgg16 --cluster summit --mini-batch 512 \\\n"
     "      --planners all,piper:flush=true,pipedream:formula=code:straight=true";
 
@@ -137,6 +147,7 @@ void add_compare(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"simulation", "estimate"}));
+  flags->aim.add(*command);
   flags->problem.add_training(*command);
   flags->simulation.add(*command);
   flags->time_limit.add(*command);

@@ -106,7 +106,8 @@ AimedPlan for_memory(const cost::Problem& problem, const Cell& cell, SearchSetti
   const auto peak = *out.outcome.row.peak_memory_bytes;
   out.reached = {Aim::memory, static_cast<double>(peak),
                  fmt::format("{} on the fullest device, in at most {}: {:g} % above {} ({})",
-                             show(core::Bytes(peak)), show(most), slower * 100, of, show(least))};
+                             show(core::Bytes(peak)), show(most), slower * 100, of, show(least)),
+                 most.value()};
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <new>
 
+#include "failed_search.hpp"
 #include "penstock/core/peak_memory.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/cost/utilisation.hpp"
@@ -228,15 +229,8 @@ CellOutcome try_search_into(report::CellResult& row, const cost::Problem& proble
                             const SearchSetting& setting, core::StopToken stop) {
   try {
     return search_into(row, problem, cell, setting, stop);
-  } catch (const core::Infeasible& e) {
-    row.status = std::string("infeasible: ") + e.what();
-  } catch (const core::TimedOut& e) {
-    row.status = std::string("timed out: ") + e.what();
-  } catch (const core::MemoryFull& e) {
-    row.status = std::string("memory full: ") + e.what();
-  } catch (const core::Error& e) {
-    if (e.code() != core::ExitCode::limit) throw;
-    row.status = std::string("limit: ") + e.what();
+  } catch (const core::Error&) {
+    row.status = no_plan_status();
   }
   return {row, {}, {}, {}};
 }

@@ -3,13 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 #include <set>
 #include <sstream>
+#include <utility>
 
+#include "failed_search.hpp"
+#include "penstock/cluster/price.hpp"
 #include "penstock/core/quantity_text.hpp"
-#include "penstock/report/planner_chart.hpp"
 #include "penstock/report/ranking.hpp"
 #include "penstock/score/problem_bound.hpp"
+#include "penstock/sim/perturbation.hpp"
 
 namespace penstock::experiment {
 namespace {
@@ -17,16 +22,121 @@ namespace {
 using planners::PlannerChoice;
 using Families = std::set<score::PlanFamily>;
 
-/// A planner that cannot take the problem costs no other its row.
-CellOutcome try_planner(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting,
-                        core::StopToken stop) {
+/// What a planner came to.
+struct Contender {
+  CellOutcome outcome;
+  std::optional<Reached> reached{};  ///< nothing of time
+};
+
+/// Of the fastest plan of a planner that knows no other aim.
+Contender with_its_memory(CellOutcome outcome) {
+  Contender out{std::move(outcome), {}};
+  if (const auto peak = out.outcome.row.peak_memory_bytes)
+    out.reached = {Aim::memory, static_cast<double>(*peak),
+                   core::show(core::Bytes(*peak)) + " on the fullest device, of a plan found for its time"};
+  return out;
+}
+
+Contender aimed(const AimSetting& aim, const cost::Problem& problem, const Cell& cell,
+                const SearchSetting& setting, core::StopToken stop) {
+  if (aim.aim == Aim::time) return {try_search(problem, cell, setting, stop)};
+  if (aim.aim == Aim::memory && cell.planner.name != "joint")
+    return with_its_memory(try_search(problem, cell, setting, stop));
   try {
-    return try_search(problem, cell, setting, stop);
+    AimedPlan found = search_for(aim, problem, cell, setting, stop);
+    return {std::move(found.outcome), std::move(found.reached)};
+  } catch (const core::BadInput&) {
+    throw;
+  } catch (const core::Error&) {
+    auto row = describe(problem, cell);
+    row.status = no_plan_status();
+    return {{row, {}, {}, {}}};
+  }
+}
+
+/// A planner that cannot take the problem costs no other its row.
+Contender try_planner(const AimSetting& aim, const cost::Problem& problem, const Cell& cell,
+                      const SearchSetting& setting, core::StopToken stop) {
+  try {
+    return aimed(aim, problem, cell, setting, stop);
   } catch (const core::BadInput& e) {
     auto row = describe(problem, cell);
     row.status = std::string("bad input: ") + e.what();
-    return {row, {}, {}, {}};
+    return {{row, {}, {}, {}}};
   }
+}
+
+/// What would cost every planner its row.
+void check_possible(const AimSetting& aim, const cost::Problem& problem, const SearchSetting& setting) {
+  check_aim(aim.aim, {"joint"}, setting.options.judge_by_estimate);
+  if (aim.aim == Aim::cost) cluster::hourly_price(problem.cluster);
+  if (aim.aim == Aim::p95 && !aim.seeds) throw core::BadInput("the aim p95 needs a perturbation");
+}
+
+/// Of any plan found, also on the way to one of less memory, seconds.
+double fastest(const AimSetting& aim, const Comparison& found) {
+  double out = std::numeric_limits<double>::infinity();
+  for (std::size_t r = 0; r < found.rows.size(); ++r) {
+    out = std::min(out, found.rows[r].iteration_s.value_or(out));
+    if (found.reached[r] && found.reached[r]->most_s > 0)
+      out = std::min(out, found.reached[r]->most_s / (1 + aim.slower));
+  }
+  return out;
+}
+
+/// Tells every row how long a plan may take.
+void limit_times(const AimSetting& aim, Comparison& found) {
+  const double most = fastest(aim, found) * (1 + aim.slower);
+  for (auto& reached : found.reached)
+    if (reached) reached->most_s = most;
+}
+
+/// Places of the rows, the best first; those without a plan last, equal ones as they were.
+std::vector<std::size_t> by_aim(const Comparison& found) {
+  std::vector<std::size_t> out(found.rows.size());
+  std::iota(out.begin(), out.end(), std::size_t{0});
+  const auto worth = [&](std::size_t r) {
+    const auto& reached = found.reached[r];
+    if (!reached) return std::pair(2, 0.0);
+    return std::pair(too_slow(found.rows[r], *reached) ? 1 : 0, reached->value);
+  };
+  std::ranges::stable_sort(out, {}, worth);
+  return out;
+}
+
+void rank(const AimSetting& aim, Comparison& found) {
+  if (aim.aim == Aim::time) {
+    found.rows = report::ranked(std::move(found.rows));
+    found.reached.clear();
+    return;
+  }
+  if (aim.aim == Aim::memory) limit_times(aim, found);
+  std::vector<report::CellResult> rows;
+  std::vector<std::optional<Reached>> reached;
+  for (const std::size_t r : by_aim(found)) {
+    rows.push_back(std::move(found.rows[r]));
+    reached.push_back(std::move(found.reached[r]));
+  }
+  found.rows = std::move(rows);
+  found.reached = std::move(reached);
+}
+
+/// Of what rows are ranked by.
+std::string aim_line(const AimSetting& aim, const cost::Problem& problem, const Comparison& found) {
+  if (aim.aim == Aim::p95)
+    return fmt::format("ranked by p95: 95 % of iterations take at most so long; {} from {} on: {}\n",
+                       aim.seeds->count == 1 ? "one seed" : fmt::format("{} seeds", aim.seeds->count),
+                       aim.seeds->seed, sim::in_words(*aim.seeds->perturbation));
+  if (aim.aim == Aim::memory)
+    return fmt::format(
+        "ranked by memory of the fullest device, of plans that take at most {:g} % longer than the fastest "
+        "found ({})\n",
+        aim.slower * 100, core::show(core::Seconds(fastest(aim, found))));
+  if (aim.aim == Aim::cost)
+    return fmt::format(
+        "ranked by dollars per million samples; all devices cost {} an hour, some may stay unused\n",
+        show_dollars(cluster::hourly_price(problem.cluster)));
+  return "";
 }
 
 /// What no plan of a family beats.
@@ -43,17 +153,23 @@ std::string family_bound_line(const cost::Problem& problem, score::PlanFamily fa
 
 /// What the table is about, and what no plan beats, by what its plans divide.
 std::string heading_of(const cost::Problem& problem, const Cell& cell,
-                       const sim::SimulationOptions& simulation, const Families& families) {
+                       const sim::SimulationOptions& simulation, const Families& families,
+                       const std::string& aim) {
   const auto row = describe(problem, cell);
   std::string what = fmt::format("{}, {} devices of {}, mini-batch {}\n", row.model, row.devices, row.cluster,
                                  row.mini_batch);
   if (row.costs != "analytic") what += "costs: " + row.costs + "\n";
   for (const score::PlanFamily family : families)
     what += family_bound_line(problem, family, reduction(simulation));
-  return what + "\n";
+  return what + aim + "\n";
 }
 
 }  // namespace
+
+bool too_slow(const report::CellResult& row, const Reached& reached) {
+  constexpr double kRounding = 1e-9;
+  return reached.aim == Aim::memory && row.iteration_s.value_or(0) > reached.most_s * (1 + kRounding);
+}
 
 std::vector<PlannerChoice> planner_choices(const std::string& text, const std::string& what) {
   std::vector<PlannerChoice> out;
@@ -75,31 +191,28 @@ std::vector<PlannerChoice> planner_choices(const std::string& text, const std::s
 }
 
 Comparison compare(const cost::Problem& problem, Cell cell, const std::vector<PlannerChoice>& planners,
-                   const SearchSetting& setting, core::StopToken stop, const CompareProgress& progress) {
-  Comparison out;
+                   const SearchSetting& setting, core::StopToken stop, const CompareProgress& progress,
+                   const AimSetting& aim) {
+  check_possible(aim, problem, setting);
+  Comparison out{.rows = {}, .heading = {}, .aim = aim.aim};
   Families families{score::PlanFamily::replicated};  // of the plans found
   try {
     for (const PlannerChoice& planner : planners) {
       cell.planner = planner;
       if (progress.begins) progress.begins(planner);
-      CellOutcome found = try_planner(problem, cell, setting, stop);
-      if (found.plan) families.insert(score::family_of(*found.plan));
-      out.rows.push_back(std::move(found.row));
+      Contender found = try_planner(aim, problem, cell, setting, stop);
+      if (found.outcome.plan) families.insert(score::family_of(*found.outcome.plan));
+      out.rows.push_back(std::move(found.outcome.row));
+      out.reached.push_back(std::move(found.reached));
       if (progress.ends) progress.ends(out.rows.back(), out.rows.size(), planners.size());
     }
   } catch (const core::Interrupted&) {
     out.interrupted = true;
   }
-  out.rows = report::ranked(std::move(out.rows));
-  out.heading = heading_of(problem, cell, setting.simulation, families);
+  const std::string line = aim_line(aim, problem, out);
+  rank(aim, out);
+  out.heading = heading_of(problem, cell, setting.simulation, families, line);
   return out;
-}
-
-std::string comparison_svg(const Comparison& comparison) {
-  std::vector<report::PlannerBar> bars;
-  for (const report::CellResult& row : comparison.rows)
-    bars.push_back({row, planners::planner(planners::planner_choice(row.planner).name).unseen});
-  return report::planner_chart_svg(bars, comparison.heading.substr(0, comparison.heading.find('\n')));
 }
 
 core::ExitCode exit_code(const Comparison& comparison) {

@@ -13,8 +13,9 @@ namespace {
 
 class PlannerChart {
  public:
-  PlannerChart(std::span<const PlannerBar> bars, std::string_view title) : bars_(bars), title_(title) {
-    for (const PlannerBar& bar : bars) scale_.whole = std::max(scale_.whole, bar.row.iteration_s.value_or(0));
+  PlannerChart(std::span<const PlannerBar> bars, std::string_view title, std::string_view aim)
+      : bars_(bars), title_(title), aim_(aim) {
+    for (const PlannerBar& bar : bars) scale_.whole = std::max(scale_.whole, length(bar));
   }
 
   std::string svg() const {
@@ -27,9 +28,7 @@ class PlannerChart {
         "<rect width=\"100%\" height=\"100%\" fill=\"#FFF\"/>\n",
         kWidth, height);
     out += text_element(kLeft, 26, "title", fitted(std::string(title_), kTitleLetters));
-    out +=
-        text_element(kLeft, 46, "quiet",
-                     "simulated time of an iteration; a dark mark: no plan that divides as much takes less");
+    out += text_element(kLeft, 46, "quiet", aim_.empty() ? kTime : fitted(std::string(aim_), kLetters));
     for (int y = kTop; const PlannerBar& bar : bars_) {
       out += entry(bar, y);
       y += row_height(bar);
@@ -39,7 +38,14 @@ class PlannerChart {
 
  private:
   static constexpr int kWidth = 940, kLeft = 20, kBar = 600, kTop = 64, kThick = 14, kBottom = 16;
+  static constexpr const char* kTime =
+      "simulated time of an iteration; a dark mark: no plan that divides as much takes less";
   static constexpr std::size_t kTitleLetters = 110, kLetters = 140;  ///< of a line
+
+  /// Of a bar, in what it measures.
+  static double length(const PlannerBar& bar) {
+    return bar.aim_words.empty() ? bar.row.iteration_s.value_or(0) : bar.aim;
+  }
 
   static int row_height(const PlannerBar& bar) { return bar.row.iteration_s ? 58 : 40; }
 
@@ -58,14 +64,17 @@ class PlannerChart {
     return out;
   }
 
-  std::string bar_of(const CellResult& row, int y) const {
-    const Tenths end = scale_.at(*row.iteration_s);
+  std::string bar_of(const PlannerBar& bar, int y) const {
+    const CellResult& row = bar.row;
+    const bool time = bar.aim_words.empty();
+    const Tenths end = scale_.at(length(bar));
     std::string out = fmt::format("<rect class=\"bar\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n",
                                   kLeft, y, px(end), kThick);
-    if (row.lower_bound_s)
+    if (time && row.lower_bound_s)
       out += fmt::format("<path class=\"bound\" d=\"M{} {}v{}\"/>\n",
                          px(kLeft * kPixel + scale_.at(*row.lower_bound_s)), y - 2, kThick + 4);
-    return out + text_element(kLeft + static_cast<int>(end / kPixel) + 8, y + 11, "", in_words(row));
+    return out + text_element(kLeft + static_cast<int>(end / kPixel) + 8, y + 11, "",
+                              time ? in_words(row) : bar.aim_words);
   }
 
   std::string entry(const PlannerBar& bar, int y) const {
@@ -74,20 +83,21 @@ class PlannerChart {
         "<text x=\"{}\" y=\"{}\"><tspan class=\"name\">{}</tspan><tspan class=\"quiet\" "
         "dx=\"8\">{}</tspan></text>\n",
         kLeft, y + 12, escaped(row.planner), escaped(fitted(row.strategy.value_or(row.status), kLetters)));
-    if (row.iteration_s) out += bar_of(row, y + 18);
+    if (row.iteration_s) out += bar_of(bar, y + 18);
     const int below = y + (row.iteration_s ? 46 : 28);
     return out + text_element(kLeft, below, "quiet", fitted("does not see: " + bar.unseen, kLetters));
   }
 
   std::span<const PlannerBar> bars_;
-  std::string_view title_;
+  std::string_view title_, aim_;
   Scale scale_{0, kBar* kPixel};
 };
 
 }  // namespace
 
-std::string planner_chart_svg(std::span<const PlannerBar> bars, std::string_view title) {
-  return PlannerChart(bars, title).svg();
+std::string planner_chart_svg(std::span<const PlannerBar> bars, std::string_view title,
+                              std::string_view aim) {
+  return PlannerChart(bars, title, aim).svg();
 }
 
 }  // namespace penstock::report

@@ -10,10 +10,12 @@
 namespace penstock::report {
 namespace {
 
-std::vector<Column> columns(bool tokens) {
+std::vector<Column> columns(bool tokens, const std::optional<AimColumn>& aim) {
   const Align right = Align::right;
-  std::vector<Column> out = {
-      {"planner"}, {"samples/s", right}, {.title = "strategy", .leaves = 10, .folds = true}};
+  std::vector<Column> out = {{"planner"}};
+  if (aim) out.push_back({aim->title, right});
+  out.push_back({"samples/s", right});
+  out.push_back({.title = "strategy", .leaves = 10, .folds = true});
   if (tokens) out.push_back({"tokens/s", right, 3});
   for (const Column& column : {Column{"TFLOP/s/GPU", right, 4},
                                {"MFU", right, 7},
@@ -30,9 +32,11 @@ std::vector<Column> columns(bool tokens) {
   return out;
 }
 
-std::vector<std::string> cells(const CellResult& row, bool tokens) {
-  std::vector<std::string> out = {row.planner, shown::decimal(row.samples_per_s, 1),
-                                  shown::text(row.strategy)};
+std::vector<std::string> cells(const CellResult& row, bool tokens, const std::string* aim) {
+  std::vector<std::string> out = {row.planner};
+  if (aim) out.push_back(*aim);
+  out.push_back(shown::decimal(row.samples_per_s, 1));
+  out.push_back(shown::text(row.strategy));
   if (tokens) out.push_back(shown::decimal(row.tokens_per_s, 0));
   for (std::string cell :
        {shown::decimal(row.tflops_per_device, 2), shown::percent(row.mfu),
@@ -52,12 +56,13 @@ std::vector<CellResult> ranked(std::vector<CellResult> rows) {
   return rows;
 }
 
-std::string ranking(const std::vector<CellResult>& rows, const Screen& screen) {
+std::string ranking(const std::vector<CellResult>& rows, const Screen& screen,
+                    const std::optional<AimColumn>& aim) {
   const bool tokens = shown::any_tokens(rows);
-  Table table(columns(tokens));
+  Table table(columns(tokens, aim));
   std::string reasons;
-  for (const CellResult& row : rows) {
-    table.add(cells(row, tokens));
+  for (std::size_t r = 0; const CellResult& row : rows) {
+    table.add(cells(row, tokens, aim ? &aim->cells[r++] : nullptr));
     if (row.status != "ok") reasons += fmt::format("{}: {}\n", row.planner, row.status);
   }
   return table.text(screen) + (reasons.empty() ? "" : "\n" + reasons);

@@ -77,4 +77,18 @@ expect 0 '"dollars_per_sample"' "${front[@]}" --json
 expect 0 "spp" "$penstock" compare "${problem[@]}" --planners spp,graphpipe -o chart
 expect 0 "does not see: branches side by side" cat chart.svg
 expect 0 "what it does not see" "$penstock" planners --wide
+
+# compare for an aim: its column, the best first; what the aim needs is asked for.
+few=(--planners spp,joint:evaluations=200:starts=quick)
+compare=("$penstock" compare "${problem[@]}" "${few[@]}")
+expect 0 "aim: memory" "${compare[@]}" --aim memory -o thrifty
+expect 0 "ranked by memory of the fullest device" cat thrifty.svg
+"${compare[@]}" --aim p95 --perturbation "$day" --seeds 10 --seed 3 --json >ranked.json 2>/dev/null
+[[ $(number ranked.json '["results"][0]["planner"]') == joint* ]] || fail "joint is not the best for p95"
+[[ $(number ranked.json '["results"][0]["aim"]["value"]') == $(number one.json '["aim"]["value"]') ]] || fail "compare and plan have another p95"
+expect 0 "per million on" "$penstock" compare "${problem[@]/summit/p3_16xlarge}" "${few[@]}" --aim cost
+expect 11 "device type v100 has no price" "${compare[@]}" --aim cost -o bad
+expect 10 "--aim p95 needs --perturbation FILE" "${compare[@]}" --aim p95 -o bad
+expect 10 "plans for memory are chosen by simulation" "${compare[@]}" --aim memory --choose-by estimate -o bad
+[[ -e bad.txt ]] && fail "a refused comparison left a table"
 exit $((failures > 0))

@@ -45,6 +45,9 @@ TEST_CASE("degrees of planners that divide operators, up to a node and their own
   const std::string model = "  - {name: mmt, mini_batch: [4]}\n";
   CHECK(shapes_of(model, "planners: [spp, megatron]\n")[0].tensor_degrees == Degrees{2, 4});
   CHECK(shapes_of(model, "planners: [megatron: {max_tensor_parallel: 2}]\n")[0].tensor_degrees == Degrees{2});
+  CHECK(shapes_of(model, "planners: [joint, joint: {max_tensor_parallel: 1}]\n")[0].tensor_degrees ==
+        Degrees{2, 4});
+  CHECK(shapes_of(model, "planners: [joint: {max_tensor_parallel: 1}]\n")[0].tensor_degrees.empty());
 }
 
 TEST_CASE("models with other parameters are others, and costs need not be there yet") {

@@ -75,6 +75,15 @@ struct LongSequence {
   cost::Problem problem() const { return {graph, cluster, costs, {1, plan::Optimizer::sgd}}; }
 };
 
+/// The same decoder in 1,000 MiB per device, less than the cores of its attention leave behind.
+struct LittleMemory {
+  LongSequence long_sequence;
+  cluster::Cluster cluster = support::tiny_cluster(4, std::int64_t{1000} << 20);
+  cost::Problem problem() const {
+    return {long_sequence.graph, cluster, long_sequence.costs, {4, plan::Optimizer::sgd}};
+  }
+};
+
 /// A layer whose 16 experts of 3 x 4096 x 65536 numbers, with their gradients, take 103 GB, more than a
 /// device has, and half of them 52; no node has two devices, for a tensor-parallel group.
 struct Mixture {
@@ -124,6 +133,7 @@ TEST_CASE("options and values that do not exist are refused, with a hint") {
 
 TEST_CASE("every option of every planner makes a difference, its default none; plans stay valid") {
   const LongSequence tokens;
+  const LittleMemory cores;
   const Mixture mixture;
   for (const auto& planner : planners::catalogue())
     for (const PlannerOption& option : planner.options) {
@@ -143,6 +153,7 @@ TEST_CASE("every option of every planner makes a difference, its default none; p
       for (std::uint64_t seed = 290; seed < 690 && !alike.empty(); ++seed)
         tell_apart(planner, option, support::random_problem(seed).problem(), alike);
       if (!alike.empty()) tell_apart(planner, option, tokens.problem(), alike);
+      if (!alike.empty()) tell_apart(planner, option, cores.problem(), alike);
       if (!alike.empty()) tell_apart(planner, option, mixture.problem(), alike);
       for (const auto& [a, b] : alike) FAIL_CHECK(a << " and " << b << " do the same");
     }

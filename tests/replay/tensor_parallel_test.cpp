@@ -334,6 +334,8 @@ TEST_CASE("what cannot be divided is refused by name") {
         "its group");
   CHECK(refusal(graph, {.rank = {0}, .micro_batch = 1, .tensor_parallel = 2}, OpKind::norm,
                 Partition::batch) == "operator 'norm': 1 samples are too few to be divided over 2 devices");
+  CHECK(refusal(graph, {.rank = {0}, .micro_batch = 1, .tensor_parallel = 2}, OpKind::input,
+                Partition::batch) == "operator 'z': 1 samples are too few to be divided over 2 devices");
   Given tied = kSmall.at("gpt");
   tied["tied_head"] = "yes";
   CHECK(refusal(models::build("gpt", tied), {.rank = {0, 1}, .tensor_parallel = 2}, OpKind::embedding,

@@ -41,6 +41,20 @@ TEST_CASE("bars are as long as iterations take, with the bound, the gap and what
   CHECK(svg.find("slow") < svg.find("fast"));
 }
 
+TEST_CASE("bars of an aim are as long as what it makes least, in its words and without a bound of time") {
+  std::array bars = {bar("small", 2.0, 1.0), bar("large", 1.0, 1.0), bar("none", {}, {})};
+  bars[0].aim = 30, bars[0].aim_words = "30 <B>";
+  bars[1].aim = 60, bars[1].aim_words = "60 B";
+  const std::string svg = planner_chart_svg(bars, "a problem", "ranked by memory");
+  CHECK(has(svg, "ranked by memory"));
+  CHECK_FALSE(has(svg, "simulated time"));
+  CHECK(has(svg, "width=\"300\" height=\"14\""));
+  CHECK(has(svg, "width=\"600\" height=\"14\""));
+  CHECK(has(svg, "30 &lt;B&gt;"));
+  CHECK_FALSE(has(svg, "above the bound"));
+  CHECK_FALSE(has(svg, "class=\"bound\""));
+}
+
 TEST_CASE("without any plan there are reasons, and no bar; long words are cut") {
   auto failed = bar("none", {}, {});
   failed.row.status = "infeasible: " + std::string(300, 'x');

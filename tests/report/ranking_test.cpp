@@ -46,6 +46,14 @@ TEST_CASE(
       "\nbad: infeasible: no room\n");
 }
 
+TEST_CASE("what rows are ranked by stands behind the planner") {
+  const std::string text =
+      ranking({row("a", 2.0), row("b", std::nullopt)}, {}, AimColumn{"aim: cost", {"$3", "-"}});
+  CHECK(text.starts_with("planner  aim: cost  samples/s  "));
+  CHECK(text.find("\na               $3        2.0  ") != std::string::npos);
+  CHECK(text.find("\nb                -          -  ") != std::string::npos);
+}
+
 TEST_CASE("a difference has its sign, and none where it rounds to nothing") {
   CHECK(difference(0.049) == "+4.9 %");
   CHECK(difference(-0.003, "%") == "-0.3%");

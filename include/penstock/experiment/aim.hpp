@@ -32,6 +32,7 @@ struct Reached {
   Aim aim = Aim::time;
   double value = 0;     ///< seconds, bytes, or dollars per sample
   std::string words{};  ///< one line; empty for time, which stands in every table
+  double most_s = 0;    ///< of memory: seconds that a plan was allowed to take
 };
 
 /// A plan that was searched for, on the devices that it uses.

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "penstock/experiment/cell.hpp"
+#include "penstock/experiment/aim.hpp"
+#include "penstock/report/lines.hpp"
+#include "penstock/report/results.hpp"
 
 namespace penstock::experiment {
 
@@ -20,18 +22,34 @@ struct CompareProgress {
 };
 
 struct Comparison {
-  std::vector<report::CellResult> rows;  ///< the fastest plan first (report::ranked)
-  std::string heading;  ///< in words: the problem, and what no plan beats, by what plans divide
+  std::vector<report::CellResult> rows;  ///< the best plan first
+  std::string heading;  ///< in words: the problem, what no plan beats, by what plans divide, and the aim
   bool interrupted = false;
+  Aim aim = Aim::time;
+  std::vector<std::optional<Reached>> reached{};  ///< [row], of another aim than time; none without a plan
 };
 
 /// One planner after the other, each on all threads; `cell` says all but the planner. One that finds no plan,
 /// or cannot take the problem, has its reason as status. When stopped: the rows until then.
+///
+/// By throughput (report::ranked), or by what the aim makes least, rising. Each planner is asked for the aim,
+/// as search_for is; only `joint` searches for memory: of the others the fastest plan is ranked by its
+/// memory. Plans that take longer than aim.slower above the fastest found come behind those that do not.
+/// Throws BadInput where check_aim does, and where devices have no price or a perturbation is missing.
 Comparison compare(const cost::Problem& problem, Cell cell,
                    const std::vector<planners::PlannerChoice>& planners, const SearchSetting& setting,
-                   core::StopToken stop, const CompareProgress& progress = {});
+                   core::StopToken stop, const CompareProgress& progress = {}, const AimSetting& aim = {});
 
-/// The rows as bars (report::planner_chart_svg).
+/// Whether a plan of little memory takes longer than it may.
+bool too_slow(const report::CellResult& row, const Reached& reached);
+
+/// Heading and table, with a column of the aim (report::ranking).
+std::string comparison_table(const Comparison& comparison, const report::Screen& screen = {});
+/// As of results, with two more columns where there is an aim: its name and the row's value.
+std::string comparison_csv(const Comparison& comparison);
+/// As of results; a row has "aim" as in plan_json, null without a plan.
+std::string comparison_json(const Comparison& comparison, const report::Provenance& provenance);
+/// The rows as bars of what they are ranked by (report::planner_chart_svg).
 std::string comparison_svg(const Comparison& comparison);
 
 /// Where no planner found a plan, what a search by that one of them says which came closest to one.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 #include "families.hpp"
@@ -47,13 +48,19 @@ AskedPlanners asked_planners(const OwnValues& own) {
   return starts == "quick" ? AskedPlanners::quick : AskedPlanners::direct;
 }
 
+/// With those that say what its plans may not have.
+std::vector<PlannerOption> joined(std::vector<PlannerOption> own) {
+  std::ranges::copy(limit_options(), std::back_inserter(own));
+  return own;
+}
+
 class Joint {
  public:
   Joint(const cost::Problem& problem, const SearchOptions& options, const OwnValues& own,
         core::StopToken stop)
       : problem_(problem),
         options_(options),
-        space_(problem, options, units_of(problem.graph, own)),
+        space_(problem, options, units_of(problem.graph, own), plan_limits(own)),
         judge_(problem, options),
         stop_(stop),
         evaluations_(static_cast<std::size_t>(own.number("evaluations"))),
@@ -82,6 +89,9 @@ class Joint {
       throw core::BadInput(fmt::format("a stage of the plan begins {}, at '{}' or before",
                                        layers_ ? "inside a layer" : "between an input and its first reader",
                                        problem_.graph.op(*torn).name));
+    if (!space_.limits().allow(plan))
+      throw core::BadInput(
+          "joint begins at plans within its own limits (max_zero, sequence_parallel, recompute)");
     Starts out;
     out.plans.push_back({space_.draft_of(plan), judge_.worth(plan)});
     if (std::isinf(out.plans.front().worth.least))
@@ -153,7 +163,7 @@ class Joint {
 }  // namespace
 
 const std::vector<PlannerOption>& joint_options() {
-  static const std::vector<PlannerOption> options = {
+  static const std::vector<PlannerOption> options = joined({
       number("evaluations", 6000, 0, std::int64_t{1} << 30,
              "plans judged after the starts; 0: the best of the starts"),
       words("starts", {"all", "quick", "direct"},
@@ -167,7 +177,7 @@ const std::vector<PlannerOption>& joint_options() {
       words("units", {"operators", "layers"},
             "what stages are made of: operators; or whole layers, as training frameworks cut, of models that "
             "are a row of them"),
-  };
+  });
   return options;
 }
 
@@ -182,8 +192,10 @@ std::vector<PlannerChoice> joint_questions(const OwnOptions& own, const graph::O
 // answers of all others, so that it is never slower than one of them, and walks on from the fastest of each
 // kind (walk.hpp) as long as `evaluations` last: half of the walks end after every round (successive halving,
 // Jamieson, Talwalkar, AISTATS 2016). From a given plan (`penstock improve`) there is one walk.
-SearchResult joint(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
-  return Joint(problem, options, OwnValues("joint", joint_options(), options.own), stop).run();
+SearchResult joint(const cost::Problem& problem, const SearchOptions& asked, core::StopToken stop) {
+  const OwnValues own("joint", joint_options(), asked.own);
+  const SearchOptions options = limited(asked, own);
+  return Joint(problem, options, own, stop).run();
 }
 
 }  // namespace penstock::planners

@@ -114,10 +114,12 @@ bool by_count(const Plan& plan) {
   return plan.schedule == "1f1b";
 }
 
-PlanSpace::PlanSpace(const cost::Problem& problem, const SearchOptions& options, Units units)
+PlanSpace::PlanSpace(const cost::Problem& problem, const SearchOptions& options, Units units,
+                     PlanLimits limits)
     : problem_(problem),
       options_(options),
       units_(std::move(units)),
+      limits_(limits),
       unit_of_(problem.graph.size()),
       form_(problem.cluster) {
   for (std::size_t u = 0; u < units_.operators.size(); ++u)
@@ -166,7 +168,7 @@ bool PlanSpace::counted(Draft& draft) const {
 
 std::optional<Draft> PlanSpace::completed(Draft draft) const {
   Plan& plan = draft.plan;
-  if (!pinned_well(plan)) return std::nullopt;
+  if (!pinned_well(plan) || !limits_.allow(plan)) return std::nullopt;
   if (!plan::structural_violations(problem_.graph, problem_.cluster, plan).empty()) return std::nullopt;
   if (shares_devices_in_vain(plan) || !quickly_ordered(plan)) return std::nullopt;
   if (!layout::tie_violations(problem_.graph, plan).empty()) return std::nullopt;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "joint/plan_limits.hpp"
 #include "local/placement_form.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/schedule/in_flight.hpp"
@@ -19,11 +20,12 @@ struct Draft {
   schedule::InFlight rule = schedule::InFlight::depth;  ///< of samples that 1f1b holds in flight
 };
 
-/// Every plan with a flush that score::violations accepts, on all devices, as far as the user's pins allow.
+/// Every plan with a flush that score::violations accepts, on all devices, as far as the user's pins and
+/// limits allow.
 class PlanSpace {
  public:
   /// Problem and options must outlive it. Stages are of whole `units`.
-  PlanSpace(const cost::Problem& problem, const SearchOptions& options, Units units);
+  PlanSpace(const cost::Problem& problem, const SearchOptions& options, Units units, PlanLimits limits = {});
 
   /// Puts stages in order, partitions of operators where these are now, and drops settings that say nothing;
   /// false where stages wait for each other, or are empty.
@@ -40,6 +42,7 @@ class PlanSpace {
 
   const cost::Problem& problem() const { return problem_; }
   const SearchOptions& options() const { return options_; }
+  const PlanLimits& limits() const { return limits_; }
   const Units& units() const { return units_; }
   std::size_t unit_of(core::OpId op) const { return unit_of_[op.index()]; }
   /// Seconds of one micro-batch of so many samples on one device, to weigh units by.
@@ -52,6 +55,7 @@ class PlanSpace {
   const cost::Problem& problem_;
   const SearchOptions& options_;
   Units units_;
+  PlanLimits limits_;
   std::vector<std::size_t> unit_of_;  ///< [operator]
   PlacementForm form_;
 };

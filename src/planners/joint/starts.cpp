@@ -61,6 +61,8 @@ class Asking {
       out.late = !found.complete;
       run_with_flush(space_.problem(), found.plan);
       if (space_.torn_off(found.plan) || !score::violations(space_.problem(), found.plan).empty()) return out;
+      if (!space_.limits().allow(found.plan))
+        throw core::Infeasible(question.name + ": its plan is outside of joint's limits");
       out.plan = JudgedDraft{space_.draft_of(found.plan), {}};  // a limit may leave no time to judge it
       out.plan->worth = judge_.worth(found.plan);
     } catch (const core::LimitHit&) {

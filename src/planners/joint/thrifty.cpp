@@ -20,7 +20,7 @@ std::vector<RankShape> even_ranks(const PlanSpace& space, int size, int degree) 
     plan::Stage& stage = out.back().like;
     stage.devices.emplace_back(d);
     stage.tensor_parallel = degree;
-    stage.zero = 3;
+    stage.zero = space.limits().zero;
     stage.k = options.k;
   }
   for (RankShape& rank : out)

@@ -41,6 +41,14 @@ void Device::join(Peers& all) {
   holders.emplace(all, number % parts, parts, division.devices() / parts);
 }
 
+std::int64_t Device::samples(core::OpId id, std::int64_t all) const {
+  const std::int64_t out = shard(id).makes.samples(division.member(), all);
+  if (out == 0)
+    throw core::BadInput(fmt::format("operator '{}': {} samples are too few to be divided over {} devices",
+                                     name(id), all, division.members()));
+  return out;
+}
+
 core::Seconds Device::time(const std::vector<layout::GroupCollective>& collectives,
                            std::int64_t samples) const {
   core::Seconds out;

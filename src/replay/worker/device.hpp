@@ -50,6 +50,8 @@ struct Device {
   void join(Peers& all);
   const kernels::Wire& wire(core::OpId id) const { return wires[id.index()]; }
   const OperatorShard& shard(core::OpId id) const { return division.shard(id); }
+  /// Those that it has of an operator's output. Throws BadInput where it has none.
+  std::int64_t samples(core::OpId id, std::int64_t all) const;
   bool dispatches(core::OpId id) const { return division.has(id) && shard(id).dispatches; }
   bool grouped() const { return division.members() > 1; }
   /// Of collectives among its group.

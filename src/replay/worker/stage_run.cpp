@@ -134,10 +134,7 @@ Lease StageRun::input(const InFlight& state, OpId id, std::size_t slot) const {
 
 kernels::Kernel& StageRun::kernel(OpId id, std::int64_t all) {
   const OperatorShard& shard = device_.shard(id);
-  const std::int64_t samples = shard.makes.samples(device_.division.member(), all);
-  if (samples == 0)
-    throw core::BadInput(fmt::format("operator '{}': {} samples are too few to be divided over {} devices",
-                                     device_.name(id), all, device_.division.members()));
+  const std::int64_t samples = device_.samples(id, all);
   const graph::Operator& op = shard.op;
   if (context_ && op.kind == OpKind::attention)
     return attentions_.try_emplace({id, samples}, device_, *context_, id, samples).first->second;

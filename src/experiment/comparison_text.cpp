@@ -1,0 +1,95 @@
+// A comparison as text, data and picture, by whatever it is ranked.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/experiment/compare.hpp"
+#include "penstock/report/planner_chart.hpp"
+#include "penstock/report/ranking.hpp"
+
+namespace penstock::experiment {
+namespace {
+
+using core::show;
+
+/// "1.20 s", "312 MiB, too slow", "$1.32 per million on 4".
+std::string value_text(const report::CellResult& row, const Reached& reached) {
+  switch (reached.aim) {
+    case Aim::memory:
+      return show(core::Bytes(static_cast<std::int64_t>(reached.value))) +
+             (too_slow(row, reached) ? ", too slow" : "");
+    case Aim::cost:
+      return fmt::format("{} per million on {}", show_dollars(reached.value * 1e6), row.devices);
+    default:
+      return show(core::Seconds(reached.value));
+  }
+}
+
+std::vector<std::string> value_texts(const Comparison& comparison) {
+  std::vector<std::string> out;
+  for (std::size_t r = 0; r < comparison.reached.size(); ++r)
+    out.push_back(comparison.reached[r] ? value_text(comparison.rows[r], *comparison.reached[r]) : "-");
+  return out;
+}
+
+std::string line_of(const std::string& text, std::string_view begin) {
+  const auto at = text.find(begin);
+  return at == std::string::npos ? "" : text.substr(at, text.find('\n', at) - at);
+}
+
+/// Header and one line, both with another two cells.
+std::string csv_line(const report::CellResult& row, const std::string& more, bool header) {
+  const std::string text = report::to_csv(std::span(&row, 1));
+  const auto end = text.find('\n');
+  return (header ? text.substr(0, end) + ",aim,aim_value\n" : "") +
+         text.substr(end + 1, text.size() - end - 2) + more + "\n";
+}
+
+}  // namespace
+
+std::string comparison_table(const Comparison& comparison, const report::Screen& screen) {
+  std::optional<report::AimColumn> column;
+  if (comparison.aim != Aim::time)
+    column = {fmt::format("aim: {}", name(comparison.aim)), value_texts(comparison)};
+  return comparison.heading + report::ranking(comparison.rows, screen, column);
+}
+
+std::string comparison_csv(const Comparison& comparison) {
+  if (comparison.aim == Aim::time || comparison.rows.empty()) return report::to_csv(comparison.rows);
+  std::string out;
+  for (std::size_t r = 0; r < comparison.rows.size(); ++r) {
+    const auto& reached = comparison.reached[r];
+    out += csv_line(
+        comparison.rows[r],
+        fmt::format(",{},{}", name(comparison.aim), reached ? fmt::format("{}", reached->value) : ""),
+        r == 0);
+  }
+  return out;
+}
+
+std::string comparison_json(const Comparison& comparison, const report::Provenance& provenance) {
+  std::string text = report::to_json(comparison.rows, provenance);
+  if (comparison.aim == Aim::time) return text;
+  auto out = nlohmann::ordered_json::parse(text);
+  for (std::size_t r = 0; r < comparison.rows.size(); ++r) {
+    auto& aim = out["results"][r]["aim"] = nullptr;
+    if (const auto& reached = comparison.reached[r])
+      aim = {{"name", name(reached->aim)}, {"value", reached->value}, {"words", reached->words}};
+  }
+  return out.dump(2) + "\n";
+}
+
+std::string comparison_svg(const Comparison& comparison) {
+  std::vector<report::PlannerBar> bars;
+  for (const report::CellResult& row : comparison.rows)
+    bars.push_back({row, planners::planner(planners::planner_choice(row.planner).name).unseen});
+  const auto texts = value_texts(comparison);
+  for (std::size_t r = 0; r < texts.size(); ++r)
+    if (const auto& reached = comparison.reached[r])
+      bars[r].aim = reached->value, bars[r].aim_words = texts[r];
+  return report::planner_chart_svg(bars, comparison.heading.substr(0, comparison.heading.find('\n')),
+                                   line_of(comparison.heading, "ranked by "));
+}
+
+}  // namespace penstock::experiment

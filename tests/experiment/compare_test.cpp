@@ -1,0 +1,144 @@
+// Planners ranked by other ends than time.
+#include "penstock/experiment/compare.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "penstock/cost/analytic.hpp"
+#include "penstock/experiment/inputs.hpp"
+#include "penstock/sim/perturbation.hpp"
+#include "support/checkout.hpp"
+
+using namespace penstock;
+using experiment::Aim;
+using experiment::Comparison;
+
+namespace {
+
+/// Planners on a small model, on four devices of a committed cluster.
+struct Case {
+  explicit Case(const char* cluster_name)
+      : cell{{"case_study", {{"layers", "1"}}},
+             {support::checkout("/experiments/clusters/") + cluster_name + ".yaml", 4},
+             {"spp"},
+             {32, plan::Optimizer::adam},
+             {}},
+        graph(experiment::load_model(cell.model)),
+        cluster(experiment::load_cluster(cell.cluster)) {}
+
+  cost::Problem problem() const { return {graph, cluster, costs, cell.training}; }
+  Comparison compared(const experiment::AimSetting& aim, const std::string& planners = kPlanners) const {
+    experiment::SearchSetting setting;
+    setting.keep_trace = false;
+    return experiment::compare(problem(), cell, experiment::planner_choices(planners, "planners"), setting,
+                               {}, {}, aim);
+  }
+  /// What one planner alone reaches.
+  double reached(const experiment::AimSetting& aim, const std::string& planner) const {
+    experiment::Cell own = cell;
+    own.planner = planners::planner_choice(planner);
+    return experiment::search_for(aim, problem(), own, {}, {}).reached.value;
+  }
+
+  static constexpr const char* kPlanners =
+      "gpipe_equal,spp,exhaustive:operators=1,joint:evaluations=200:starts=direct";
+
+  experiment::Cell cell;
+  graph::OpGraph graph;
+  cluster::Cluster cluster;
+  cost::AnalyticCosts costs;
+};
+
+/// The rows that reached something, which stand first, by rising value.
+void check_ranked(const Comparison& found, std::size_t with_plan) {
+  REQUIRE(found.rows.size() == 4);
+  REQUIRE(found.reached.size() == 4);
+  for (std::size_t r = 0; r < 4; ++r) {
+    CHECK(found.reached[r].has_value() == (r < with_plan));
+    CHECK(found.rows[r].iteration_s.has_value() == (r < with_plan));
+    if (r > 0 && r < with_plan) CHECK(found.reached[r - 1]->value <= found.reached[r]->value);
+  }
+}
+
+void check_values(const Case& problem, const experiment::AimSetting& aim, const Comparison& found) {
+  for (std::size_t r = 0; r < found.rows.size(); ++r)
+    if (found.reached[r]) CHECK(found.reached[r]->value == problem.reached(aim, found.rows[r].planner));
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("p95: every planner is asked for it, and ranked by what it reaches") {
+  const Case problem("summit");
+  const auto day = std::make_shared<const sim::Perturbation>(
+      sim::load_perturbation(support::checkout("/experiments/imperfect/bad_day.yaml"), problem.cluster));
+  const experiment::AimSetting aim{Aim::p95, experiment::Seeds{day, 3, 5}};
+  const Comparison found = problem.compared(aim);
+  check_ranked(found, 3);  // one operator is too few for exhaustive
+  check_values(problem, aim, found);
+  CHECK(found.rows.front().planner.starts_with("joint"));
+  CHECK(has(found.heading, "ranked by p95: 95 % of iterations take at most so long; 5 seeds from 3 on: "));
+}
+
+TEST_CASE("cost: every planner may leave devices unused, and the rows say how many it takes") {
+  const Case problem("p3_16xlarge");
+  const Comparison found = problem.compared({Aim::cost});
+  check_ranked(found, 3);
+  check_values(problem, {Aim::cost}, found);
+  CHECK(found.rows.front().devices < 4);
+  CHECK(has(experiment::comparison_table(found), " per million on "));
+}
+
+TEST_CASE(
+    "memory: joint searches for it, others have the memory of their fastest plan, too slow ones come last") {
+  const Case problem("summit");
+  const experiment::AimSetting aim{Aim::memory, {}, 0.05};
+  const Comparison found = problem.compared(aim);
+  double fastest = 1e9;
+  for (const auto& row : found.rows) fastest = std::min(fastest, row.iteration_s.value_or(fastest));
+  bool slow_ones = false;
+  for (std::size_t r = 0; r < found.rows.size(); ++r) {
+    if (!found.reached[r]) continue;
+    CHECK(found.reached[r]->value == static_cast<double>(*found.rows[r].peak_memory_bytes));
+    const bool slow = experiment::too_slow(found.rows[r], *found.reached[r]);
+    CHECK(slow == (*found.rows[r].iteration_s > found.reached[r]->most_s));
+    CHECK(found.reached[r]->most_s <= fastest * 1.05 * (1 + 1e-12));
+    CHECK(slow >= slow_ones);
+    slow_ones = slow;
+  }
+  CHECK(slow_ones);
+  CHECK(found.rows.front().planner.starts_with("joint"));
+  CHECK(found.reached.front()->value == problem.reached(aim, found.rows.front().planner));
+}
+
+TEST_CASE("table, CSV, JSON and chart have the aim; of time none of them says anything") {
+  const Case problem("p3_16xlarge");
+  const Comparison by_cost = problem.compared({Aim::cost}), by_time = problem.compared({});
+  CHECK(has(experiment::comparison_table(by_cost), "aim: cost"));
+  const std::string csv = experiment::comparison_csv(by_cost);
+  CHECK(has(csv, ",status,aim,aim_value\n"));
+  CHECK(has(csv, fmt::format(",ok,cost,{}\n", by_cost.reached.front()->value)));
+  CHECK(csv.ends_with(",cost,\n"));  // of the one without a plan
+  const auto rows = nlohmann::json::parse(experiment::comparison_json(by_cost, {}))["results"];
+  CHECK(rows[0]["aim"]["name"] == "cost");
+  CHECK(rows[0]["aim"]["value"] == by_cost.reached.front()->value);
+  CHECK(rows[3]["aim"].is_null());
+  CHECK(has(experiment::comparison_svg(by_cost), "ranked by dollars per million samples"));
+
+  CHECK(by_time.reached.empty());
+  CHECK_FALSE(has(experiment::comparison_table(by_time), "aim"));
+  CHECK(experiment::comparison_csv(by_time) == report::to_csv(by_time.rows));
+  CHECK(experiment::comparison_json(by_time, {}) == report::to_json(by_time.rows, {}));
+  CHECK(has(experiment::comparison_svg(by_time), "simulated time of an iteration"));
+}
+
+TEST_CASE("what no planner could be asked is refused before any is") {
+  const Case problem("summit");  // without prices
+  CHECK_THROWS_AS(problem.compared({Aim::cost}), core::BadInput);
+  CHECK_THROWS_AS(problem.compared({Aim::p95}), core::BadInput);
+}

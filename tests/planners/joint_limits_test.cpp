@@ -1,0 +1,91 @@
+// What joint is told to leave out is in none of its plans, nor in any that it begins with.
+
+#include <doctest/doctest.h>
+
+#include "joint/plan_limits.hpp"
+#include "models/catalogue.hpp"
+#include "penstock/cost/analytic.hpp"
+#include "penstock/planners/planner.hpp"
+#include "penstock/score/validate.hpp"
+#include "support/tiny.hpp"
+
+using namespace penstock;
+using plan::Partition;
+
+namespace {
+
+/// Sixteen samples of a small decoder on four devices of 64 MiB, where joint shares the optimizer's state or
+/// divides tokens unless it is told not to.
+struct Tight {
+  graph::OpGraph graph =
+      models::build("gpt", {{"layers", "4"}, {"hidden", "128"}, {"heads", "4"}, {"vocabulary", "500"}});
+  cluster::Cluster cluster = support::tiny_cluster(4, std::int64_t{64} << 20);
+  cost::AnalyticCosts costs;
+  cost::Problem problem{graph, cluster, costs, {16, plan::Optimizer::adam}};
+
+  plan::Plan plan(planners::OwnOptions own) const {
+    planners::SearchOptions options;
+    options.own = std::move(own);
+    options.own.insert({{"evaluations", "1000"}, {"starts", "direct"}});
+    plan::Plan found = planners::planner("joint").plan(problem, options, {}).plan;
+    CHECK(score::violations(problem, found) == std::vector<std::string>{});
+    return found;
+  }
+};
+
+plan::Stage stage(int zero, bool tokens, plan::Recomputation again) {
+  plan::Stage out;
+  out.zero = zero;
+  out.sequence_parallel = tokens;
+  out.recompute = again;
+  return out;
+}
+
+bool allowed(const planners::PlanLimits& limits, const plan::Stage& one) {
+  plan::Plan plan;
+  plan.stages = {plan::Stage{}, one};
+  return limits.allow(plan);
+}
+
+}  // namespace
+
+TEST_CASE("each limit forbids what it names in any stage, and nothing else") {
+  const auto plain = stage(0, false, {}), shared = stage(2, false, {}), tokens = stage(0, true, {});
+  const auto layers = stage(0, false, plan::kRecomputeLayers), core = stage(0, false, plan::kRecomputeCore);
+  auto one_operator = plain;
+  one_operator.partition[core::OpId(3)] = Partition::sequence;
+  for (const auto& any : {plain, shared, tokens, layers, core, one_operator}) CHECK(allowed({}, any));
+  CHECK(allowed({.zero = 2}, shared));
+  CHECK_FALSE(allowed({.zero = 1}, shared));
+  for (const auto& divided : {tokens, one_operator})
+    CHECK_FALSE(allowed({.sequence_parallel = false}, divided));
+  CHECK(allowed({.recompute_cores = false}, layers));
+  CHECK_FALSE(allowed({.recompute_cores = false}, core));
+  CHECK_FALSE(allowed({.recompute = false}, layers));
+  for (const planners::PlanLimits& limits :
+       {planners::PlanLimits{.zero = 0}, planners::PlanLimits{.sequence_parallel = false},
+        planners::PlanLimits{.recompute = false}})
+    CHECK(allowed(limits, plain));
+}
+
+TEST_CASE("a search within limits keeps to them where it would rather not") {
+  const Tight tight;
+  const auto free = tight.plan({});
+  CHECK_FALSE(planners::PlanLimits{.zero = 0, .sequence_parallel = false}.allow(free));
+  const auto within =
+      tight.plan({{"max_zero", "0"}, {"sequence_parallel", "never"}, {"recompute", "layers"}});
+  CHECK(planners::PlanLimits{.zero = 0, .sequence_parallel = false, .recompute_cores = false}.allow(within));
+  for (const plan::Stage& one : tight.plan({{"max_tensor_parallel", "1"}}).stages)
+    CHECK(one.tensor_parallel == 1);
+}
+
+TEST_CASE("no plan within the limits is said so, and a start outside of them is refused") {
+  const Tight tight;
+  const plan::Plan free = tight.plan({});
+  planners::SearchOptions options;
+  options.from = &free;
+  options.own = {{"max_zero", "0"}, {"sequence_parallel", "never"}};
+  CHECK_THROWS_AS(planners::planner("joint").plan(tight.problem, options, {}), core::BadInput);
+  CHECK_THROWS_AS(tight.plan({{"max_zero", "0"}, {"max_tensor_parallel", "1"}, {"recompute", "none"}}),
+                  core::Infeasible);
+}
