@@ -35,9 +35,10 @@ std::vector<std::string> tracked_files() {
   return files;
 }
 
-/// Lines that hold an absolute path below somebody's home folder; written "file:line: text".
+/// Lines that hold an absolute path below somebody's home, work or temporary folder; written "file:line:
+/// text".
 std::vector<std::string> machine_paths(const std::string& file, const std::string& text) {
-  static const std::regex absolute(R"((^|[^A-Za-z0-9_.}/-])/(home|Users|root)(/|\b))");
+  static const std::regex absolute(R"((^|[^A-Za-z0-9_.}/-])/(home|Users|root|tmp|work)(/|\b))");
   std::vector<std::string> found;
   std::istringstream in(text);
   int number = 0;
@@ -73,6 +74,7 @@ TEST_CASE("an absolute path of a machine is found wherever it stands in a line")
   CHECK(machine_paths("a.md", "fine\nrun \"/home/ann/penstock/tools/run\"\n") ==
         std::vector<std::string>{"a.md:2: run \"/home/ann/penstock/tools/run\""});
   CHECK(machine_paths("a.md", "/Users/x").size() == 1);
+  CHECK(machine_paths("a.yaml", "-o /tmp/x").size() == 1);
   CHECK(machine_paths("a.md", std::string(5000, 'x') + " /root/x").size() == 1);
   CHECK(machine_paths("a.md", "docs/home/x, $HOME/x, src/root/y, /usr/bin, /rooted").empty());
 }
