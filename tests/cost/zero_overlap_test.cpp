@@ -2,10 +2,10 @@
 
 #include <doctest/doctest.h>
 
-#include "models/catalogue.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/near.hpp"
+#include "support/small_mixture.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -106,15 +106,7 @@ TEST_CASE("with ZeRO 2 and 3 a layer's weights and gradients are there at once")
 }
 
 TEST_CASE("of experts a device gathers its own, among those that hold them too") {
-  const auto g = models::build("mixtral", {{"layers", "1"},
-                                           {"hidden", "32"},
-                                           {"heads", "4"},
-                                           {"kv_heads", "4"},
-                                           {"sequence", "16"},
-                                           {"vocabulary", "64"},
-                                           {"experts", "4"},
-                                           {"chosen", "2"},
-                                           {"expert_width", "24"}});
+  const auto g = support::small_mixture("1");
   const auto cluster = support::tiny_cluster(4);
   const auto costs = support::FixedCosts::uniform(g.size(), 1, 2);
   plan::Stage stage;  // one layer

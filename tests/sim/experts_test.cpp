@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "models/catalogue.hpp"
 #include "penstock/check/trace_violations.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/cost/analytic.hpp"
@@ -15,6 +14,7 @@
 #include "penstock/sim/simulate.hpp"
 #include "support/judged_plan.hpp"
 #include "support/near.hpp"
+#include "support/small_mixture.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -22,22 +22,10 @@ using core::OpId;
 using core::Random;
 using support::FlopCosts;
 using support::judge_somewhere;
+using support::small_mixture;
 using support::stage_of;
 
 namespace {
-
-graph::OpGraph small_mixture(const std::string& layers, const std::string& shared = "0") {
-  return models::build("mixtral", {{"layers", layers},
-                                   {"hidden", "32"},
-                                   {"heads", "8"},
-                                   {"kv_heads", "4"},
-                                   {"sequence", "16"},
-                                   {"vocabulary", "64"},
-                                   {"experts", "8"},
-                                   {"chosen", "2"},
-                                   {"expert_width", "24"},
-                                   {"shared_width", shared}});
-}
 
 /// One to three stages, each divided in ways of its own.
 plan::Plan random_expert_plan(const graph::OpGraph& graph, Random& random, std::size_t& devices) {

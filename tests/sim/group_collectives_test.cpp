@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "models/catalogue.hpp"
 #include "penstock/check/trace_violations.hpp"
 #include "penstock/cost/pass_pieces.hpp"
 #include "penstock/score/order.hpp"
@@ -14,12 +13,14 @@
 #include "support/judged_plan.hpp"
 #include "support/near.hpp"
 #include "support/planted.hpp"
+#include "support/small_mixture.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
 using core::OpId;
 using sim::PassCollectives;
 using support::FlopCosts;
+using support::small_mixture;
 using support::stage_of;
 using trace::TaskKind;
 
@@ -33,18 +34,6 @@ graph::OpGraph layers(int count) {
     if (v > 0) builder.add_edge(OpId(static_cast<std::size_t>(v - 1)), OpId(static_cast<std::size_t>(v)));
   }
   return builder.build();
-}
-
-graph::OpGraph small_mixture() {
-  return models::build("mixtral", {{"layers", "2"},
-                                   {"hidden", "32"},
-                                   {"heads", "8"},
-                                   {"kv_heads", "4"},
-                                   {"sequence", "16"},
-                                   {"vocabulary", "64"},
-                                   {"experts", "8"},
-                                   {"chosen", "2"},
-                                   {"expert_width", "24"}});
 }
 
 struct Case {
@@ -124,7 +113,7 @@ TEST_CASE("experts' rows alone on their links take the closed form") {
   const FlopCosts costs;
   for (const int experts : {2, 4})
     for (const int tensor : {1, 2}) {
-      Case c = on_four(small_mixture(), costs, 4);
+      Case c = on_four(small_mixture("2"), costs, 4);
       c.plan.stages[0].tensor_parallel = tensor;
       c.plan.stages[0].expert_parallel = experts / tensor;
       CHECK(c.seconds(PassCollectives::links) ==
@@ -137,7 +126,7 @@ TEST_CASE("what attention gathers or trades alone on its links takes the closed 
   for (const auto exchange :
        {plan::ContextExchange::all_gather, plan::ContextExchange::ulysses, plan::ContextExchange::ring})
     for (const int context : {2, 4}) {
-      Case c = on_four(small_mixture(), costs, 4);
+      Case c = on_four(small_mixture("2"), costs, 4);
       c.plan.stages[0].context_parallel = context;
       c.plan.stages[0].context_exchange = exchange;
       CHECK(c.seconds(PassCollectives::links) ==
@@ -149,7 +138,7 @@ TEST_CASE("what attention gathers or trades alone on its links takes the closed 
 TEST_CASE("rows on their way to experts slow messages between stages, and these them") {
   // Two stages of two devices each, all on one switch: what a stage sends on shares its cables with rows.
   const FlopCosts costs;
-  graph::OpGraph graph = small_mixture();
+  graph::OpGraph graph = small_mixture("2");
   const std::size_t half = graph.size() / 2, all = graph.size();
   Case c{std::move(graph), support::tiny_cluster(4, std::int64_t{1} << 40, 1e6), costs, {}};
   c.plan.training.mini_batch = 16;
@@ -161,7 +150,7 @@ TEST_CASE("rows on their way to experts slow messages between stages, and these 
 
 TEST_CASE("the verifier misses rows that are not sent") {
   const FlopCosts costs;
-  Case c = on_four(small_mixture(), costs, 4);
+  Case c = on_four(small_mixture("2"), costs, 4);
   c.plan.stages[0].expert_parallel = 4;
   auto trace = c.run(PassCollectives::links);
   trace.spans.erase(std::ranges::find(trace.spans, TaskKind::collective, &trace::Span::kind));
