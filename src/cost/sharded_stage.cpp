@@ -149,7 +149,7 @@ GroupTimes::GroupTimes(const cluster::Cluster& cluster, const Groups& groups, Co
 /// Bytes of an all-to-all are those of all devices, measured times go by those of one.
 GroupTimes::Asked GroupTimes::asked(const layout::GroupCollective& collective, std::int64_t samples) const {
   using Kind = layout::GroupCollective::Kind;
-  const Bytes bytes = collective.bytes * samples;
+  const Bytes bytes = collective.moved(samples);
   if (collective.kind == Kind::all_reduce) return {all_reduce_.measured, bytes};
   if (collective.kind == Kind::all_gather) return {all_gather_.measured, bytes};
   return {measured_all_to_all_, Bytes(bytes.value() / std::max<std::int64_t>(1, measured_all_to_all_.ranks))};
@@ -162,7 +162,7 @@ Origin GroupTimes::origin(const layout::GroupCollective& collective, std::int64_
 }
 
 Seconds GroupTimes::time(const layout::GroupCollective& collective, std::int64_t samples) const {
-  const Bytes bytes = collective.bytes * samples;
+  const Bytes bytes = collective.moved(samples);
   if (collective.kind == layout::GroupCollective::Kind::all_reduce) return all_reduce_.time(bytes);
   if (collective.kind == layout::GroupCollective::Kind::all_gather) return all_gather_.time(bytes);
   const Asked all_to_all_asked = asked(collective, samples);

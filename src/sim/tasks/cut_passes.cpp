@@ -44,7 +44,7 @@ CutPasses::Cut& CutPasses::cut(const Key& key) {
   const auto& [stage, kind, bucket] = key;
   const auto all = operators(stage, bucket);
   const auto& of_stage = pieces_[stage.index()];
-  if (of_stage && kind != ActionKind::step)
+  if (of_stage)
     found->second.pieces = of_stage->of(cut_as(kind), all);
   else
     found->second.pieces.emplace_back().operators = all;
