@@ -11,9 +11,6 @@ namespace {
 namespace nb = nanobind;
 using namespace nb::literals;
 
-constexpr double kSlower = 10, kMostSlower = 10'000;
-constexpr std::int64_t kMostSeeds = 10'000;
-
 [[noreturn]] void fail(const char* key, const std::string& what) {
   throw core::BadInput({"", 0, key}, what);
 }
@@ -23,16 +20,16 @@ void check(const AimWords& words) {
   if (p95 && !given) fail("perturbation", "the aim p95 needs a perturbation file");
   if (!p95 && given) fail("perturbation", "goes with aim=\"p95\"");
   if (words.slower && words.name != "memory") fail("slower", "goes with aim=\"memory\"");
-  if (words.slower && !(*words.slower >= 0 && *words.slower <= kMostSlower))
+  if (words.slower && !(*words.slower >= 0 && *words.slower <= experiment::kMostSlower))
     fail("slower", "expected percent, 0 to 10000");
   if (words.seed < 0) fail("seed", "expected a number of 0 or more");
-  if (words.seeds < 1 || words.seeds > kMostSeeds) fail("seeds", "expected 1 to 10000");
+  if (words.seeds < 1 || words.seeds > experiment::kMostSeeds) fail("seeds", "expected 1 to 10000");
 }
 
 }  // namespace
 
 experiment::AimSetting AimWords::setting(const cluster::Cluster& cluster) const {
-  experiment::AimSetting out{experiment::aim(name), {}, slower.value_or(kSlower) / 100};
+  experiment::AimSetting out{experiment::aim(name), {}, slower.value_or(experiment::kUsuallySlower) / 100};
   check(*this);
   if (perturbation)
     out.seeds = {std::make_shared<const sim::Perturbation>(sim::load_perturbation(*perturbation, cluster)),

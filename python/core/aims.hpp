@@ -12,9 +12,9 @@ namespace penstock::python {
 
 struct AimWords {
   std::string name = "time";
-  std::optional<std::string> perturbation;  ///< a file, of p95
-  std::int64_t seed = 0, seeds = 20;        ///< of p95
-  std::optional<double> slower;             ///< percent, of memory; none: 10
+  std::optional<std::string> perturbation;                 ///< a file, of p95
+  std::int64_t seed = 0, seeds = experiment::kUsualSeeds;  ///< of p95
+  std::optional<double> slower;                            ///< percent, of memory; none: 10
 
   /// Throws BadInput where the aim lacks what it needs, or is told what it has no use for.
   experiment::AimSetting setting(const cluster::Cluster& cluster) const;

@@ -29,14 +29,14 @@ void AimFlags::add(CLI::App& command) {
       ->needs(perturbation);
   command.add_option("--seeds", seeds_, "for p95: how many seeds a plan is judged by")
       ->capture_default_str()
-      ->check(CLI::Range(1, 10'000).description(""))
+      ->check(CLI::Range(std::int64_t{1}, experiment::kMostSeeds).description(""))
       ->type_name("N")
       ->needs(perturbation);
   slower_option_ =
       command
           .add_option("--slower", slower_, "for memory: by how much a plan may be slower than the fastest")
           ->capture_default_str()
-          ->check(CLI::Range(0.0, 10'000.0).description(""))
+          ->check(CLI::Range(0.0, experiment::kMostSlower).description(""))
           ->type_name("PERCENT");
 }
 

@@ -22,8 +22,8 @@ class AimFlags {
 
   std::string aim_ = "time", perturbation_;
   std::uint64_t seed_ = 0;
-  std::size_t seeds_ = 20;
-  double slower_ = 10;
+  std::size_t seeds_ = experiment::kUsualSeeds;
+  double slower_ = experiment::kUsuallySlower;
   CLI::Option* slower_option_ = nullptr;
 };
 

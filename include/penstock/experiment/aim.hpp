@@ -21,10 +21,15 @@ std::string_view name(Aim aim);
 Aim aim(std::string_view name);  ///< throws BadInput for an unknown name
 const std::vector<std::string_view>& aim_names();
 
+/// What users may ask for, and what they get where they do not say: percent, and seeds of a perturbation.
+inline constexpr double kUsuallySlower = 10, kMostSlower = 10'000;
+inline constexpr std::int64_t kUsualSeeds = 20, kMostSeeds = 10'000;
+
 struct AimSetting {
   Aim aim = Aim::time;
   std::optional<Seeds> seeds{};  ///< of p95, which needs them
-  double slower = 0.1;           ///< of memory: a plan may take that share longer than the fastest one
+  double slower =
+      kUsuallySlower / 100;  ///< of memory: a plan may take that share longer than the fastest one
 };
 
 /// What a search came to.
