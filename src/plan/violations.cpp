@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 
 #include "penstock/plan/colocated.hpp"
 
@@ -169,7 +168,8 @@ void check_experts(const Plan& plan, Violations& violations) {
 void check_dimensions(std::size_t s, const Stage& stage, Violations& violations) {
   std::size_t inner = 1;
   std::string within;  // what a group is made of
-  for (const StatedDim& stated : kStatedDims | std::views::reverse) {
+  for (auto each = kStatedDims.rbegin(); each != kStatedDims.rend(); ++each) {
+    const StatedDim& stated = *each;
     const int size = stage.*stated.size;
     if (size < 1 || stage.devices.size() % (static_cast<std::size_t>(size) * inner) != 0) {
       violations.push_back(fmt::format("stage {}: {} devices are no whole number of {} of {}{}", s,

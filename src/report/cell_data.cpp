@@ -2,7 +2,6 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
-#include <ranges>
 #include <tuple>
 
 #include "packed.hpp"
@@ -27,8 +26,8 @@ std::vector<std::size_t> indices(const std::vector<core::DeviceId>& devices) {
 /// Dimensions of more than one device: letters, devices, the name of groups.
 Json divided(const plan::Stage& stage) {
   Json out = Json::array();
-  for (const plan::StatedDim& stated : plan::kStatedDims | std::views::reverse)
-    if (stage.*stated.size > 1) out.push_back({stated.letters, stage.*stated.size, stated.groups});
+  for (auto dim = plan::kStatedDims.rbegin(); dim != plan::kStatedDims.rend(); ++dim)
+    if (stage.*dim->size > 1) out.push_back({dim->letters, stage.*dim->size, dim->groups});
   return out;
 }
 
