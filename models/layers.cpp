@@ -199,8 +199,8 @@ Tensor Layers::experts(const std::string& name, const Tensor& x, const Tensor& p
   constexpr std::int64_t kChoice = 8 + 4;  // bytes: which expert, and its share
   const std::int64_t rows = x.rows(), count = probabilities.width(), copies = rows * form.chosen;
   core::require(probabilities.rows() == rows && form.chosen <= count, "every row has a router's choice");
-  const graph::Experts asked{rows,        x.width(),  form.inner, count,
-                             form.chosen, form.gated, form.bias,  form.clamped};
+  const graph::Experts asked{rows,       x.width(), form.inner,   count,       form.chosen,
+                             form.gated, form.bias, form.clamped, form.in_turn};
   const std::int64_t first = (asked.matrices() - 1) * form.inner;
   Operator op = named(name, OpKind::experts, asked);
   const Flops work = flops(2 * asked.matrices() * copies * x.width() * form.inner);

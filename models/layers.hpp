@@ -61,9 +61,9 @@ struct AttentionForm {
 };
 
 struct ExpertForm {
-  std::int64_t chosen;                               ///< experts that a row takes
-  std::int64_t inner;                                ///< width of an expert
-  bool gated = true, bias = false, clamped = false;  ///< graph::Experts
+  std::int64_t chosen;                                                ///< experts that a row takes
+  std::int64_t inner;                                                 ///< width of an expert
+  bool gated = true, bias = false, clamped = false, in_turn = false;  ///< graph::Experts
 };
 
 /// Adds one operator per call. Conventions, so that every model counts alike:

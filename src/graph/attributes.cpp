@@ -162,6 +162,7 @@ void visit_extents(Visitor& visit, A& a) {
   visit("gated", a.gated);
   visit("bias", a.bias);
   visit("clamped", a.clamped);
+  visit("in_turn", a.in_turn);
 }
 
 template <class Visitor>

@@ -171,6 +171,7 @@ struct Experts {
   bool gated = false;    ///< swiglu of two matrices side by side, gate and up; else gelu of one
   bool bias = false;     ///< each matrix has a bias, the last one's weighed by the share (GPT-OSS)
   bool clamped = false;  ///< what the first matrices make is clamped before the activation (GPT-OSS)
+  bool in_turn = false;  ///< a sample's rows take experts one after the other, whatever the router says
   std::int64_t features() const { return hidden; }
   std::int64_t matrices() const { return gated ? 3 : 2; }  ///< hidden x inner each, of an expert
   friend auto operator<=>(const Experts&, const Experts&) = default;
