@@ -127,6 +127,7 @@ void add_experts(Cases& cases) {
                          [&](Layers& net, const Inputs& in) { net.experts(name, in[0], in[1], form); }));
   };
   mixture("two experts of five", {7, 6}, 5, {.chosen = 2, .inner = 9});
+  mixture("experts in turn", {7, 6}, 5, {.chosen = 2, .inner = 9, .in_turn = true});
   mixture("all experts", {3, 4}, 3, {.chosen = 3, .inner = 2});
   mixture("experts that nobody takes", {2, 5}, 16, {.chosen = 1, .inner = 3, .gated = false});
 }

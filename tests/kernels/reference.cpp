@@ -262,7 +262,8 @@ Many<T> one_expert(const Of& of, const Many<T>& x, const Lists<T>& p, int64_t ex
   return dense<T>(middle, matrix(gated ? 2 : 1), nullptr, inner, hidden);
 }
 
-/// Row by row: its most probable experts one after the other, each found by a search of its own.
+/// Row by row: its most probable experts one after the other, each found by a search of its own; or those
+/// that follow the last row's, every sample's first row beginning at the first expert.
 template <class T>
 Many<T> experts(const Of& of, const Lists<T>& x, const Lists<T>& p) {
   const int64_t hidden = of("hidden"), all = of("experts");
@@ -272,6 +273,11 @@ Many<T> experts(const Of& of, const Lists<T>& x, const Lists<T>& p) {
     const T* probability = &x[1][row * all];
     std::vector<int64_t> chosen;
     T sum(0);
+    for (int64_t next = row % of("rows") * of("chosen"); of("in_turn") && std::ssize(chosen) < of("chosen");
+         ++next) {
+      chosen.push_back(next % all);
+      sum += probability[chosen.back()];
+    }
     while (std::ssize(chosen) < of("chosen")) {
       int64_t best = -1;
       for (int64_t e = 0; e < all; ++e)

@@ -46,7 +46,24 @@ Places places(const Find& at, const Mixture& m) {
   return out;
 }
 
-/// Of equal probabilities the first expert's; shares are divided by their sum.
+/// The most probable first, of equal ones the first expert; or the next ones in turn.
+template <class Format>
+std::vector<std::int64_t> chosen(const Experts& e, const typename Format::Stored* p, std::int64_t token) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(e.experts));
+  std::iota(order.begin(), order.end(), 0);
+  const auto last = order.begin() + e.chosen;
+  if (e.in_turn)
+    std::rotate(order.begin(), order.begin() + token % e.rows * e.chosen % e.experts, order.end());
+  else
+    std::ranges::partial_sort(order, last, [&](auto a, auto b) {
+      const float x = Format::load(p[a]), y = Format::load(p[b]);
+      return x > y || (x == y && a < b);
+    });
+  order.erase(last, order.end());
+  return order;
+}
+
+/// Shares are divided by their sum.
 template <class Format>
 void choose(const Find& at, const Mixture& m) {
   const auto* all = read<Format>(at(input(1)));
@@ -54,12 +71,7 @@ void choose(const Find& at, const Mixture& m) {
   auto* shares = static_cast<float*>(at(saved(kShare)));
   parallel_each(m.tokens, m.e.experts, [&](std::int64_t token) {
     const auto* p = all + token * m.e.experts;
-    std::vector<std::int64_t> order(static_cast<std::size_t>(m.e.experts));
-    std::iota(order.begin(), order.end(), 0);
-    std::partial_sort(order.begin(), order.begin() + m.e.chosen, order.end(), [&](auto a, auto b) {
-      const float x = Format::load(p[a]), y = Format::load(p[b]);
-      return x > y || (x == y && a < b);
-    });
+    const std::vector<std::int64_t> order = chosen<Format>(m.e, p, token);
     float sum = 0;
     for (std::int64_t j = 0; j < m.e.chosen; ++j) sum += Format::load(p[order[j]]);
     for (std::int64_t j = 0; j < m.e.chosen; ++j) {
@@ -152,21 +164,27 @@ Between between(bool gated, float first, float second) {
   return {swish * second, second * (sigmoid + swish * (1 - sigmoid)), swish};
 }
 
-/// What the first matrices made of copy i, number by number.
+/// What the first matrices made of all copies, number by number.
 template <class Format>
-Between between_at(const Find& at, const Mixture& m, std::int64_t number) {
-  const float first = Format::load(read<Format>(at(saved(kFirst)))[number]);
-  const float second = m.e.gated ? Format::load(read<Format>(at(saved(kFirst + 1)))[number]) : 0;
-  return between(m.e.gated, first, second);
-}
+struct Firsts {
+  const typename Format::Stored *first, *second;  ///< the second of gated experts alone
+  Firsts(const Find& at, const Mixture& m)
+      : first(read<Format>(at(saved(kFirst)))),
+        second(m.e.gated ? read<Format>(at(saved(kFirst + 1))) : nullptr) {}
+  Between between(std::int64_t number) const {
+    const bool gated = second != nullptr;
+    return host::between(gated, Format::load(first[number]), gated ? Format::load(second[number]) : 0);
+  }
+};
 
 template <class Format>
 void weigh(const Find& at, const Places& places, const Mixture& m) {
   const auto* shares = static_cast<const float*>(at(saved(kShare)));
   auto* out = write<Format>(at(weighed(m)));
+  const Firsts<Format> made(at, m);
   parallel_each(m.copies(), m.e.inner, [&](std::int64_t i) {
     for (std::int64_t n = places.of[i] * m.e.inner; n < (places.of[i] + 1) * m.e.inner; ++n)
-      out[n] = Format::store(shares[i] * between_at<Format>(at, m, n).value);
+      out[n] = Format::store(shares[i] * made.between(n).value);
   });
 }
 
@@ -200,9 +218,10 @@ std::vector<float> unweigh(const Find& at, const Places& places, const Mixture& 
   auto* first = write<Format>(at(handed(0)));
   auto* second = m.e.gated ? write<Format>(at(handed(1))) : nullptr;
   std::vector<float> out(static_cast<std::size_t>(m.copies()));
+  const Firsts<Format> made(at, m);
   parallel_each(m.copies(), m.e.inner, [&](std::int64_t i) {
     for (std::int64_t n = places.of[i] * m.e.inner; n < (places.of[i] + 1) * m.e.inner; ++n) {
-      const Between here = between_at<Format>(at, m, n);
+      const Between here = made.between(n);
       const float gradient = Format::load(first[n]);
       out[i] += gradient * here.value;
       first[n] = Format::store(gradient * shares[i] * here.by_first);
