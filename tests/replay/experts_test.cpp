@@ -25,6 +25,7 @@ constexpr double kRounding = 1e-4;
 struct Form {
   std::int64_t experts = 4, chosen = 2, tokens = 6;
   bool frozen = false;  ///< of the first layer, all but the router
+  bool in_turn = false;
 };
 
 /// Two layers of norm, attention, norm, router and experts, with residuals around; gated experts and plain
@@ -37,8 +38,9 @@ graph::OpGraph mixtures(const Form& form) {
     const auto normed = net.layer_norm(layer + ".norm", net.add(layer + ".add0", {x, met}));
     const auto scores = net.softmax(layer + ".scores", net.linear(layer + ".router", normed, form.experts));
     net.freeze(form.frozen && layer == "layer0");
-    const auto mixed = net.experts(layer + ".experts", normed, scores,
-                                   {.chosen = form.chosen, .inner = 7, .gated = layer == "layer0"});
+    const auto mixed =
+        net.experts(layer + ".experts", normed, scores,
+                    {.chosen = form.chosen, .inner = 7, .gated = layer == "layer0", .in_turn = form.in_turn});
     net.freeze(false);
     x = net.add(layer + ".add1", {normed, mixed});
   }
@@ -131,6 +133,12 @@ TEST_CASE("devices to which no row goes") {
       cut_model(mixtures({.experts = 8, .chosen = 1, .tokens = 1}),
                 {.rank = {0}, .mini_batch = 16, .micro_batch = 8, .replicas = 8, .expert_parallel = 8}),
       {16, kRounding});
+}
+
+TEST_CASE("mixtures whose rows take experts in turn") {
+  check_training(
+      cut_model(mixtures({.in_turn = true}), {.rank = {0, 1}, .replicas = 2, .expert_parallel = 2}),
+      {4, kRounding});
 }
 
 TEST_CASE("random mixtures over expert and context groups") {

@@ -42,7 +42,9 @@ ExpertDispatch::ExpertDispatch(Device& device, const plan::Stage& stage, core::O
   chosen_ = static_cast<std::size_t>(own.chosen);
   experts_ = static_cast<std::size_t>(experts);
   own_experts_ = experts_ / device.division.expert_parts();
+  sample_rows_ = static_cast<std::size_t>(own.rows);
   rows_ = static_cast<std::size_t>(own.rows * samples);
+  in_turn_ = own.in_turn;
   const core::Bytes rows = layout::copied_rows(shard.op, device.graph.element_bytes());
   const cost::GroupTimes groups(device.cluster, layout::groups(stage, layout::Among::experts));
   for (const auto& each : layout::expert_collectives(id, rows, stage, false).forward)
@@ -56,6 +58,7 @@ ExpertDispatch::ExpertDispatch(Device& device, const plan::Stage& stage, core::O
   auto& one = std::get<Experts>(one_row_.attributes);
   one.rows = one.chosen = 1;
   one.experts = static_cast<std::int64_t>(own_experts_);
+  one.in_turn = false;  // a copy's only probability is its expert's
 }
 
 void ExpertDispatch::run(Pass pass, const Operands& operands, kernels::Stream& stream) {
@@ -67,25 +70,43 @@ void ExpertDispatch::run(Pass pass, const Operands& operands, kernels::Stream& s
 }
 
 void ExpertDispatch::forward(const Operands& all, Dispatched& kept, kernels::Stream& stream) {
-  kept.routes = routes_of(numbers(*all.inputs[1]));
-  receive(numbers(*all.inputs[0]), kept);
+  kept.routes = routes_of(*floats(*all.inputs[1]));
+  receive(*floats(*all.inputs[0]), kept);
   kept.kernel->run(Pass::forward, local(all, kept), stream);
   stream.synchronise();
-  kept.results = returned(kept.routes, numbers(*kept.output));
-  Numbers sums(rows_ * hidden_);
-  for (std::size_t copy = 0; copy < kept.routes.share.size(); ++copy)
-    for (std::size_t i = 0; i < hidden_; ++i)
-      sums[copy / chosen_ * hidden_ + i] += kept.routes.share[copy] * kept.results[copy * hidden_ + i];
-  put(*all.output, sums);
+  kept.results = returned(kept.routes, *floats(*kept.output));
+  const Floats out = floats(*all.output);
+  add_up(kept.results, kept.routes.share, *out);
+  out.write_back();
+}
+
+/// A row's copies, weighed by their shares.
+void ExpertDispatch::add_up(std::span<const float> copies, std::span<const float> shares,
+                            std::span<float> rows) const {
+  std::ranges::fill(rows, 0.0f);
+  for (std::size_t copy = 0; copy < shares.size(); ++copy) {
+    const std::span<const float> from = row(copies, copy);
+    const std::span<float> to = row(rows, copy / chosen_);
+    for (std::size_t i = 0; i < hidden_; ++i) to[i] += shares[copy] * from[i];
+  }
+}
+
+/// As the kernel of a whole mixture chooses.
+std::vector<std::size_t> ExpertDispatch::experts_of(std::size_t row,
+                                                    std::span<const float> probabilities) const {
+  if (!in_turn_) return largest(probabilities, chosen_);
+  std::vector<std::size_t> out;
+  for (std::size_t j = 0; j < chosen_; ++j) out.push_back((row % sample_rows_ * chosen_ + j) % experts_);
+  return out;
 }
 
 /// Probabilities of a row's experts over their sum; copies in the order of the devices that they go to.
-Routes ExpertDispatch::routes_of(const Numbers& probabilities) const {
+Routes ExpertDispatch::routes_of(std::span<const float> probabilities) const {
   Routes out;
   for (std::size_t row = 0; row < rows_; ++row) {
-    const std::span<const float> of = std::span(probabilities).subspan(row * experts_, experts_);
+    const std::span<const float> of = probabilities.subspan(row * experts_, experts_);
     float sum = 0;
-    for (const std::size_t expert : largest(of, chosen_)) {
+    for (const std::size_t expert : experts_of(row, of)) {
       out.expert.push_back(static_cast<std::int64_t>(expert));
       out.share.push_back(of[expert]);
       sum += of[expert];
@@ -99,19 +120,15 @@ Routes ExpertDispatch::routes_of(const Numbers& probabilities) const {
 }
 
 /// Every device says what it sends to whom, and for which experts.
-void ExpertDispatch::receive(const Numbers& rows, Dispatched& kept) {
+void ExpertDispatch::receive(std::span<const float> rows, Dispatched& kept) {
   Routes& routes = kept.routes;
   const std::size_t devices = device_.division.expert_parts(), own = device_.division.expert_part();
   std::vector<std::int64_t> note;
   for (const std::size_t copy : routes.order) note.push_back(routes.expert[copy]);
-  Numbers outgoing;
-  for (const std::size_t copy : routes.order)
-    outgoing.insert(outgoing.end(), rows.begin() + static_cast<std::ptrdiff_t>(copy / chosen_ * hidden_),
-                    rows.begin() + static_cast<std::ptrdiff_t>((copy / chosen_ + 1) * hidden_));
-  Numbers came;
-  std::vector<std::size_t> experts;
+  const Numbers outgoing = sent(routes, rows);
   share({std::as_bytes(std::span(note)), std::as_bytes(std::span(outgoing))}, time_,
         [&](const std::vector<Peers::Shared>& all) {
+          std::vector<std::size_t> experts;
           for (const Peers::Shared& sent : all) {
             const std::span<const std::int64_t> to(reinterpret_cast<const std::int64_t*>(sent[0].data()),
                                                    sent[0].size() / sizeof(std::int64_t));
@@ -120,16 +137,40 @@ void ExpertDispatch::receive(const Numbers& rows, Dispatched& kept) {
             std::partial_sum(starts.begin(), starts.end(), starts.begin());
             for (std::size_t i = starts[own]; i < starts[own + 1]; ++i)
               experts.push_back(static_cast<std::size_t>(to[i]) - own * own_experts_);
-            const auto* numbers = reinterpret_cast<const float*>(sent[1].data());
-            came.insert(came.end(), numbers + starts[own] * hidden_, numbers + starts[own + 1] * hidden_);
           }
+          make_room(kept, experts);
+          take(routes, all, 1, *kept.rows);
         });
-  make_room(kept, experts, came);
+}
+
+/// Copies of rows, in the order in which they are sent.
+ExpertDispatch::Numbers ExpertDispatch::sent(const Routes& routes, std::span<const float> rows) const {
+  Numbers out;
+  out.reserve(routes.order.size() * hidden_);
+  for (const std::size_t copy : routes.order) {
+    const std::span<const float> from = row(rows, copy / chosen_);
+    out.insert(out.end(), from.begin(), from.end());
+  }
+  return out;
+}
+
+/// What the others sent to this device as the `piece`-th of what they share, one after the other.
+void ExpertDispatch::take(const Routes& routes, const std::vector<Peers::Shared>& all, std::size_t piece,
+                          Buffer& into) const {
+  const std::size_t own = device_.division.expert_part();
+  const Floats out = floats(into);
+  std::ranges::fill(*out, 0.0f);
+  auto to = (*out).begin();
+  for (std::size_t s = 0; s < all.size(); ++s) {
+    const auto* numbers = reinterpret_cast<const float*>(all[s][piece].data());
+    to = std::copy(numbers + routes.starts[s][own] * hidden_, numbers + routes.starts[s][own + 1] * hidden_,
+                   to);
+  }
+  out.write_back();
 }
 
 /// A kernel for the rows that came, of which each takes one expert wholly; for one of zeros where none came.
-void ExpertDispatch::make_room(Dispatched& kept, const std::vector<std::size_t>& experts,
-                               Numbers rows) const {
+void ExpertDispatch::make_room(Dispatched& kept, const std::vector<std::size_t>& experts) const {
   const std::size_t count = std::max<std::size_t>(1, experts.size());
   kept.kernel =
       device_.backend.make_kernel(one_row_, static_cast<std::int64_t>(count), device_.setup.precision);
@@ -139,33 +180,19 @@ void ExpertDispatch::make_room(Dispatched& kept, const std::vector<std::size_t>&
   kept.output = acquire(slots.output, plan::MemoryKind::workspace);
   for (const kernels::Slot& slot : slots.saved)
     kept.saved.push_back(acquire(slot, plan::MemoryKind::activations));
-  rows.resize(count * hidden_);
-  put(*kept.rows, rows);
-  Numbers choices(count * own_experts_);
-  for (std::size_t row = 0; row < count; ++row)
-    choices[row * own_experts_ + (experts.empty() ? 0 : experts[row])] = 1;
-  put(*kept.choices, choices);
-}
-
-/// Rows that the others send as they did in the forward pass.
-ExpertDispatch::Numbers ExpertDispatch::received(const Routes& routes, const Numbers& outgoing) const {
-  const std::size_t own = device_.division.expert_part();
-  Numbers out;
-  share({std::as_bytes(std::span(outgoing))}, time_, [&](const std::vector<Peers::Shared>& all) {
-    for (std::size_t s = 0; s < all.size(); ++s) {
-      const auto* numbers = reinterpret_cast<const float*>(all[s][0].data());
-      out.insert(out.end(), numbers + routes.starts[s][own] * hidden_,
-                 numbers + routes.starts[s][own + 1] * hidden_);
-    }
-  });
-  return out;
+  const Floats choices = floats(*kept.choices);
+  std::ranges::fill(*choices, 0.0f);
+  for (std::size_t copy = 0; copy < count; ++copy)
+    (*choices)[copy * own_experts_ + (experts.empty() ? 0 : experts[copy])] = 1;
+  choices.write_back();
 }
 
 /// What devices made of this one's copies, copy by copy. Both ways together take the time of the first.
-ExpertDispatch::Numbers ExpertDispatch::returned(const Routes& routes, const Numbers& made) const {
+ExpertDispatch::Numbers ExpertDispatch::returned(const Routes& routes, std::span<const float> made) const {
   const std::size_t own = device_.division.expert_part();
-  Numbers out(routes.order.size() * hidden_);
-  share({std::as_bytes(std::span(made))}, core::Seconds(0), [&](const std::vector<Peers::Shared>& all) {
+  Numbers out;
+  share({std::as_bytes(made)}, core::Seconds(0), [&](const std::vector<Peers::Shared>& all) {
+    out.resize(routes.order.size() * hidden_);
     for (std::size_t d = 0; d < all.size(); ++d) {
       const auto* numbers =
           reinterpret_cast<const float*>(all[d][0].data()) + routes.arrives(d, own) * hidden_;
@@ -178,16 +205,14 @@ ExpertDispatch::Numbers ExpertDispatch::returned(const Routes& routes, const Num
 
 void ExpertDispatch::input_gradients(const Operands& all, Dispatched& kept, kernels::Stream& stream) {
   const Routes& routes = kept.routes;
-  const Numbers gradient = numbers(*all.output_gradient);
-  Numbers outgoing;
-  for (const std::size_t copy : routes.order)
-    for (std::size_t i = 0; i < hidden_; ++i)
-      outgoing.push_back(routes.share[copy] * gradient[copy / chosen_ * hidden_ + i]);
+  const Floats gradient = floats(*all.output_gradient);
+  Numbers outgoing = sent(routes, *gradient);
+  for (std::size_t i = 0; i < routes.order.size(); ++i)
+    for (float& number : row(std::span(outgoing), i)) number *= routes.share[routes.order[i]];
   const kernels::Slots& slots = kept.kernel->slots();
   kept.gradient = acquire(slots.output, plan::MemoryKind::workspace);
-  Numbers came = received(routes, outgoing);
-  came.resize(static_cast<std::size_t>(kept.gradient->count()));
-  put(*kept.gradient, came);
+  share({std::as_bytes(std::span(outgoing))}, time_,
+        [&](const std::vector<Peers::Shared>& shared) { take(routes, shared, 0, *kept.gradient); });
   kept.handed.clear();
   for (const kernels::Slot& slot : slots.handed)
     kept.handed.push_back(acquire(slot, plan::MemoryKind::workspace));
@@ -197,36 +222,35 @@ void ExpertDispatch::input_gradients(const Operands& all, Dispatched& kept, kern
   own.input_gradients = {of_rows.get(), of_choices.get()};
   kept.kernel->run(Pass::input_gradient, own, stream);
   stream.synchronise();
-  const Numbers terms = returned(routes, numbers(*of_rows));
-  Numbers sums(rows_ * hidden_);
-  for (std::size_t i = 0; i < terms.size(); ++i)
-    sums[i / hidden_ / chosen_ * hidden_ + i % hidden_] += terms[i];
-  put(*all.input_gradients[0], sums);
-  put(*all.input_gradients[1], probability_gradients(numbers(*all.inputs[1]), gradient, kept));
+  const Numbers terms = returned(routes, *floats(*of_rows));
+  const Floats rows = floats(*all.input_gradients[0]);
+  add_up(terms, Numbers(routes.order.size(), 1), *rows);
+  rows.write_back();
+  const Floats of_router = floats(*all.input_gradients[1]);
+  probability_gradients(*floats(*all.inputs[1]), *gradient, kept, *of_router);
+  of_router.write_back();
 }
 
 /// share = p / sum of the chosen: a probability that was not chosen changes nothing.
-ExpertDispatch::Numbers ExpertDispatch::probability_gradients(const Numbers& probabilities,
-                                                              const Numbers& gradient,
-                                                              const Dispatched& kept) const {
-  Numbers out(probabilities.size());
-  for (std::size_t row = 0; row < rows_; ++row) {
+void ExpertDispatch::probability_gradients(std::span<const float> probabilities,
+                                           std::span<const float> gradient, const Dispatched& kept,
+                                           std::span<float> out) const {
+  std::ranges::fill(out, 0.0f);
+  const Routes& routes = kept.routes;
+  for (std::size_t r = 0; r < rows_; ++r) {
+    const std::size_t first = r * chosen_;
+    const std::span<const float> mine = row(gradient, r);
     float sum = 0, mean = 0;
     Numbers by_share(chosen_);
     for (std::size_t j = 0; j < chosen_; ++j) {
-      const std::size_t copy = row * chosen_ + j;
-      by_share[j] =
-          std::inner_product(gradient.begin() + static_cast<std::ptrdiff_t>(row * hidden_),
-                             gradient.begin() + static_cast<std::ptrdiff_t>((row + 1) * hidden_),
-                             kept.results.begin() + static_cast<std::ptrdiff_t>(copy * hidden_), 0.0f);
-      sum += probabilities[row * experts_ + static_cast<std::size_t>(kept.routes.expert[copy])];
-      mean += kept.routes.share[copy] * by_share[j];
+      by_share[j] = std::inner_product(mine.begin(), mine.end(),
+                                       row(std::span<const float>(kept.results), first + j).begin(), 0.0f);
+      sum += probabilities[r * experts_ + static_cast<std::size_t>(routes.expert[first + j])];
+      mean += routes.share[first + j] * by_share[j];
     }
     for (std::size_t j = 0; j < chosen_; ++j)
-      out[row * experts_ + static_cast<std::size_t>(kept.routes.expert[row * chosen_ + j])] =
-          (by_share[j] - mean) / sum;
+      out[r * experts_ + static_cast<std::size_t>(routes.expert[first + j])] = (by_share[j] - mean) / sum;
   }
-  return out;
 }
 
 /// Of the device's experts.
@@ -252,12 +276,8 @@ Lease ExpertDispatch::acquire(const kernels::Slot& slot, plan::MemoryKind kind) 
   return device_.pool->acquire(slot.element, slot.count(), kind, "operator '" + name_ + "'");
 }
 
-ExpertDispatch::Numbers ExpertDispatch::numbers(Buffer& buffer) const {
-  return gather(device_.backend, {{lent(&buffer), core::Bytes(0), buffer.bytes()}});
-}
-
-void ExpertDispatch::put(Buffer& buffer, const Numbers& values) const {
-  scatter(device_.backend, {{lent(&buffer), core::Bytes(0), buffer.bytes()}}, values);
+Floats ExpertDispatch::floats(Buffer& buffer) const {
+  return {device_.backend, buffer};
 }
 
 }  // namespace penstock::replay

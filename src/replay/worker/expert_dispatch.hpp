@@ -1,11 +1,13 @@
 #pragma once
 // A mixture of experts of which every device of an expert group has some.
 
+#include <span>
 #include <vector>
 
 #include "penstock/layout/experts.hpp"
 #include "penstock/plan/plan.hpp"
 #include "worker/collectives.hpp"
+#include "worker/regions.hpp"
 
 namespace penstock::replay {
 
@@ -60,25 +62,34 @@ class ExpertDispatch : public kernels::Kernel {
   using Numbers = std::vector<float>;
   void forward(const kernels::Operands& all, Dispatched& kept, kernels::Stream& stream);
   void input_gradients(const kernels::Operands& all, Dispatched& kept, kernels::Stream& stream);
-  Routes routes_of(const Numbers& probabilities) const;
+  std::vector<std::size_t> experts_of(std::size_t row, std::span<const float> probabilities) const;
+  Routes routes_of(std::span<const float> probabilities) const;
   std::size_t device_of(std::int64_t expert) const { return static_cast<std::size_t>(expert) / own_experts_; }
-  void receive(const Numbers& rows, Dispatched& kept);
-  void make_room(Dispatched& kept, const std::vector<std::size_t>& experts, Numbers rows) const;
-  Numbers received(const Routes& routes, const Numbers& outgoing) const;
-  Numbers returned(const Routes& routes, const Numbers& made) const;
-  Numbers probability_gradients(const Numbers& probabilities, const Numbers& gradient,
-                                const Dispatched& kept) const;
+  void receive(std::span<const float> rows, Dispatched& kept);
+  Numbers sent(const Routes& routes, std::span<const float> rows) const;
+  void take(const Routes& routes, const std::vector<Peers::Shared>& all, std::size_t piece,
+            kernels::Buffer& into) const;
+  void make_room(Dispatched& kept, const std::vector<std::size_t>& experts) const;
+  Numbers returned(const Routes& routes, std::span<const float> made) const;
+  void add_up(std::span<const float> copies, std::span<const float> shares, std::span<float> rows) const;
+  void probability_gradients(std::span<const float> probabilities, std::span<const float> gradient,
+                             const Dispatched& kept, std::span<float> out) const;
+  template <class Number>
+  std::span<Number> row(std::span<Number> of, std::size_t number) const {
+    return of.subspan(number * hidden_, hidden_);
+  }
   kernels::Operands local(const kernels::Operands& all, const Dispatched& kept) const;
   void share(const Peers::Shared& own, core::Seconds time,
              const std::function<void(const std::vector<Peers::Shared>&)>& use) const;
   Lease acquire(const kernels::Slot& slot, plan::MemoryKind kind) const;
-  Numbers numbers(kernels::Buffer& buffer) const;
-  void put(kernels::Buffer& buffer, const Numbers& values) const;
+  Floats floats(kernels::Buffer& buffer) const;
 
   Device& device_;
   const std::string name_;
   graph::Operator one_row_;                                     ///< of the device's experts
   std::size_t rows_, hidden_, chosen_, experts_, own_experts_;  ///< rows of all samples; of all devices
+  std::size_t sample_rows_;
+  bool in_turn_;
   core::Seconds time_;
   kernels::Slots slots_;
 };

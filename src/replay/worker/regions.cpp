@@ -135,4 +135,19 @@ void scatter(Backend& backend, const std::vector<Region>& regions, const std::ve
   }
 }
 
+Floats::Floats(Backend& backend, kernels::Buffer& buffer) : backend_(backend), buffer_(buffer) {
+  if (on_host(backend) && buffer.element() == Element::fp32) {
+    values_ = {static_cast<float*>(buffer.data()), static_cast<std::size_t>(buffer.count())};
+    return;
+  }
+  const auto values = kernels::read_values(backend, buffer);
+  copy_.assign(values.begin(), values.end());
+  values_ = copy_;
+}
+
+void Floats::write_back() const {
+  if (!copy_.empty())
+    kernels::write_values(backend_, buffer_, std::vector<double>(copy_.begin(), copy_.end()));
+}
+
 }  // namespace penstock::replay

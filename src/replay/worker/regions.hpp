@@ -1,6 +1,7 @@
 #pragma once
 // Bytes of buffers: copied, and read as one row of numbers.
 
+#include <span>
 #include <vector>
 
 #include "links/links.hpp"
@@ -33,4 +34,21 @@ void scatter(kernels::Backend& backend, const std::vector<Region>& regions, cons
 /// The sums of the numbers of several lists of regions, all alike.
 void gather(kernels::Backend& backend, const std::vector<std::vector<Region>>& terms,
             std::vector<float>& out);
+
+/// A buffer's numbers in fp32: where they are, in fp32 on the host; else a copy of them.
+class Floats {
+ public:
+  /// Backend and buffer outlive it.
+  Floats(kernels::Backend& backend, kernels::Buffer& buffer);
+  std::span<float> operator*() const { return values_; }
+  /// What a copy has now, rounded to the buffer's elements.
+  void write_back() const;
+
+ private:
+  kernels::Backend& backend_;
+  kernels::Buffer& buffer_;
+  std::vector<float> copy_;
+  std::span<float> values_;
+};
+
 }  // namespace penstock::replay

@@ -4,8 +4,10 @@
 // Liu et al., "Ring Attention with Blockwise Transformers for Near-Infinite Context", ICLR 2024, algorithm 1.
 // Differs: shares are kept for the backward pass, as by the kernels of attention on one device.
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <span>
 
 #include "worker/context_core.hpp"
 #include "worker/regions.hpp"
@@ -29,7 +31,6 @@ class RingCore : public ContextCore {
     block.own_keys = 0;
     heads_ = block.heads;
     queries_ = block.queries;
-    keys_ = block.keys;
     kernel_ = &device.kernels.core_of(op, samples);
     const Slot& key = kernel_->slots().inputs[1];
     const auto bytes = static_cast<double>(key.count() * kernels::size(key.element));
@@ -126,40 +127,44 @@ class RingCore : public ContextCore {
     device_.backend.add(*block[3], *terms[2], *device_.stream);
   }
 
-  std::vector<float> numbers(const Lease& lease) const {
-    return gather(device_.backend, {{lease, core::Bytes(0), lease->bytes()}});
-  }
-  void put(const Lease& lease, const std::vector<float>& values) const {
-    scatter(device_.backend, {{lease, core::Bytes(0), lease->bytes()}}, values);
-  }
+  Floats floats(const Lease& lease) const { return {device_.backend, *lease}; }
 
   /// Results of blocks, each weighed by its part of the sum of all exponentials; shares likewise.
   void merge(const Saved& saved, const std::vector<Lease>& results, const std::vector<Lease>& log_sums,
              const Lease& result) const {
     const std::vector<std::vector<float>> weights = parts(log_sums);
-    const std::int64_t head = result->count() / (samples_ * queries_ * heads_);
-    std::vector<float> sum(static_cast<std::size_t>(result->count()));
+    const Floats sum = floats(result);
+    std::ranges::fill(*sum, 0.0f);
     for (std::size_t b = 0; b < members_; ++b) {
-      const Lease block = lent(saved[3 + b]);
-      std::vector<float> shares = numbers(block), term = numbers(results[b]);
-      for (std::size_t i = 0; i < shares.size(); ++i)
-        shares[i] *= weights[b][i / static_cast<std::size_t>(keys_)];
-      for (std::size_t i = 0; i < sum.size(); ++i)
-        sum[i] += weights[b][row(static_cast<std::int64_t>(i) / head)] * term[i];
-      put(block, shares);
+      const Floats shares = floats(lent(saved[3 + b]));
+      scale_rows(*shares, weights[b]);
+      shares.write_back();
+      add_weighed(*sum, *floats(results[b]), weights[b]);
     }
-    put(result, sum);
+    sum.write_back();
   }
-  /// Of scores, by the place of a head in a result.
-  std::size_t row(std::int64_t place) const {
-    const std::int64_t head = place % heads_, query = place / heads_ % queries_,
-                       sample = place / heads_ / queries_;
-    return static_cast<std::size_t>((sample * heads_ + head) * queries_ + query);
+  static void scale_rows(std::span<float> shares, std::span<const float> weights) {
+    const std::size_t keys = shares.size() / weights.size();
+    for (std::size_t row = 0; row < weights.size(); ++row)
+      for (float& share : shares.subspan(row * keys, keys)) share *= weights[row];
+  }
+  /// Heads stand beside each other in a result, one below the other in scores.
+  void add_weighed(std::span<float> sum, std::span<const float> term, std::span<const float> weights) const {
+    const auto heads = static_cast<std::size_t>(heads_), queries = static_cast<std::size_t>(queries_);
+    const std::size_t width = sum.size() / weights.size();
+    for (std::size_t at = 0; at < weights.size(); ++at) {
+      const std::size_t head = at % heads, query = at / heads % queries, sample = at / heads / queries;
+      const float weight = weights[(sample * heads + head) * queries + query];
+      for (std::size_t i = at * width; i < (at + 1) * width; ++i) sum[i] += weight * term[i];
+    }
   }
   /// By block and row: exp(its logarithm) over the sum of all blocks'.
   std::vector<std::vector<float>> parts(const std::vector<Lease>& log_sums) const {
     std::vector<std::vector<float>> out;
-    for (const Lease& block : log_sums) out.push_back(numbers(block));
+    for (const Lease& block : log_sums) {
+      const Floats values = floats(block);
+      out.emplace_back((*values).begin(), (*values).end());
+    }
     for (std::size_t r = 0; r < out.front().size(); ++r) {
       float most = out.front()[r], sum = 0;
       for (const auto& block : out) most = std::max(most, block[r]);
@@ -173,7 +178,7 @@ class RingCore : public ContextCore {
   const std::string name_;
   const std::int64_t samples_;
   const std::size_t members_;
-  std::int64_t heads_, queries_, keys_;  ///< of a block
+  std::int64_t heads_, queries_;
   kernels::Kernel* kernel_;
   Seconds hop_, hop_with_gradients_;  ///< of keys and values; and of their gradients with them
 };
