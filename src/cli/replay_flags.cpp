@@ -56,6 +56,9 @@ void ReplayFlags::add(CLI::App& command) {
                 "with --concurrent, send messages at the speed of memory instead of the cluster's links; the "
                 "simulation keeps to the links")
       ->excludes(apart);
+  command.add_flag("--experts-in-turn", experts_in_turn,
+                   "rows take experts one after the other, whatever the router says, as frameworks do to "
+                   "measure mixtures: untrained routers send most rows to a few experts");
   command.add_option("--seed", seed, "seed of weights, samples and targets")
       ->capture_default_str()
       ->check(seeds())
@@ -73,6 +76,7 @@ experiment::ReplaySetting ReplayFlags::setting() const {
   if (sequential) out.manner = replay::Manner::sequential;
   out.training.seed = seed;
   out.training.rule.rate = rate;
+  out.experts_in_turn = experts_in_turn;
   out.options.iterations = iterations;
   out.options.warm_up = warm_up;
   out.options.throttle = !no_throttle;
@@ -96,7 +100,8 @@ std::vector<std::pair<std::string, std::string>> conditions(const ReplayFlags& f
                                                 : "by processors");
   out.emplace_back("iterations", fmt::format("{} after {}", flags.iterations, flags.warm_up));
   out.emplace_back("links", flags.no_throttle ? "as fast as memory" : "as slow as the cluster's");
-  out.emplace_back("training", fmt::format("seed {}, rate {}", flags.seed, flags.rate));
+  out.emplace_back("training", fmt::format("seed {}, rate {}{}", flags.seed, flags.rate,
+                                           flags.experts_in_turn ? ", experts in turn" : ""));
   return out;
 }
 

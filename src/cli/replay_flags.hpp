@@ -14,6 +14,7 @@ struct ReplayFlags {
   int iterations = 5, warm_up = 1;
   bool concurrent = false, sequential = false, no_throttle = false;
   std::uint64_t seed = 1;
+  bool experts_in_turn = false;
   float rate = 1e-4f;
   void add(CLI::App& command);
   experiment::ReplaySetting setting() const;

@@ -6,6 +6,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/experiment/cell.hpp"
+#include "penstock/graph/graph_builder.hpp"
 #include "penstock/kernels/devices.hpp"
 #include "penstock/replay/cuda_graph.hpp"
 #include "penstock/score/order.hpp"
@@ -13,6 +14,17 @@
 
 namespace penstock::experiment {
 namespace {
+
+/// Whose mixtures send rows to experts in turn.
+graph::OpGraph with_experts_in_turn(const graph::OpGraph& graph) {
+  graph::GraphBuilder builder(graph.name(), graph.element_bytes());
+  for (std::size_t v = 0; v < graph.size(); ++v) {
+    graph::Operator op = graph.op(core::OpId(v));
+    if (auto* experts = std::get_if<graph::Experts>(&op.attributes)) experts->in_turn = true;
+    builder.add(std::move(op), graph.operands(core::OpId(v)));
+  }
+  return builder.build();
+}
 
 /// A worker, with a backend of its own, for every device of this process that has something to do.
 class Workers {
@@ -103,7 +115,11 @@ Replayed replay_plan(const cost::Problem& problem, const plan::Plan& plan,
                      const sim::SimulationOptions& simulation, const ReplaySetting& setting) {
   const auto scheduled = score::scheduled(problem, plan);
   const replay::DevicePrograms program = replay::lower(problem.graph, scheduled);
-  const Workers workers(problem, plan, program, setting);
+  const std::optional<graph::OpGraph> in_turn =
+      setting.experts_in_turn ? std::optional(with_experts_in_turn(problem.graph)) : std::nullopt;
+  const cost::Problem executed{in_turn ? *in_turn : problem.graph, problem.cluster, problem.costs,
+                               problem.training};
+  const Workers workers(executed, plan, program, setting);
   const replay::Manner manner = manner_for(setting, workers);
   if (setting.graph) check_graph(setting, manner, program);
   Replayed out;

@@ -17,6 +17,7 @@ struct ReplaySetting {
   std::optional<replay::Manner> manner;  ///< default: parallel where each has a processor, or a GPU or a
                                          ///< partition of one, to itself
   replay::TrainingSetup training;        ///< its update rule's kind is the plan's
+  bool experts_in_turn = false;          ///< graph::Experts::in_turn of every mixture
   replay::ReplayOptions options;
   bool graph =
       false;  ///< the iteration as one graph as well (replay::run_as_cuda_graph); on GPUs, without losses
