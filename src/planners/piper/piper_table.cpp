@@ -25,6 +25,33 @@ static bool beats(const PiperUse& a, const PiperUse& b) {
   return a.devices <= b.devices && a.replicas <= b.replicas && a.stages <= b.stages;
 }
 
+PiperTable::PiperTable(const PiperLattice& lattice, const PiperCosts& costs)
+    : lattice_(lattice), costs_(costs), fewest_(static_cast<std::size_t>(costs.setting().devices) + 1) {
+  for (std::size_t devices = 1; devices < fewest_.size(); ++devices) {
+    PiperUse& fewest = fewest_[devices] = {static_cast<int>(devices), kNone, kNone};
+    for (const int t : costs.tensor_degrees())
+      for (const int d : costs.data_degrees()) {
+        if (d > static_cast<int>(devices) / t) break;
+        const PiperUse& rest = fewest_[devices - static_cast<std::size_t>(d * t)];
+        fewest.replicas = std::min(fewest.replicas, rest.replicas + d);
+        fewest.stages = std::min(fewest.stages, rest.stages + 1);
+      }
+  }
+}
+
+PiperTable::Frontier::Frontier(const PiperBounds& bounds, const std::vector<PiperUse>& fewest)
+    : apart_(bounds.all_devices),
+      count_stages_(bounds.stages > 0),
+      fewest_(fewest),
+      lists_(apart_ ? fewest.size() : 1),
+      open_(fewest.size()) {
+  for (std::size_t d = 0; d < fewest.size(); ++d) open_[d] = fewest[d].replicas < kNone;
+}
+
+bool PiperTable::Frontier::any_open(int low, int high) const {
+  return std::any_of(open_.begin() + low, open_.begin() + high + 1, [](char open) { return open != 0; });
+}
+
 bool PiperTable::Frontier::dominates(const PiperUse& use) const {
   const Row& rivals = lists_[list(use)];
   return std::any_of(rivals.begin(), rivals.end(), [&](const PiperUse& other) { return beats(other, use); });
@@ -35,6 +62,10 @@ void PiperTable::Frontier::add(const PiperUse& use) {
   std::erase_if(rivals, [&](const PiperUse& other) { return beats(use, other); });
   rivals.push_back(use);
   empty_ = false;
+  if (!apart_) return;
+  const PiperUse& fewest = fewest_[static_cast<std::size_t>(use.devices)];
+  if (use.replicas == fewest.replicas && (!count_stages_ || use.stages == fewest.stages))
+    open_[static_cast<std::size_t>(use.devices)] = 0;
 }
 
 PiperTable::Row PiperTable::Frontier::sorted() const {
@@ -49,7 +80,8 @@ bool PiperTable::hopeless(std::size_t i, std::size_t j, const Frontier& found, i
   const Outlook &behind = outlook_[i], &later = outlook_[j];
   const int devices = later.devices + std::max(1, least_devices(behind.work - later.work));
   if (devices > most_devices) return true;
-  if (found.empty() || bounds_.all_devices || bounds_.stages > 0) return false;
+  if (bounds_.all_devices) return !found.any_open(devices, most_devices);
+  if (found.empty() || bounds_.stages > 0) return false;
   const int replicas = later.replicas + std::max(1, least_devices(behind.replica_work - later.replica_work));
   return found.dominates({devices, replicas, 0});
 }
@@ -69,7 +101,7 @@ bool PiperTable::extend(const StageRef& stage, const Frontier& found, int most_d
       if (with.devices > most_devices || with.replicas > costs_.most_replicas() ||
           with.stages > bounds_.stages)
         break;
-      if (found.dominates(with)) {
+      if (!found.open(with.devices) || found.dominates(with)) {
         if (!bounds_.all_devices) break;
         continue;
       }
@@ -98,7 +130,7 @@ void PiperTable::for_each_step(std::size_t i, const Frontier& found, Visit&& vis
 
 PiperTable::Row PiperTable::row(std::size_t i) const {
   if (!loose_.empty() && !tight_.empty() && loose_[i] == tight_[i]) return loose_[i];
-  Frontier found(bounds_, costs_.setting().devices);
+  Frontier found(bounds_, fewest_);
   for_each_step(i, found, [&](const Step& step) {
     found.add(step.with);
     return true;
@@ -166,7 +198,7 @@ std::optional<std::vector<PiperStage>> PiperTable::plan() const {
   std::vector<PiperStage> stages;
   for (PiperUse use = *wanted; i != 0;) {
     std::optional<Step> taken;
-    for_each_step(i, Frontier(bounds_, costs_.setting().devices), [&](const Step& step) {
+    for_each_step(i, Frontier(bounds_, fewest_), [&](const Step& step) {
       if (step.with == use) taken = step;
       return !taken;
     });

@@ -24,7 +24,7 @@ struct PiperBounds {
 
 class PiperTable {
  public:
-  PiperTable(const PiperLattice& lattice, const PiperCosts& costs) : lattice_(lattice), costs_(costs) {}
+  PiperTable(const PiperLattice& lattice, const PiperCosts& costs);
 
   /// Fills the table, the prefixes of one size in parallel.
   void fill(const PiperBounds& bounds, core::StopToken stop);
@@ -56,18 +56,23 @@ class PiperTable {
   /// compared, and each has a list of its own: a row has thousands of steps to ask about.
   class Frontier {
    public:
-    explicit Frontier(const PiperBounds& bounds, int devices)
-        : apart_(bounds.all_devices), lists_(apart_ ? static_cast<std::size_t>(devices) + 1 : 1) {}
+    /// `fewest`: [devices] replicas and stages that any use of so many has at least.
+    Frontier(const PiperBounds& bounds, const std::vector<PiperUse>& fewest);
     bool empty() const { return empty_; }
+    /// Whether some use of so many devices would not be dominated, as far as can be told at a glance.
+    bool open(int devices) const { return !apart_ || open_[static_cast<std::size_t>(devices)]; }
+    bool any_open(int low, int high) const;
     bool dominates(const PiperUse& use) const;
     void add(const PiperUse& use);  ///< one that is not dominated
     Row sorted() const;
 
    private:
     std::size_t list(const PiperUse& use) const { return apart_ ? static_cast<std::size_t>(use.devices) : 0; }
-    bool apart_;
+    bool apart_, count_stages_;
     bool empty_ = true;
+    const std::vector<PiperUse>& fewest_;
     std::vector<Row> lists_;
+    std::vector<char> open_;  ///< [devices]
   };
 
   Row row(std::size_t i) const;
@@ -88,6 +93,7 @@ class PiperTable {
   core::StopToken stop_;          ///< of the fill under way
   std::vector<Row> rows_;         ///< [prefix]
   std::vector<Outlook> outlook_;  ///< [prefix]
+  std::vector<PiperUse> fewest_;  ///< [devices] of any use of so many; kNone where there is none
   std::vector<Row> loose_,
       tight_;  ///< rows_ at the least time that gave a plan, at the largest that gave none
 };
