@@ -109,7 +109,6 @@ core::Seconds evaluated(const SearchOptions& options, const plan::Plan& plan, co
 }
 
 core::Seconds evaluated_to_win(const SearchOptions& options, const plan::Plan& plan, core::Seconds to_beat) {
-  constexpr core::Seconds kTick(1e-12);  // the simulator counts whole picoseconds
   return evaluated(options, plan, to_beat - kTick);
 }
 

@@ -42,6 +42,9 @@ inline bool by_evaluation(const SearchOptions& options) {
   return options.evaluate && !options.judge_by_estimate;
 }
 
+/// The simulator counts whole picoseconds.
+inline constexpr core::Seconds kTick(1e-12);
+
 /// By options.evaluate. One that takes longer than `to_beat` may get any time above it, which spares most of
 /// the evaluation.
 core::Seconds evaluated(const SearchOptions& options, const plan::Plan& plan, core::Seconds to_beat);

@@ -40,12 +40,16 @@ core::Seconds JointJudge::at_least(const plan::Plan& plan) const {
   return by_evaluation(options_) && options_.at_least ? options_.at_least(plan) : core::Seconds(0);
 }
 
-bool JointJudge::hopeless(const plan::Plan& plan, const Worth& to_beat) const {
-  if (!options_.least_memory_within) return at_least(plan) >= to_beat.iteration;
-  const auto need = static_cast<double>(fullest_need(problem_, plan).value());
-  if (need > to_beat.least) return true;
+Worth JointJudge::at_best(const plan::Plan& plan) const {
   const core::Seconds time = at_least(plan);
-  return time > *options_.least_memory_within || Worth{need, time} >= to_beat;
+  if (!options_.least_memory_within) return {time.value(), time};
+  if (time > *options_.least_memory_within) return {};
+  return {static_cast<double>(fullest_need(problem_, plan).value()), time};
+}
+
+Worth JointJudge::just_above(const Worth& worth) const {
+  const core::Seconds time = worth.iteration + kTick;
+  return {options_.least_memory_within ? worth.least : time.value(), time};
 }
 
 std::string JointJudge::in_words(const Worth& worth) const {

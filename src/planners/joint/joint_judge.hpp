@@ -25,8 +25,10 @@ class JointJudge {
   /// may have any worth that is not; one that breaks a rule, or takes longer than allowed, the default, the
   /// worst. May be called from any thread, may throw LimitHit.
   Worth worth(const plan::Plan& plan, const Worth& to_beat = {}) const;
-  /// Whether a bound says already that the plan is no better than `to_beat`.
-  bool hopeless(const plan::Plan& plan, const Worth& to_beat) const;
+  /// The plan is no better; the worst where it takes longer than allowed.
+  Worth at_best(const plan::Plan& plan) const;
+  /// Beaten by a plan as good as that, by none that is worse.
+  Worth just_above(const Worth& worth) const;
   /// "iteration 1.2 s", or "memory 3.1 GiB".
   std::string in_words(const Worth& worth) const;
 

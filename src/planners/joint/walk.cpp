@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "local/first_least.hpp"
 #include "penstock/core/parallel.hpp"
 
 namespace penstock::planners {
@@ -81,17 +82,19 @@ bool Walk::take_best(const std::vector<Move>& tried, std::size_t begin, std::siz
   // What was met before is left out, in order: the same for any number of threads.
   for (std::size_t i = 0; i < count; ++i)
     if (drafts[i] && !met_.insert(keys[i]).second) drafts[i].reset();
-  std::vector<Worth> worths(count, now_.worth);
+  std::vector<std::optional<Worth>> bounds(count);
   core::parallel_for(count, [&](std::size_t i) {
     stop_.check();
     if (drafts[i]) drafts[i] = space_->completed(std::move(*drafts[i]));
-    if (drafts[i] && !judge_->hopeless(drafts[i]->plan, now_.worth))
-      worths[i] = judge_->worth(drafts[i]->plan, now_.worth);
+    if (drafts[i]) bounds[i] = judge_->at_best(drafts[i]->plan);
+  });
+  const auto best = first_least(bounds, now_.worth, [&](std::size_t i, const Worth& least, bool ties) {
+    stop_.check();
+    return judge_->worth(drafts[i]->plan, ties ? judge_->just_above(least) : least);
   });
   for (const auto& draft : drafts) judged_ += draft.has_value();
-  const auto best = std::ranges::min_element(worths);
-  if (!(*best < now_.worth)) return false;
-  arrive(std::move(*drafts[static_cast<std::size_t>(best - worths.begin())]), *best);
+  if (!best.index) return false;
+  arrive(std::move(*drafts[*best.index]), best.value);
   return true;
 }
 

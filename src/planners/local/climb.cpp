@@ -9,11 +9,13 @@
 #include <span>
 #include <unordered_set>
 
+#include "local/first_least.hpp"
 #include "local/placement_form.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/plan/violations.hpp"
 #include "penstock/score/validate.hpp"
+#include "sweep.hpp"
 #include "units.hpp"
 
 namespace penstock::planners {
@@ -203,29 +205,28 @@ class Climb {
       const std::size_t count = std::min(kBatch, changes.size() - done);
       std::vector<std::optional<Plan>> plans(count);
       std::vector<std::string> keys(count);
-      std::vector<core::Seconds> times(count);
+      std::vector<std::optional<core::Seconds>> bounds(count);
       core::parallel_for(count, [&](std::size_t i) {
         plans[i] = completed(best.plan, changes[(first_ + done + i) % changes.size()]);
-        if (plans[i] && hopeless(*plans[i], best.iteration)) plans[i].reset();
+        if (plans[i]) bounds[i] = at_least(*plans[i]);
+        if (plans[i] && *bounds[i] >= best.iteration) plans[i].reset();
         if (plans[i]) keys[i] = key(*plans[i]);
       });
       // What was met before was not better then, and is not better now. In order, for the same plan from any
       // number of threads.
-      for (std::size_t i = 0; i < count; ++i)
-        if (plans[i] && !met_.insert(keys[i]).second) plans[i].reset();
-      core::parallel_for(count, [&](std::size_t i) {
-        if (plans[i]) times[i] = judge_(*plans[i], best.iteration);
-      });
-      std::optional<std::size_t> chosen;
       for (std::size_t i = 0; i < count; ++i) {
-        if (!plans[i]) continue;
-        ++best.judged;
-        if (times[i] < best.iteration && (!chosen || times[i] < times[*chosen])) chosen = i;
+        if (plans[i] && !met_.insert(keys[i]).second) plans[i].reset();
+        if (!plans[i]) bounds[i].reset();
+        best.judged += plans[i].has_value();
       }
-      if (!chosen) continue;
-      best.plan = std::move(*plans[*chosen]);
-      best.iteration = times[*chosen];
-      first_ += done + *chosen;
+      const auto fastest =
+          first_least(bounds, best.iteration, [&](std::size_t i, core::Seconds least, bool ties) {
+            return judge_(*plans[i], ties ? least + kTick : least);
+          });
+      if (!fastest.index) continue;
+      best.plan = std::move(*plans[*fastest.index]);
+      best.iteration = fastest.value;
+      first_ += done + *fastest.index;
       return true;
     }
     return false;
@@ -245,9 +246,8 @@ class Climb {
     return out;
   }
 
-  bool hopeless(const Plan& plan, core::Seconds to_beat) const {
-    return options_.at_least && options_.evaluate && !options_.judge_by_estimate &&
-           options_.at_least(plan) >= to_beat;
+  core::Seconds at_least(const Plan& plan) const {
+    return by_evaluation(options_) && options_.at_least ? options_.at_least(plan) : core::Seconds(0);
   }
 
   /// Stages in order and in-flight counts by the rule; nothing when the plan is not valid.
