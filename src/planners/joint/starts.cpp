@@ -1,6 +1,7 @@
 #include "joint/starts.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <string_view>
 
@@ -108,7 +109,13 @@ Starts starts(const PlanSpace& space, const JointJudge& judge, AskedPlanners ask
   const Asking asking(space, judge, stop);
   const auto asked_for = questions(asked, space.units().operators.size(), space.problem().cluster.size());
   std::vector<Answer> answers(asked_for.size());
-  core::parallel_for(asked_for.size(), [&](std::size_t i) { answers[i] = asking.answer(asked_for[i]); });
+  std::vector<std::size_t> order(asked_for.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  // A long search that begins last would leave the other threads idle.
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::size_t i) { return takes_minutes(asked_for[i].name); });
+  core::parallel_in_order(order.size(),
+                          [&](std::size_t n) { answers[order[n]] = asking.answer(asked_for[order[n]]); });
   Starts out;
   std::set<std::string> met;
   for (Answer& answer : answers) {
