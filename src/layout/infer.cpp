@@ -26,11 +26,16 @@ class Inference {
       placed_[id] = saved_placement(op, how, stage_);
       // Partial sums are added up, and what is read is placed as it is needed.
       out_.collectives.add(sums_of(id, how));
-      for (const OpId producer : producers(id)) place(id, producer, rule(op, how).reads);
+      for (const OpId producer : producers(id)) {
+        place(id, producer, rule(op, how).reads);
+        hold(id, producer, how);
+      }
       // The gradient of a replicated tensor that has left comes back in shards.
       if (placed_[id] == Placement::replicate && leaves(id) && op.output_bytes.value() > 0)
         out_.collectives.backward.push_back({Kind::all_gather, id, op.output_bytes, true});
     }
+    for (auto& [copy, readers] : copies_)
+      out_.copies.push_back({copy.first, copy.second, std::move(readers)});
     return std::move(out_);
   }
 
@@ -105,9 +110,20 @@ class Inference {
       out_.collectives.add(convert(graph_, producer, from, to, id));
   }
 
+  void hold(OpId id, OpId producer, Partition how) {
+    const bool received = !placed_.contains(producer),
+               all_ids = graph_.op(id).kind == OpKind::embedding && how == Partition::row;
+    const Placement from = received ? Placement::replicate : placed(producer),
+                    to = all_ids ? Placement::replicate : rule(graph_.op(id), how).reads;
+    const bool by_tokens = received ? to == Placement::shard_tokens
+                                    : from == Placement::shard_tokens && to == Placement::replicate;
+    if (from != to && !(by_tokens && stage_.sequence_parallel)) copies_[{producer, to}].push_back(id);
+  }
+
   const graph::OpGraph& graph_;
   const plan::Stage& stage_;
   std::map<OpId, Placement> placed_;
+  std::map<std::pair<OpId, Placement>, std::vector<OpId>> copies_;
   std::set<std::pair<OpId, Placement>> converted_;
   std::set<OpId> summed_;  ///< producers whose gradients are added up over the group
   StageLayout out_;
@@ -122,7 +138,7 @@ Placement saved_placement(const graph::Operator& op, Partition how, const plan::
 
 StageLayout infer(const graph::OpGraph& graph, const plan::Stage& stage) {
   if (stage.tensor_parallel == 1)
-    return {std::vector<Partition>(stage.operators.size(), Partition::whole), {}, {}};
+    return {std::vector<Partition>(stage.operators.size(), Partition::whole), {}, {}, {}};
   return Inference(graph, stage).run();
 }
 

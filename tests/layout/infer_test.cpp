@@ -26,6 +26,18 @@ std::string text(const std::vector<GroupCollective>& list) {
   return out;
 }
 
+/// "tensor as placement: readers".
+std::string text(const std::vector<layout::Copy>& list) {
+  const char* const names[] = {"whole", "samples", "features", "tokens"};
+  std::string out;
+  for (const auto& copy : list) {
+    out += std::to_string(copy.tensor.index()) + " as " + names[static_cast<int>(copy.placement)] + ":";
+    for (const OpId reader : copy.readers) out += " " + std::to_string(reader.index());
+    out += "; ";
+  }
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("matrices are divided by columns and rows in turn, as Megatron-LM does") {
@@ -121,4 +133,31 @@ TEST_CASE(
   CHECK(placed.completes == std::map<OpId, std::vector<OpId>>{{OpId(1), {OpId(0)}}});
   // A stage without the first of them adds up for the other two.
   CHECK(text(layout::infer(g, stage(2, 3, 2, 2)).collectives.backward) == "reduce 2:1000 ");
+}
+
+TEST_CASE("what is read otherwise than it was made is a copy, one for all who read it so") {
+  // a is read by b, c and d.
+  const auto g = support::tiny_graph(4, {{0, 1}, {0, 2}, {0, 3}});
+  const auto copies = [&](plan::Stage s, std::vector<Partition> how) {
+    for (std::size_t i = 0; i < how.size(); ++i) s.partition[s.operators[i]] = how[i];
+    return text(layout::infer(g, s).copies);
+  };
+  const auto whole = Partition::whole, batch = Partition::batch, column = Partition::column;
+  const auto all = stage(0, 3, 2, 2), rest = stage(1, 3, 2, 2);
+  CHECK(copies(all, {whole, whole, whole, whole}).empty());
+  CHECK(copies(all, {column, column, column, column}).empty());  // without weights: features as they lie
+  CHECK(copies(all, {column, whole, batch, whole}) == "0 as whole: 1 3; 0 as samples: 2; ");
+  CHECK(copies(all, {whole, column, batch, column}) == "0 as samples: 2; 0 as features: 1 3; ");
+  CHECK(copies(rest, {whole, column, batch}) == "0 as samples: 3; 0 as features: 2; ");  // a came whole
+}
+
+TEST_CASE("no copies: Megatron-LM's pairs, ids of a divided table, what is gathered by tokens") {
+  const auto g = matrices(3);
+  CHECK(layout::infer(g, stage(0, 2, 2, 2)).copies.empty());
+  const auto gpt = models::build("gpt", {{"layers", "2"}});
+  for (const bool by_tokens : {false, true}) {
+    auto s = stage(0, gpt.size() - 1, 2, 2);
+    s.sequence_parallel = by_tokens;
+    CHECK(text(layout::infer(gpt, s).copies).empty());
+  }
 }

@@ -8,6 +8,13 @@
 
 namespace penstock::layout {
 
+/// A tensor in another placement than its stage has it in, for the operators that read it so.
+struct Copy {
+  core::OpId tensor;
+  Placement placement;
+  std::vector<core::OpId> readers;  ///< ascending
+};
+
 /// Placements of a stage's tensors, by position in Stage::operators.
 struct StageLayout {
   std::vector<plan::Partition> partition;
@@ -16,6 +23,14 @@ struct StageLayout {
   /// are partial sums on every device, and the group adds them up together, once: backward passes run against
   /// the order, so that the first reader is the last to make a term.
   std::map<core::OpId, std::vector<core::OpId>> completes;
+  /// One per tensor and placement, ascending. Every device holds its part of them for the backward pass,
+  /// beside what it has of the tensors: a product needs its input once more as it read it, and PyTorch's
+  /// autograd saves it so. Tensors of other stages are whole. A shard of a replicated tensor is a copy too,
+  /// as DTensor clones it and as a replay has it, though where samples are divided a view would do. Differs:
+  /// a reader whose backward pass has no use for its input keeps a copy too, as it keeps what it reads where
+  /// it lies, and so does a replay. A table divided by rows reads all ids. With sequence parallelism what is
+  /// gathered by tokens is gathered anew for the backward pass, and no copy.
+  std::vector<Copy> copies;
 };
 
 /// Infers the layout of a stage. Where the plan is silent, by Megatron-LM's rule (Shoeybi et al., 2019,
