@@ -9,6 +9,10 @@ bool hands_over(const Operator& op) {
   return layer && as<Linear>(op).function == Function::none;
 }
 
+bool follows_from_output(Function function) {
+  return function == Function::relu || function == Function::sigmoid || function == Function::tanh;
+}
+
 std::optional<core::OpId> lies_on(const OpGraph& graph, core::OpId id) {
   const Operator& op = graph.op(id);
   const auto sources = graph.dag().predecessors(static_cast<Vertex>(id.index()));

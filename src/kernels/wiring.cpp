@@ -175,10 +175,9 @@ std::optional<std::size_t> works_in_place(const graph::OpGraph& graph, const std
   const Function function = activation(graph.op(id)).function;
   const OpId source = sources[0];
   const OpKind maker = graph.op(source).kind;
-  const bool over =
-      (function == Function::relu || function == Function::sigmoid || function == Function::tanh) &&
-      graph.dag().successors(static_cast<Vertex>(source.index())).size() == 1 &&
-      (maker == OpKind::convolution || maker == OpKind::norm || maker == OpKind::elementwise);
+  const bool over = graph::follows_from_output(function) &&
+                    graph.dag().successors(static_cast<Vertex>(source.index())).size() == 1 &&
+                    (maker == OpKind::convolution || maker == OpKind::norm || maker == OpKind::elementwise);
   return over ? std::optional<std::size_t>(0) : std::nullopt;
 }
 

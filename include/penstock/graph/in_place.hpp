@@ -11,6 +11,9 @@ namespace penstock::graph {
 /// or a norm, has its gradients without it.
 bool hands_over(const Operator& op);
 
+/// Whether a function's gradient follows from its output, so that it may write over its input.
+bool follows_from_output(Function function);
+
 /// The producer whose memory an operator's output shares. An operator with saved_bytes of zero has one: of a
 /// view its source; of an activation its input; of a sum the latest term that nobody else reads and whose
 /// producer does not need it (hands_over). Frameworks free such a term when it has been added, for no
