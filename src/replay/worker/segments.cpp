@@ -13,7 +13,6 @@ Segments::Segments(const graph::OpGraph& graph, const plan::Stage& stage)
     if (!of(id)) lasting_.insert(id);
     for (const Vertex v : graph.dag().predecessors(static_cast<Vertex>(id.index()))) {
       const OpId source(static_cast<std::size_t>(v));
-      if (!of(id)) read_once_.insert(source);
       if (of(source) != of(id)) lasting_.insert(source);
     }
   }

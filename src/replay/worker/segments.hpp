@@ -21,13 +21,11 @@ class Segments {
   /// Whether a tensor of the stage stays from its forward pass until the end of its backward pass: nobody
   /// makes it again, or someone outside its segment reads it.
   bool lasts(core::OpId op) const { return lasting_.contains(op); }
-  /// Whether an operator that is not computed again reads the tensor.
-  bool read_once(core::OpId op) const { return read_once_.contains(op); }
 
  private:
   std::vector<std::vector<core::OpId>> members_;
   std::vector<std::size_t> segment_;  ///< [operator of the graph]: 1 + its segment, or 0
-  std::set<core::OpId> lasting_, read_once_;
+  std::set<core::OpId> lasting_;
 };
 
 }  // namespace penstock::replay

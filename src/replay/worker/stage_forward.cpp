@@ -1,3 +1,4 @@
+#include "penstock/graph/in_place.hpp"
 #include "worker/stage_run.hpp"
 
 namespace penstock::replay {
@@ -17,8 +18,7 @@ void StageRun::forward(std::int32_t micro_batch, Samples samples, Tensors entere
                  again ? MemoryKind::workspace : MemoryKind::activations});
     if (again) forget_read(state, id);
   }
-  if (device_.grouped())
-    make_whole(state, stage_.recompute ? MemoryKind::workspace : MemoryKind::activations);
+  if (device_.grouped()) make_whole(state);
 }
 
 void StageRun::recompute(std::int32_t micro_batch, int version) {
@@ -38,7 +38,7 @@ void StageRun::drop_rebuilt(InFlight& state, std::size_t segment) {
     state.sums.erase(id);
     if (!segments_.lasts(id)) state.tensors.erase(id);
   }
-  std::erase_if(state.resharded, [&](const auto& entry) { return !segments_.read_once(entry.first.first); });
+  std::erase_if(state.resharded, [&](const auto& entry) { return !kept_.contains(entry.first); });
 }
 
 void StageRun::run_forward(InFlight& state, OpId id, int version, Kinds kinds) {
@@ -80,7 +80,8 @@ void StageRun::compute(InFlight& state, OpId id, int version, Kinds kinds) {
 
 void StageRun::apply_after(InFlight& state, OpId id, MemoryKind kind) {
   const Lease sum = state.sums[id] = state.tensors.at(id);
-  const Lease output = state.tensors[id] = device_.like(*sum, kind, device_.name(id));
+  const bool over = graph::follows_from_output(as<graph::Activation>(*device_.shard(id).after).function);
+  const Lease output = state.tensors[id] = over ? sum : device_.like(*sum, kind, device_.name(id));
   kernels::Kernel& k = device_.kernels.of(*device_.shard(id).after, state.samples.count);
   kernels::Operands operands;
   operands.inputs = {sum.get()};
@@ -111,21 +112,22 @@ void StageRun::forget_read(InFlight& state, OpId id) {
   state.sums.erase(id);
   for (const OpId source : device_.wire(id).sources) {
     if (last_reader_.at(source) != id) continue;
-    if (!segments_.read_once(source))
-      std::erase_if(state.resharded, [&](const auto& entry) { return entry.first.first == source; });
+    std::erase_if(state.resharded, [&](const auto& entry) {
+      return entry.first.first == source && !kept_.contains(entry.first);
+    });
     if (own_.contains(source) && !outputs_.contains(source) && !segments_.lasts(source))
       state.tensors.erase(source);
   }
 }
 
-/// What leaves.
-void StageRun::make_whole(InFlight& state, MemoryKind kind) {
+/// What leaves; of what nobody here reads whole, for a message alone.
+void StageRun::make_whole(InFlight& state) {
   for (const OpId id : outputs_) {
     if (sharding_of(id).whole()) continue;
     Lease& lease = state.resharded[{id, Sharding()}];
     if (lease == nullptr)
-      lease = reshard(device_, state.tensors.at(id), sharding_of(id), Sharding(), extent(state, id), kind,
-                      device_.name(id), core::Seconds(0));
+      lease = reshard(device_, state.tensors.at(id), sharding_of(id), Sharding(), extent(state, id),
+                      MemoryKind::buffers, device_.name(id), core::Seconds(0));
   }
 }
 

@@ -28,11 +28,15 @@ StageRun::StageRun(Device& device, const plan::Stage& stage, VersionUse use, std
     if (readers.empty() && device.wire(id).trains) unread_.insert(id);
     for (const Vertex v : readers)
       if (!own_.contains(OpId(static_cast<std::size_t>(v)))) outputs_.insert(id);
-    for (const OpId source : device.wire(id).sources) last_reader_[source] = id;
+    for (std::size_t i = 0; i < device.wire(id).sources.size(); ++i) {
+      const OpId source = device.wire(id).sources[i];
+      last_reader_[source] = id;
+      if (!segments_.of(id)) kept_.insert({source, device.shard(id).reads[i]});
+    }
     if (const auto over = kernels::works_in_place(device.graph, device.wires, id)) {
       const OpId source = device.wire(id).sources[*over];
       if ((own_.contains(source) || !stage.recompute) && segments_.of(source) == segments_.of(id) &&
-          device.shard(id).makes == sharding_of(source))
+          device.shard(id).makes == device.shard(id).reads[*over])
         in_place_.emplace(id, *over);
     }
   }
@@ -89,8 +93,7 @@ void StageRun::let_go(std::int32_t micro_batch, schedule::ActionKind kind) {
     std::erase_if(state.tensors, [&](const auto& tensor) {
       return own_.contains(tensor.first) && !segments_.lasts(tensor.first);
     });
-    std::erase_if(state.resharded,
-                  [&](const auto& entry) { return !segments_.read_once(entry.first.first); });
+    std::erase_if(state.resharded, [&](const auto& entry) { return !kept_.contains(entry.first); });
   }
   if (kind == schedule::ActionKind::input_gradient)
     std::erase_if(state.gradients, [&](const auto& gradient) { return !own_.contains(gradient.first); });
@@ -119,6 +122,7 @@ void StageRun::reshard_input(InFlight& state, OpId id, std::size_t slot, MemoryK
   if (from == to) return;
   Lease& lease = state.resharded[{source, to}];
   if (lease != nullptr) return;
+  if (kept_.contains({source, to})) kind = MemoryKind::activations;
   const auto collectives =
       own_.contains(source) ? layout::convert(device_.graph, source, from.placement, to.placement, id).forward
                             : std::vector<layout::GroupCollective>();

@@ -88,7 +88,7 @@ class StageRun {
   void compute(InFlight& state, core::OpId id, int version, Kinds kinds);
   void apply_after(InFlight& state, core::OpId id, plan::MemoryKind kind);
   void forget_read(InFlight& state, core::OpId id);
-  void make_whole(InFlight& state, plan::MemoryKind kind);
+  void make_whole(InFlight& state);
 
   void start_loss(InFlight& state, core::OpId id);
   void keep_loss(core::OpId id, const Samples& samples, const kernels::Buffer& gradient);
@@ -126,6 +126,7 @@ class StageRun {
   plan::Stage stage_;
   std::set<core::OpId> own_, outputs_, unread_;
   Segments segments_;
+  std::set<std::pair<core::OpId, Sharding>> kept_;  ///< read so by operators that are not computed again
   std::map<core::OpId, std::size_t> in_place_;    ///< over which source; what a segment reads is needed again
   std::map<core::OpId, core::OpId> last_reader_;  ///< of the stage's own tensors, within it
   std::set<core::OpId> packed_;                   ///< whole for messages alone
