@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "penstock/graph/in_place.hpp"
 
@@ -23,15 +24,29 @@ std::vector<std::size_t> segment_of(const graph::OpGraph& graph, const plan::Sta
   return out;
 }
 
+/// Each copy to what is saved, or to every segment that reads it.
+void add_copies(std::span<const HeldCopy> copies, const std::vector<std::size_t>& where, Bytes& saved,
+                std::vector<Bytes>& made) {
+  for (const HeldCopy& held : copies) {
+    std::set<std::size_t> segments;
+    for (const OpId reader : held.copy.readers) segments.insert(where[reader.index()]);
+    if (segments.contains(kSaved))
+      saved += held.bytes;
+    else
+      for (const std::size_t s : segments) made[s] += held.bytes;
+  }
+}
+
 }  // namespace
 
 void divide_activations(StageLoad& load, const graph::OpGraph& graph, const plan::Stage& stage,
-                        const ActivationsOf& activations_of) {
+                        const ActivationsOf& activations_of, std::span<const HeldCopy> copies) {
   const auto segments = plan::segments(graph, stage.operators, stage.recompute);
   const auto where = segment_of(graph, stage, segments);
   const auto cores = plan::inner_cores(graph, stage.operators, stage.recompute);
   std::vector<Bytes> made(segments.size());
   load.saved = Bytes(0);
+  add_copies(copies, where, load.saved, made);
   for (const OpId id : stage.operators) {
     const Activations activations = activations_of(id);
     const std::size_t here = where[id.index()];
@@ -48,9 +63,15 @@ void divide_activations(StageLoad& load, const graph::OpGraph& graph, const plan
     });
     load.saved += read_outside ? activations.output : Bytes(0);
     made[here] += activations.all - (read_outside ? std::min(activations.output, activations.all) : Bytes(0));
-    // A view, or an operator in place, shares the memory of its input.
-    if (const auto under = graph::lies_on(graph, id);
-        read_outside && under && where[under->index()] == here) {
+    // A view, or an operator in place, shares the memory of its input, or of the copy that it reads.
+    const auto under = read_outside ? graph::lies_on(graph, id) : std::nullopt;
+    if (!under) continue;
+    const auto copy = std::ranges::find_if(copies, [&](const HeldCopy& held) {
+      return held.copy.tensor == *under && std::ranges::count(held.copy.readers, id) > 0;
+    });
+    if (copy != copies.end()) {
+      made[here] -= std::min(activations.output, copy->bytes);
+    } else if (where[under->index()] == here) {
       const Activations input = activations_of(*under);
       made[here] -= std::min({activations.output, input.output, input.all});
     }

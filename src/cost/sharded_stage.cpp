@@ -8,6 +8,7 @@
 #include "penstock/cost/backward_sweep.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/graph/attention_core.hpp"
+#include "penstock/graph/in_place.hpp"
 #include "penstock/graph/ties.hpp"
 #include "penstock/plan/mesh.hpp"
 #include "weight_parts.hpp"
@@ -89,6 +90,14 @@ OpTime compute_on(const Problem& problem, const plan::Stage& stage, std::span<co
 OpTime slower(const OpTime& a, const OpTime& b) {
   return {std::max(a.forward, b.forward), std::max(a.input_gradient, b.input_gradient),
           std::max(a.weight_gradient, b.weight_gradient), std::max(a.recompute, b.recompute)};
+}
+
+/// Whether the sum of a row-parallel layer's partial outputs stays beside what its function makes of it: no
+/// device can compute it again, and the function's gradient needs it.
+bool keeps_sum(const graph::Operator& op, Partition how) {
+  const graph::Function function = as<graph::Linear>(op).function;
+  return layout::rule(op, how).partial_output && function != graph::Function::none &&
+         !graph::follows_from_output(function);
 }
 
 /// `cut` takes a device's part of bytes, or all of them.
@@ -399,8 +408,10 @@ StageLoad stage_load(const Problem& given, const plan::Stage& stage, std::size_t
     return load;
   }
   const graph::OpGraph& graph = problem.graph;
-  const auto how = partitions(stage, layout::infer(graph, stage));
+  const layout::StageLayout placed = layout::infer(graph, stage);
+  const auto how = partitions(stage, placed);
   const double share = part_of(stage, member);
+  const std::vector<HeldCopy> copies = held_copies(graph, placed, share);
   const auto cut = [&](Bytes bytes, bool whole) { return whole ? bytes : rounded_up(bytes, share); };
   const auto holds_whole = [&](OpId id) {
     return layout::saved_placement(graph.op(id), how.at(id), stage) == layout::Placement::replicate;
@@ -410,7 +421,9 @@ StageLoad stage_load(const Problem& given, const plan::Stage& stage, std::size_t
     const OpShard mine = op_shard(op, how.at(id), share);
     const Bytes output = std::min(op.output_bytes, op.saved_bytes);
     const bool whole = holds_whole(id);
-    return Activations{cut(output, whole) + cut(op.saved_bytes - output, mine.partition == Partition::whole),
+    const Bytes sum = keeps_sum(op, how.at(id)) ? op.output_bytes : Bytes(0);
+    return Activations{cut(output, whole) + cut(sum, whole) +
+                           cut(op.saved_bytes - output, mine.partition == Partition::whole),
                        cut(op.output_bytes, whole),
                        cut(graph::core_bytes(op, graph.element_bytes()), mine.partition == Partition::whole)};
   };
@@ -429,6 +442,7 @@ StageLoad stage_load(const Problem& given, const plan::Stage& stage, std::size_t
     steps.push_back(
         divided_step(backward_step(graph, problem.costs, id), how.at(id), mine, holds_whole(id), cut));
   }
+  for (const HeldCopy& copy : copies) load.activations += copy.bytes;
   for (const auto& [owner, users] : graph::borrowed(graph, stage.operators))  // divided as for the first
     add_weights(load, weights_of(graph, owner, how.at(users.front()), share),
                 is_table(graph.op(users.front())));
@@ -440,7 +454,7 @@ StageLoad stage_load(const Problem& given, const plan::Stage& stage, std::size_t
   load.statistics = Bytes(0);
   for (const OpId id : stage.operators) load.statistics += statistics_of(id);
   if (!in_parts) return load;
-  divide_activations(load, graph, stage, activations_of);
+  divide_activations(load, graph, stage, activations_of, copies);
   load.statistics = divided_statistics(graph, stage, statistics_of);
   return load;
 }

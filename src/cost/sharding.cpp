@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "weight_parts.hpp"
+
 namespace penstock::cost {
 
 OpShard op_shard(const graph::Operator& op, plan::Partition how, double part) {
@@ -11,6 +13,16 @@ OpShard op_shard(const graph::Operator& op, plan::Partition how, double part) {
   if (how == plan::Partition::sequence) return {plan::Partition::column, part, false, false};
   const layout::Rule rule = layout::rule(op, how);
   return {how, part, rule.reads == Placement::replicate, rule.makes == Placement::replicate};
+}
+
+std::vector<HeldCopy> held_copies(const graph::OpGraph& graph, const layout::StageLayout& placed,
+                                  double part) {
+  std::vector<HeldCopy> out;
+  for (const layout::Copy& copy : placed.copies) {
+    const core::Bytes whole = graph.op(copy.tensor).output_bytes;
+    out.push_back({copy, copy.placement == layout::Placement::replicate ? whole : rounded_up(whole, part)});
+  }
+  return out;
 }
 
 double part_of(const plan::Stage& stage, std::size_t member) {

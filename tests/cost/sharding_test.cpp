@@ -59,6 +59,74 @@ TEST_CASE("a device of a group keeps its part of weights and of divided tensors"
   CHECK(load.largest == Bytes(2000));
 }
 
+TEST_CASE("a device of a group keeps what it reads otherwise than it was made, too") {
+  const auto g = matrices(3);  // 1 kB of output each
+  const auto cluster = support::tiny_cluster(4);
+  const cost::AnalyticCosts costs;
+  const auto activations = [&](plan::Stage s, std::vector<Partition> how) {
+    for (std::size_t i = 0; i < how.size(); ++i) s.partition[s.operators[i]] = how[i];
+    return cost::stage_load({g, cluster, costs, {4}}, s).activations.value();
+  };
+  const auto whole = Partition::whole, batch = Partition::batch, column = Partition::column,
+             row = Partition::row;
+  const auto two = stage(0, 1, 2, 2), four = stage(0, 1, 4, 4);
+  CHECK(activations(two, {column, row}) == 500 + 1000);           // Megatron-LM's pair
+  CHECK(activations(two, {column, column}) == 500 + 1000 + 500);  // all-gathered between them
+  CHECK(activations(four, {column, column}) == 250 + 1000 + 250);
+  CHECK(activations(two, {whole, row}) == 1000 + 500 + 1000);                // its shard
+  CHECK(activations(two, {batch, row}) == 500 + 500 + 1000);                 // all-to-all
+  CHECK(activations(stage(1, 2, 2, 2), {row, column}) == 500 + 1000 + 500);  // of what came whole
+  auto uneven = two;
+  uneven.shares = {3, 1};
+  CHECK(activations(uneven, {whole, row}) == 1000 + 750 + 1000);
+}
+
+TEST_CASE(
+    "a row-parallel layer keeps its sum beside what a function makes of it, unless that follows from it") {
+  using graph::Function;
+  const auto cluster = support::tiny_cluster(2);
+  const cost::AnalyticCosts costs;
+  const auto activations = [&](Function function, Partition how) {
+    graph::GraphBuilder builder("layer");
+    auto op = support::unit_op("a", 1e9, 1000);
+    op.kind = graph::OpKind::linear;
+    op.attributes = graph::Linear{.rows = 1, .in = 4, .out = 250, .function = function};
+    builder.add(op);
+    const auto g = builder.build();
+    auto s = stage(0, 0, 2, 2);
+    s.partition[OpId(0)] = how;
+    return cost::stage_load({g, cluster, costs, {4}}, s).activations;
+  };
+  CHECK(activations(Function::none, Partition::row) == Bytes(1000));
+  CHECK(activations(Function::gelu, Partition::row) == Bytes(2000));
+  CHECK(activations(Function::tanh, Partition::row) == Bytes(1000));
+  CHECK(activations(Function::gelu, Partition::column) == Bytes(500));
+}
+
+TEST_CASE("layers that are computed again gather again, what is saved keeps what it gathered") {
+  graph::GraphBuilder builder("layers");
+  for (const char* name : {"l0.a", "l0.b", "l1.a", "l1.b"}) builder.add(support::unit_op(name, 1e9, 1000));
+  for (std::size_t v = 1; v < 4; ++v) builder.add_edge(OpId(v - 1), OpId(v));
+  const auto g = builder.build();
+  const auto cluster = support::tiny_cluster(2);
+  const cost::AnalyticCosts costs;
+  auto s = stage(0, 3, 2, 2);
+  for (const OpId id : s.operators) s.partition[id] = Partition::column;  // each gathers what it reads
+  const auto load = [&](plan::Recomputation what) {
+    s.recompute = what;
+    return cost::stage_load({g, cluster, costs, {4}}, s);
+  };
+  const Bytes all(4 * 500 + 3 * 1000);
+  CHECK(load({}).activations == all);
+  CHECK(load(plan::kRecomputeStage).activations == all);
+  const auto layers = load(plan::kRecomputeLayers);
+  CHECK(layers.saved == Bytes(500));                       // of l0.b, which l1.a gathers again
+  CHECK(layers.activations == Bytes(2 * 500 + 2 * 1000));  // l1's, with l0.b and l1.a gathered
+  const auto first = load({plan::Recomputation::Of::layers, false, 1});
+  CHECK(first.saved == Bytes(500 + 2 * 500 + 2 * 1000));
+  CHECK(first.activations == Bytes(500 + 1000));  // l0's
+}
+
 TEST_CASE("parts of an operator take at least as long together as the whole") {
   const auto g = matrices(2);
   const auto cluster = support::tiny_cluster(1);

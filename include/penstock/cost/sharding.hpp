@@ -50,6 +50,15 @@ class GroupTimes {
 /// One device's shard of an operator, as the cost model is asked for it.
 OpShard op_shard(const graph::Operator& op, plan::Partition partition, double part);
 
+/// A tensor in a second placement, and its bytes, per sample, on one device: activations.
+struct HeldCopy {
+  layout::Copy copy;
+  core::Bytes bytes;
+};
+/// All of a stage, on the device that has this part of what is divided.
+std::vector<HeldCopy> held_copies(const graph::OpGraph& graph, const layout::StageLayout& placed,
+                                  double part);
+
 /// Share of the work of the i-th device of a group, between 0 and 1.
 double part_of(const plan::Stage& stage, std::size_t member);
 
