@@ -115,3 +115,22 @@ TEST_CASE("sharded operators: a transformer's layers add up exactly, memory of t
   CHECK(load.activations == expected.activations);
   CHECK(load.workspace == expected.workspace);
 }
+
+TEST_CASE("sharded operators: one by one they hold what the whole model does, copies included") {
+  int copied = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    CAPTURE(seed);
+    core::Random random(seed);
+    const auto graph = random_model(random);
+    const auto cluster = support::tiny_cluster(4);
+    const cost::AnalyticCosts costs;
+    const cost::Problem problem{graph, cluster, costs, {8}};
+    const planners::ShardedOperators operators(problem, 4);
+    const auto whole = stage(0, graph.size(), 4);
+    core::Bytes sum;
+    for (const OpId& id : whole.operators) sum += operators.load({&id, 1}).activations;
+    CHECK(sum == cost::stage_load(problem, whole).activations);
+    copied += !layout::infer(graph, whole).copies.empty();
+  }
+  CHECK(copied > 20);
+}

@@ -86,13 +86,14 @@ PartitionTypes::PartitionTypes(const cost::Problem& problem)
     : problem_(problem), sum_(structure(problem.graph, pairs_, producers_)) {}
 
 MinSum::Table PartitionTypes::pair_table(std::size_t pair, const TypeCosts& costs,
-                                         const TypeCosts::Clock& clock) const {
+                                         const TypeCosts::Clock& clock, double price) const {
   const graph::OpGraph& graph = problem_.graph;
   const int a = pairs_[pair].first, b = pairs_[pair].second;
   const bool from_op = a < static_cast<int>(graph.size()), to_op = b < static_cast<int>(graph.size());
   const OpId producer = producers_[pair];
   const auto convert = [&](int t, Placement to) {
-    return costs.conversion(clock, producer, layout::rule(graph.op(producer), type(t)).makes, to);
+    const Placement from = layout::rule(graph.op(producer), type(t)).makes;
+    return costs.conversion(clock, producer, from, to) + price * costs.copied(producer, from, to);
   };
   const auto read_as = [&](int t) {
     return layout::rule(graph.op(OpId(static_cast<std::size_t>(b))), type(t)).reads;
@@ -123,7 +124,7 @@ PartitionTypes::Tables PartitionTypes::tables(const TypeCosts& costs, const Type
   }
   out.single.resize(sum_.size(), MinSum::Table(kLayoutSets, 0));
   for (std::size_t p = 0; p < pairs_.size(); ++p)
-    out.paired.push_back(producers_[p].valid() ? pair_table(p, costs, clock) : tie_table(p));
+    out.paired.push_back(producers_[p].valid() ? pair_table(p, costs, clock, price) : tie_table(p));
   return out;
 }
 

@@ -48,7 +48,8 @@ class PartitionTypes {
     std::vector<int> labels;
   };
   Tables tables(const TypeCosts& costs, const TypeCosts::Clock& clock, double price) const;
-  MinSum::Table pair_table(std::size_t pair, const TypeCosts& costs, const TypeCosts::Clock& clock) const;
+  MinSum::Table pair_table(std::size_t pair, const TypeCosts& costs, const TypeCosts::Clock& clock,
+                           double price) const;
   MinSum::Table tie_table(std::size_t pair) const;  ///< forbids different shards of one parameter
   Choice solve(const Tables& tables, const TypeCosts& costs, const std::vector<MinSum::Table>& weights,
                core::StopToken stop) const;

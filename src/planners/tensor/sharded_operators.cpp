@@ -61,7 +61,8 @@ std::vector<std::vector<DeviceId>> groups_of(const cluster::Cluster& cluster, st
 ShardedOperators::ShardedOperators(const cost::Problem& problem, int degree)
     : problem_(problem),
       degree_(degree),
-      layout_(layout::infer(problem.graph, stage_of(all_operators(problem.graph), degree))) {
+      layout_(layout::infer(problem.graph, stage_of(all_operators(problem.graph), degree))),
+      copies_(cost::held_copies(problem.graph, layout_, 1.0 / degree)) {
   find_groups();
   std::set<std::size_t> types;
   for (const cluster::Device& device : problem.cluster.devices()) types.insert(device.type);
@@ -117,7 +118,13 @@ std::vector<OpId> ShardedOperators::summing_readers(OpId made) const {
 cost::StageLoad ShardedOperators::load(std::span<const OpId> operators) const {
   plan::Stage stage = stage_of({operators.begin(), operators.end()}, degree_);
   for (const OpId id : operators) stage.partition[id] = layout_.partition[id.index()];
-  return cost::stage_load(problem_, stage);
+  cost::StageLoad out = cost::stage_load(problem_, stage);
+  for (const auto& held :
+       cost::held_copies(problem_.graph, layout::infer(problem_.graph, stage), 1.0 / degree_))
+    out.activations -= held.bytes;
+  for (const auto& held : copies_)
+    if (std::ranges::count(operators, held.copy.tensor) > 0) out.activations += held.bytes;
+  return out;
 }
 
 ShardedTimes::ShardedTimes(const ShardedOperators& operators, std::int64_t samples)

@@ -16,7 +16,8 @@ class ShardedOperators {
   ShardedOperators(const cost::Problem& problem, int degree);
 
   int degree() const { return degree_; }
-  /// What one device holds of these operators.
+  /// What one device holds of these operators: of copies in other placements those of what they make, as the
+  /// whole model has them.
   cost::StageLoad load(std::span<const core::OpId> operators) const;
 
  private:
@@ -40,6 +41,7 @@ class ShardedOperators {
   std::vector<std::size_t> types_;                        ///< of devices
   std::vector<cost::AllReduce> all_reduce_, all_gather_;  ///< [group], equal ones once
   layout::StageLayout layout_;
+  std::vector<cost::HeldCopy> copies_;
   std::vector<std::vector<Way>> ways_;  ///< [operator]
 };
 

@@ -46,12 +46,15 @@ class TypeCosts {
   const Ways& among_all() const { return among_all_; }  ///< of operators divided by samples
   /// Bytes of weights on the device with the largest part.
   double weights(core::OpId op, plan::Partition how) const;
-  /// Bytes of weights, gradients, state and activations there.
+  /// Bytes of weights, gradients, state and activations there, but for copies of what it reads.
   double held(core::OpId op, plan::Partition how) const;
+  /// Bytes of a tensor that is held in another placement too.
+  double copied(core::OpId producer, layout::Placement from, layout::Placement to) const;
 
  private:
   void add_clocks(std::size_t replica);
   void find_ways();
+  double part() const;  ///< of the device that has most of what is divided
   plan::Stage alone(core::OpId op, plan::Partition how) const;
   /// Its own: what it is tied to stands in the same stage.
   cost::StageLoad load(core::OpId op, plan::Partition how, std::optional<std::size_t> member = {}) const;
