@@ -17,8 +17,9 @@ namespace penstock::cost {
 /// Sums over the operators of one stage. All but `parameters` and `frozen` are per sample.
 struct StageLoad {
   core::Bytes parameters;   ///< bytes of weights, copies of those that operators elsewhere own included
-  core::Bytes activations;  ///< outputs and internals held for the backward pass; where these are computed
-                            ///< again, from then on, of the segment that has most (plan/recomputation.hpp)
+  core::Bytes activations;  ///< outputs, internals and copies in a second placement held for the backward
+                            ///< pass; where these are computed again, from then on, of the segment that has
+                            ///< most (plan/recomputation.hpp)
   core::Bytes inputs;       ///< distinct tensors received from other stages; held for the backward pass too
   core::Bytes outputs;      ///< distinct tensors that some other stage reads
   Envelope workspace{};     ///< by samples: what the backward pass holds beside that (backward_workspace)
