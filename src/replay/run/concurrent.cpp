@@ -1,7 +1,6 @@
 #include "run/concurrent.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <thread>
 
@@ -12,6 +11,7 @@
 #include "links/reducers.hpp"
 #include "links/thread_links.hpp"
 #include "penstock/core/error.hpp"
+#include "run/cores.hpp"
 #include "words.hpp"
 #include "worker/regions.hpp"
 
@@ -30,13 +30,6 @@ Copiers copiers_for(const std::vector<Worker*>& workers) {
     out.push_back(device ? std::make_unique<Copier>(worker->backend()) : nullptr);
   }
   return out;
-}
-
-void pin(int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<std::size_t>(core), &set);
-  sched_setaffinity(0, sizeof set, &set);  // where it is refused the thread runs all the same
 }
 
 class Session {
@@ -258,16 +251,6 @@ class Session {
 };
 
 }  // namespace
-
-std::vector<int> allowed_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> out;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return {0};
-  for (int core = 0; core < CPU_SETSIZE; ++core)
-    if (CPU_ISSET(static_cast<std::size_t>(core), &set)) out.push_back(core);
-  return out;
-}
 
 Records run_concurrent(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
                        const std::vector<Worker*>& workers, const ReplayOptions& options,

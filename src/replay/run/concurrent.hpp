@@ -8,9 +8,6 @@
 
 namespace penstock::replay {
 
-/// Processors this process may use.
-std::vector<int> allowed_cores();
-
 /// A thread per device on a core of its own, as far as they go round (without `cores`, on any); one per
 /// receiver that carries messages and one per device that sums gradients have no core of their own. A message
 /// moves once it is sent and there is room for it, and, where `throttle`, takes no less than its fair share

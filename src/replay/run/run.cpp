@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "penstock/core/error.hpp"
 #include "run/concurrent.hpp"
+#include "run/cores.hpp"
 #include "run/sequential.hpp"
 #include "run/traced.hpp"
 #include "worker/regions.hpp"
@@ -129,6 +131,8 @@ kernels::MachineShare share_of_machine(const DevicePrograms& program, const Proc
 ReplayResult run(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
                  const std::vector<Worker*>& workers, Manner manner, const ReplayOptions& options) {
   check(program, workers, manner, options);
+  std::optional<OnOneCore> on_one_core;
+  if (manner == Manner::sequential && needs_cores(workers)) on_one_core.emplace();
   Records records = manner == Manner::concurrent ? run_concurrent(program, problem, plan, workers, options,
                                                                   cores_for(program, options))
                                                  : run_sequential(program, problem, plan, workers, options);
