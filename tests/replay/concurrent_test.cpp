@@ -12,6 +12,7 @@
 #include "replay/cases.hpp"
 #include "replay/fake_worker.hpp"
 #include "replay/links/ring.hpp"
+#include "replay/run/cores.hpp"
 #include "replay/run/sequential.hpp"
 #include "replay/run/traced.hpp"
 #include "support/near.hpp"

@@ -18,6 +18,7 @@
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/trace/summary.hpp"
 #include "replay/run/concurrent.hpp"
+#include "replay/run/cores.hpp"
 #include "replay/run/sequential.hpp"
 #include "replay/run/traced.hpp"
 #include "support/near.hpp"
