@@ -56,7 +56,8 @@ MinSum structure(const graph::OpGraph& graph, std::vector<MinSum::Pair>& pairs,
 double lone_stage_seconds(const cost::Problem& problem, const plan::Stage& stage) {
   const auto samples = plan::samples_per_device(stage.micro_batch, stage.replicas());
   const double passes = cost::stage_time(problem, stage, samples).total().total().value();
-  double sum = passes * static_cast<double>(problem.training.mini_batch / stage.micro_batch);
+  const std::int64_t micro_batches = problem.training.mini_batch / stage.micro_batch;
+  double sum = passes * static_cast<double>(micro_batches);
   for (const cost::Reduction& r : cost::reductions(problem, stage, stage.operators))
     sum += cost::time(problem.cluster, r).value();
   std::set<std::pair<std::size_t, double>> seen;  // device types and parts

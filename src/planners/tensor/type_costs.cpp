@@ -52,7 +52,7 @@ TypeCosts::Ways ways(const cost::AllReduce& reduce, double sent) {
 TypeCosts::TypeCosts(const cost::Problem& problem, const plan::Stage& stage)
     : problem_(problem),
       stage_(stage),
-      micro_batches_(static_cast<double>(problem.training.mini_batch / stage.micro_batch)),
+      micro_batches_(problem.training.mini_batch / stage.micro_batch),
       samples_(plan::samples_per_device(stage.micro_batch, stage.replicas())) {
   stage_.operators.clear();
   stage_.partition.clear();
@@ -131,7 +131,7 @@ double TypeCosts::own(const Clock& clock, OpId op, plan::Partition how) const {
   const auto collectives = layout::sums(problem_.graph, op, how);
   for (const auto* list : {&collectives.forward, &collectives.backward})
     for (const GroupCollective& c : *list) told += clock.time(c, samples_);
-  return micro_batches_ * (compute.total() + told).value() + update;
+  return static_cast<double>(micro_batches_) * (compute.total() + told).value() + update;
 }
 
 double TypeCosts::least_update(const Clock& clock) const {
@@ -145,7 +145,7 @@ double TypeCosts::conversion(const Clock& clock, OpId producer, layout::Placemen
   const auto collectives = layout::convert(problem_.graph, producer, from, to, producer);
   for (const auto* list : {&collectives.forward, &collectives.backward})
     for (const GroupCollective& c : *list) told += clock.time(c, samples_);
-  return micro_batches_ * told.value();
+  return static_cast<double>(micro_batches_) * told.value();
 }
 
 double TypeCosts::weights(OpId op, plan::Partition how) const {

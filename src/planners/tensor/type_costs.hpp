@@ -61,7 +61,7 @@ class TypeCosts {
 
   const cost::Problem& problem_;
   plan::Stage stage_;  ///< without operators
-  double micro_batches_;
+  std::int64_t micro_batches_;
   std::int64_t samples_;  ///< of a group, in a micro-batch
   std::vector<Clock> clocks_;
   Ways among_replicas_, among_all_;
