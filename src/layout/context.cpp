@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "penstock/core/error.hpp"
-#include "penstock/graph/graph_builder.hpp"
+#include "penstock/graph/with_operators.hpp"
 
 namespace penstock::layout {
 namespace {
@@ -100,11 +100,9 @@ graph::Operator token_shard(const graph::Operator& op, int context) {
 }
 
 graph::OpGraph local_graph(const graph::OpGraph& graph, int context) {
-  graph::GraphBuilder builder(graph.name(), graph.element_bytes());
-  for (std::size_t v = 0; v < graph.size(); ++v)
-    builder.add(token_shard(graph.op(OpId(v)), context), graph.operands(OpId(v)));
-  if (!graph.operands_ordered()) builder.forget_operand_order();
-  return builder.build();
+  std::vector<graph::Operator> operators;
+  for (const graph::Operator& op : graph.operators()) operators.push_back(token_shard(op, context));
+  return graph::with_operators(graph, std::move(operators));
 }
 
 ContextTensors context_tensors(const graph::Operator& op, int element_bytes) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "penstock/graph/graph_builder.hpp"
+#include "penstock/graph/with_operators.hpp"
 #include "penstock/plan/mesh.hpp"
 
 namespace penstock::layout {
@@ -60,11 +60,10 @@ graph::Operator expert_shard(const graph::Operator& op, int parallel, double imb
 }
 
 graph::OpGraph expert_graph(const graph::OpGraph& graph, int parallel, double imbalance) {
-  graph::GraphBuilder builder(graph.name(), graph.element_bytes());
-  for (std::size_t v = 0; v < graph.size(); ++v)
-    builder.add(expert_shard(graph.op(OpId(v)), parallel, imbalance), graph.operands(OpId(v)));
-  if (!graph.operands_ordered()) builder.forget_operand_order();
-  return builder.build();
+  std::vector<graph::Operator> operators;
+  for (const graph::Operator& op : graph.operators())
+    operators.push_back(expert_shard(op, parallel, imbalance));
+  return graph::with_operators(graph, std::move(operators));
 }
 
 Bytes copied_rows(const graph::Operator& op, int element_bytes) {

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "penstock/graph/attention_core.hpp"
-#include "penstock/graph/graph_builder.hpp"
+#include "penstock/graph/with_operators.hpp"
 
 namespace penstock::layout {
 namespace {
@@ -198,13 +198,9 @@ graph::OpGraph shortened(const graph::OpGraph& graph, const Fill& fill) {
     shrink_split_core(operators, core, length, t, k);
     for (const OpId id : core) over[id.index()] = false;
   }
-  graph::GraphBuilder builder(graph.name(), graph.element_bytes());
-  for (std::size_t v = 0; v < graph.size(); ++v) {
+  for (std::size_t v = 0; v < graph.size(); ++v)
     if (over[v]) shrink(operators[v], t, k);
-    builder.add(std::move(operators[v]), graph.operands(OpId(v)));
-  }
-  if (!graph.operands_ordered()) builder.forget_operand_order();
-  return builder.build();
+  return graph::with_operators(graph, std::move(operators));
 }
 
 }  // namespace penstock::layout
