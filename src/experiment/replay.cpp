@@ -6,7 +6,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/experiment/cell.hpp"
-#include "penstock/graph/graph_builder.hpp"
+#include "penstock/graph/with_operators.hpp"
 #include "penstock/kernels/devices.hpp"
 #include "penstock/replay/cuda_graph.hpp"
 #include "penstock/score/order.hpp"
@@ -15,15 +15,14 @@
 namespace penstock::experiment {
 namespace {
 
-/// Whose mixtures send rows to experts in turn.
+/// Whose mixtures give their rows to experts in turn.
 graph::OpGraph with_experts_in_turn(const graph::OpGraph& graph) {
-  graph::GraphBuilder builder(graph.name(), graph.element_bytes());
-  for (std::size_t v = 0; v < graph.size(); ++v) {
-    graph::Operator op = graph.op(core::OpId(v));
-    if (auto* experts = std::get_if<graph::Experts>(&op.attributes)) experts->in_turn = true;
-    builder.add(std::move(op), graph.operands(core::OpId(v)));
-  }
-  return builder.build();
+  std::vector<graph::Operator> operators = graph.operators();
+  bool found = false;
+  for (graph::Operator& op : operators)
+    if (auto* experts = std::get_if<graph::Experts>(&op.attributes)) found = experts->in_turn = true;
+  if (!found) throw core::BadInput("no operator of the model has experts that rows could take in turn");
+  return graph::with_operators(graph, std::move(operators));
 }
 
 /// A worker, with a backend of its own, for every device of this process that has something to do.
@@ -118,7 +117,7 @@ Replayed replay_plan(const cost::Problem& problem, const plan::Plan& plan,
   const std::optional<graph::OpGraph> in_turn =
       setting.experts_in_turn ? std::optional(with_experts_in_turn(problem.graph)) : std::nullopt;
   const cost::Problem executed{in_turn ? *in_turn : problem.graph, problem.cluster, problem.costs,
-                               problem.training};
+                               problem.training, problem.memory};
   const Workers workers(executed, plan, program, setting);
   const replay::Manner manner = manner_for(setting, workers);
   if (setting.graph) check_graph(setting, manner, program);

@@ -2,8 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include "models/layers.hpp"
+#include "penstock/core/error.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/experiment/cell.hpp"
+#include "replay/cut_model.hpp"
 #include "support/crowded_costs.hpp"
 #include "support/near.hpp"
 #include "support/tiny_cells.hpp"
@@ -75,6 +78,23 @@ TEST_CASE("the loss falls, and how the model is cut does not show in it") {
     REQUIRE(cut.size() == whole.size());
     for (std::size_t i = 0; i < cut.size(); ++i) CHECK(cut[i] == support::near(whole[i], 1e-4));
   }
+}
+
+TEST_CASE("rows take experts in turn where that is asked for, of models that have some") {
+  models::Layers net("mixture");
+  const auto x = net.embedding("table", net.indices("rows", 6), {11, 6});
+  net.experts("experts", x, net.softmax("scores", net.linear("router", x, 4)), {.chosen = 1, .inner = 5});
+  const auto model = replay::test::cut_model(net.build(), {.rank = {0}});
+  auto setting = sequential(1);
+  setting.training.losses = true;
+  const auto losses = [&] {
+    return experiment::replay_plan(model.problem(), model.plan, {}, setting).measured.losses;
+  };
+  const auto routed = losses();
+  setting.experts_in_turn = true;
+  CHECK(losses() != routed);
+  CHECK_THROWS_WITH_AS(replayed("single_device", 1, setting),
+                       "no operator of the model has experts that rows could take in turn", core::BadInput);
 }
 
 TEST_CASE("without being asked, nobody reads losses") {

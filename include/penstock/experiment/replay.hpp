@@ -31,7 +31,8 @@ struct Replayed {
   trace::Comparison comparison;
 };
 
-/// Simulates as well, with the problem's costs. The plan must be valid (score::violations). Throws as
+/// Simulates as well, with the problem's costs. The plan must be valid (score::violations). Throws BadInput
+/// where a model without experts is to give rows to them in turn, and as
 /// replay::lower, replay::make_worker and replay::run do. Of several processes (ReplayOptions::processes)
 /// only number 0 gets anything.
 Replayed replay_plan(const cost::Problem& problem, const plan::Plan& plan,

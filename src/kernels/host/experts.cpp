@@ -46,7 +46,8 @@ Places places(const Find& at, const Mixture& m) {
   return out;
 }
 
-/// The most probable first, of equal ones the first expert; or the next ones in turn.
+/// The most probable first, of equal ones the first expert; or the next ones in turn: as even as what
+/// Megatron-LM's --moe-router-force-load-balancing draws at random, and the same every time.
 template <class Format>
 std::vector<std::int64_t> chosen(const Experts& e, const typename Format::Stored* p, std::int64_t token) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(e.experts));
