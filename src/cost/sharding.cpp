@@ -1,5 +1,6 @@
 #include "penstock/cost/sharding.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "weight_parts.hpp"
@@ -29,6 +30,13 @@ double part_of(const plan::Stage& stage, std::size_t member) {
   if (stage.shares.empty()) return 1.0 / stage.tensor_parallel;
   return static_cast<double>(stage.shares[member]) /
          static_cast<double>(std::accumulate(stage.shares.begin(), stage.shares.end(), std::int64_t{0}));
+}
+
+double largest_part(const plan::Stage& stage) {
+  double most = 0;
+  for (std::size_t m = 0; m < static_cast<std::size_t>(stage.tensor_parallel); ++m)
+    most = std::max(most, part_of(stage, m));
+  return most;
 }
 
 }  // namespace penstock::cost

@@ -28,13 +28,6 @@ Bytes frozen_of(const graph::OpGraph& graph, OpId id, Partition how, double part
   return sharded(graph.op(id), how, graph.frozen_bytes(id), part);
 }
 
-double largest_part(const plan::Stage& stage) {
-  double most = 0;
-  for (std::size_t m = 0; m < static_cast<std::size_t>(stage.tensor_parallel); ++m)
-    most = std::max(most, part_of(stage, m));
-  return most;
-}
-
 std::map<OpId, Partition> partitions(const plan::Stage& stage, const layout::StageLayout& divided) {
   std::map<OpId, Partition> out;
   for (std::size_t i = 0; i < stage.operators.size(); ++i) out[stage.operators[i]] = divided.partition[i];

@@ -15,9 +15,6 @@ core::Bytes weights_of(const graph::OpGraph& graph, core::OpId id, plan::Partiti
 /// The same of those that do not train.
 core::Bytes frozen_of(const graph::OpGraph& graph, core::OpId id, plan::Partition how, double part);
 
-/// Part of the device of a group that has most.
-double largest_part(const plan::Stage& stage);
-
 std::map<core::OpId, plan::Partition> partitions(const plan::Stage& stage,
                                                  const layout::StageLayout& divided);
 

@@ -61,6 +61,8 @@ std::vector<HeldCopy> held_copies(const graph::OpGraph& graph, const layout::Sta
 
 /// Share of the work of the i-th device of a group, between 0 and 1.
 double part_of(const plan::Stage& stage, std::size_t member);
+/// That of the device that has most.
+double largest_part(const plan::Stage& stage);
 
 /// Seconds of one micro-batch on one replica. Collectives of a tensor-parallel group stand between the
 /// operators and hide behind nothing. With ZeRO 2 replicas scatter each layer's gradients, with ZeRO 3 they

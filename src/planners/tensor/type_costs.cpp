@@ -152,20 +152,13 @@ double TypeCosts::weights(OpId op, plan::Partition how) const {
   return static_cast<double>(load(op, how).parameters.value());
 }
 
-double TypeCosts::part() const {
-  double out = 0;
-  for (std::size_t m = 0; m < static_cast<std::size_t>(stage_.tensor_parallel); ++m)
-    out = std::max(out, cost::part_of(stage_, m));
-  return out;
-}
-
 double TypeCosts::held(OpId op, plan::Partition how) const {
   cost::MemoryRule rule = problem_.memory;
   rule.transient = false;
   cost::StageLoad own = load(op, how);
   own.inputs = Bytes(0);
-  for (const auto& each :
-       cost::held_copies(problem_.graph, layout::infer(problem_.graph, alone(op, how)), part()))
+  for (const auto& each : cost::held_copies(problem_.graph, layout::infer(problem_.graph, alone(op, how)),
+                                            cost::largest_part(stage_)))
     own.activations -= each.bytes;  // of what it reads: alone it cannot tell
   const auto memory = cost::stage_memory(own, rule, problem_.training, samples_, 1);
   return static_cast<double>(plan::total(memory).value());
@@ -175,7 +168,8 @@ double TypeCosts::copied(OpId producer, layout::Placement from, layout::Placemen
   if (from == to) return 0;
   const Bytes bytes =
       problem_.graph.op(producer).output_bytes * (samples_ * problem_.memory.activation_copies);
-  return static_cast<double>(bytes.value()) * (to == layout::Placement::replicate ? 1 : part());
+  return static_cast<double>(bytes.value()) *
+         (to == layout::Placement::replicate ? 1 : cost::largest_part(stage_));
 }
 
 }  // namespace penstock::planners

@@ -54,7 +54,6 @@ class TypeCosts {
  private:
   void add_clocks(std::size_t replica);
   void find_ways();
-  double part() const;  ///< of the device that has most of what is divided
   plan::Stage alone(core::OpId op, plan::Partition how) const;
   /// Its own: what it is tied to stands in the same stage.
   cost::StageLoad load(core::OpId op, plan::Partition how, std::optional<std::size_t> member = {}) const;
