@@ -1,14 +1,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <iterator>
+#include <mutex>
 #include <set>
+#include <utility>
 
 #include "families.hpp"
 #include "joint/starts.hpp"
 #include "joint/thrifty.hpp"
 #include "own_options.hpp"
+#include "penstock/core/parallel.hpp"
 #include "penstock/plan/colocated.hpp"
 #include "penstock/plan/strategy.hpp"
 #include "penstock/score/estimate.hpp"
@@ -75,7 +79,8 @@ class Joint {
     if (begun.plans.empty() && !begun.complete) stop_.give_up();
     if (begun.plans.empty()) begun.plans = last_resort(begun.error);
     best_ = begun.plans.front();
-    report(best_.worth, judged_);
+    least_ = best_.worth;
+    report(least_, judged_);
     const bool complete = improved(begun.plans) && begun.complete;
     const double bottleneck = score::estimate(problem_, best_.draft.plan).bottleneck;
     return {std::move(best_.draft.plan), bottleneck, begun.states + judged_, {}, complete};
@@ -119,26 +124,36 @@ class Joint {
     std::size_t rounds = 1;
     for (std::size_t left = walks.size(); left > 1; left = (left + 1) / 2) ++rounds;
     for (std::size_t round = 0; round < rounds; ++round) {
-      for (Walk& walk : walks)
-        if (!walked(walk, evaluations_ / rounds / walks.size())) return false;
+      const std::size_t share = evaluations_ / rounds / walks.size();
+      std::atomic<bool> complete = true;
+      core::parallel_for(walks.size(), [&](std::size_t i) {
+        if (!walked(walks[i], share)) complete = false;
+      });
+      for (const Walk& walk : walks)
+        if (walk.best().worth < best_.worth) best_ = walk.best();
+      if (!complete) return false;
       std::ranges::stable_sort(walks, {}, [](const Walk& walk) { return walk.best().worth; });
       walks.erase(walks.begin() + static_cast<std::ptrdiff_t>((walks.size() + 1) / 2), walks.end());
     }
     return true;
   }
 
+  /// Beside other walks. Whether it ended before a limit.
   bool walked(Walk& walk, std::size_t plans) {
-    bool complete = true;
-    const std::size_t before = walk.judged();
+    std::size_t counted = walk.judged();
+    const auto count = [&] {
+      const std::lock_guard lock(mutex_);
+      judged_ += walk.judged() - std::exchange(counted, walk.judged());
+      least_ = std::min(least_, walk.best().worth);
+      report(least_, judged_);
+    };
     try {
-      walk.go_on(plans,
-                 [&] { report(std::min(best_.worth, walk.best().worth), judged_ + walk.judged() - before); });
+      walk.go_on(plans, count);
     } catch (const core::LimitHit&) {
-      complete = false;
+      count();
+      return false;
     }
-    judged_ += walk.judged() - before;
-    if (walk.best().worth < best_.worth) best_ = walk.best();
-    return complete;
+    return true;
   }
 
   void report(const Worth& best, std::size_t judged) const {
@@ -157,6 +172,8 @@ class Joint {
   Change change_;
   bool layers_;
   JudgedDraft best_;
+  std::mutex mutex_;  ///< walks go side by side
+  Worth least_;       ///< told so far
   std::size_t judged_ = 0;
 };
 
