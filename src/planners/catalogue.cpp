@@ -19,7 +19,7 @@ const std::vector<PlannerInfo>& catalogue() {
        "ours: stages with pieces of several branches, any number of replicas, devices by place; slower to "
        "search",
        "tensor parallelism, ZeRO, recomputation, schedules but 1F1B and kFkB", graphpipe_climb,
-       sweep_options()},
+       climb_options()},
       {"spp", "sequential pipeline: the same search over the operators in sequence, order forced",
        "the baseline of GraphPipe, section 7 (PipeDream and Piper as its runtime executes them)",
        "branches side by side, tensor parallelism, ZeRO, recomputation, schedules but 1F1B and kFkB", spp,

@@ -29,6 +29,7 @@ SearchResult spp_luo(const cost::Problem& problem, const SearchOptions& options,
 SearchResult given(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult joint(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 
+const std::vector<PlannerOption>& climb_options();
 const std::vector<PlannerOption>& joint_options();
 const std::vector<PlannerOption>& pipedream_options();
 const std::vector<PlannerOption>& pipedream_2bw_options();

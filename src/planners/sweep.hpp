@@ -65,7 +65,7 @@ Verdict judged(const SearchOptions& options, const plan::Plan& plan, core::Secon
 /// limit.
 bool until_limit(std::size_t count, const std::function<void(std::size_t)>& body);
 
-/// The options of graphpipe, graphpipe_rows, graphpipe_climb and spp.
+/// The options of graphpipe, graphpipe_rows and spp, and of graphpipe_climb's sweeps.
 const std::vector<PlannerOption>& sweep_options();
 
 /// GraphPipe's default (appendix A.2): one micro-batch size for all stages, all powers of two tried in

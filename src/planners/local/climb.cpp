@@ -170,10 +170,11 @@ class Changes {
 class Climb {
  public:
   Climb(const cost::Problem& problem, const SearchOptions& options, schedule::InFlight rule,
-        const PlanJudge& judge, core::StopToken stop)
+        std::uint64_t most, const PlanJudge& judge, core::StopToken stop)
       : problem_(problem),
         options_(options),
         rule_(rule),
+        most_(most),
         judge_(judge),
         stop_(stop),
         units_(planning_units(problem.graph)),
@@ -200,7 +201,7 @@ class Climb {
   /// looks at other changes first, so that all get their turn.
   bool step(Climbed& best) {
     const auto changes = Changes(options_, units_, best.plan).all();
-    for (std::size_t done = 0; done < changes.size(); done += kBatch) {
+    for (std::size_t done = 0; done < changes.size() && best.judged < most_; done += kBatch) {
       stop_.check();
       const std::size_t count = std::min(kBatch, changes.size() - done);
       std::vector<std::optional<Plan>> plans(count);
@@ -271,6 +272,7 @@ class Climb {
   const cost::Problem& problem_;
   const SearchOptions& options_;
   schedule::InFlight rule_;
+  std::uint64_t most_;  ///< plans to judge
   const PlanJudge& judge_;
   core::StopToken stop_;
   Units units_;
@@ -282,8 +284,8 @@ class Climb {
 }  // namespace
 
 Climbed climb(const cost::Problem& problem, const SearchOptions& options, plan::Plan start,
-              schedule::InFlight rule, const PlanJudge& judge, core::StopToken stop) {
-  return Climb(problem, options, rule, judge, stop).run(std::move(start));
+              schedule::InFlight rule, std::uint64_t most, const PlanJudge& judge, core::StopToken stop) {
+  return Climb(problem, options, rule, most, judge, stop).run(std::move(start));
 }
 
 }  // namespace penstock::planners

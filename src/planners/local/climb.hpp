@@ -24,8 +24,8 @@ using PlanJudge = std::function<core::Seconds(const plan::Plan&, core::Seconds t
 /// two stages swap all their devices or one, all micro-batches double or halve (unless pinned). Stages are
 /// any convex sets, also of pieces of several branches; replicas come in any number. In-flight counts follow
 /// `rule`. A step is the fastest of the next 64 changes, in a fixed order: the same plan for any number of
-/// threads.
+/// threads. After `most` plans, or up to 63 more, it ends where it is.
 Climbed climb(const cost::Problem& problem, const SearchOptions& options, plan::Plan start,
-              schedule::InFlight rule, const PlanJudge& judge, core::StopToken stop);
+              schedule::InFlight rule, std::uint64_t most, const PlanJudge& judge, core::StopToken stop);
 
 }  // namespace penstock::planners

@@ -18,8 +18,12 @@ constexpr std::array<Rule, 2> kRules = {
 
 class Climber {
  public:
-  Climber(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
-      : problem_(problem), options_(options), stop_(stop) {}
+  /// `most`: plans to judge on each climb.
+  Climber(const cost::Problem& problem, const SearchOptions& options, std::uint64_t most,
+          core::StopToken stop)
+      : problem_(problem), options_(options), most_(most), stop_(stop) {
+    options_.own.erase("evaluations");  // the sweeps have none
+  }
 
   /// From the best plan of each space, and from one stage on all devices.
   void climb_by(const Rule& rule) {
@@ -59,7 +63,7 @@ class Climber {
       return by_evaluation(options_) ? evaluated_to_win(options_, plan, to_beat)
                                      : score::estimate(problem_, plan).iteration;
     };
-    Climbed top = climb(problem_, options_, std::move(found.plan), rule.in_flight, judge, stop_);
+    Climbed top = climb(problem_, options_, std::move(found.plan), rule.in_flight, most_, judge, stop_);
     late_ = late_ || !found.complete || !top.complete;
     states_ += found.states + top.judged;
     if (best_ && least_ <= top.iteration) return;
@@ -69,7 +73,8 @@ class Climber {
   }
 
   const cost::Problem& problem_;
-  const SearchOptions& options_;
+  SearchOptions options_;
+  std::uint64_t most_;
   core::StopToken stop_;
   std::optional<SearchResult> best_;
   core::Seconds least_;
@@ -80,13 +85,24 @@ class Climber {
 
 }  // namespace
 
+const std::vector<PlannerOption>& climb_options() {
+  static const std::vector<PlannerOption> options = [] {
+    std::vector<PlannerOption> out = sweep_options();
+    out.push_back(number("evaluations", 2000, 0, std::int64_t{1} << 30,
+                         "plans judged on each climb; 0: the best of the plans that it begins with"));
+    return out;
+  }();
+  return options;
+}
+
 // Ours. What neither the series-parallel space nor the row holds: stages with pieces of several branches, any
 // number of replicas, and stages on the devices that suit their messages; found step by step from the best
-// plan of each, and from plain data parallelism (climb.hpp).
+// plan of each, and from plain data parallelism (climb.hpp). A climb
+// that goes on for long ends after `evaluations`.
 SearchResult graphpipe_climb(const cost::Problem& problem, const SearchOptions& options,
                              core::StopToken stop) {
-  const OwnValues own("graphpipe_climb", sweep_options(), options.own);
-  Climber climber(problem, options, stop);
+  const OwnValues own("graphpipe_climb", climb_options(), options.own);
+  Climber climber(problem, options, static_cast<std::uint64_t>(own.number("evaluations")), stop);
   for (const Rule& rule : kRules)
     if (own.word("in_flight") == rule.name || own.word("in_flight") == "either") climber.climb_by(rule);
   return climber.best();
