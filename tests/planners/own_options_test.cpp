@@ -149,8 +149,8 @@ TEST_CASE("every option of every planner makes a difference, its default none; p
         CHECK(result(planner, random.problem(), {{option.name, option.standard}}) ==
               result(planner, random.problem(), {}));
       }
-      // First what was made for them, then random problems; from here on rare differences come soonest, though any
-      // seeds would do.
+      // First what was made for them, then random problems; from here on rare differences come soonest,
+      // though any seeds would do.
       for (const auto& problem : {tokens.problem(), cores.problem(), mixture.problem()})
         if (!alike.empty()) tell_apart(planner, option, problem, alike);
       for (std::uint64_t seed = 290; seed < 690 && !alike.empty(); ++seed)
