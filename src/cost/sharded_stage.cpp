@@ -7,6 +7,7 @@
 #include "group_collectives.hpp"
 #include "penstock/cost/backward_sweep.hpp"
 #include "penstock/cost/sharding.hpp"
+#include "penstock/cost/stage_memo.hpp"
 #include "penstock/graph/attention_core.hpp"
 #include "penstock/graph/in_place.hpp"
 #include "penstock/graph/ties.hpp"
@@ -38,33 +39,49 @@ std::vector<OpId> all_of(const std::vector<std::vector<OpId>>& segments) {
   return out;
 }
 
-/// What ZeRO asks for in every micro-batch, all groups at once.
-Sent sent_by_zero(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
-                  const std::map<OpId, Partition>& how, const Again& again) {
-  Sent out;
-  if (!plan::replica_placement(stage).shards_gradients()) return out;
-  std::map<layout::Among, AllReduce> gathering;
-  const auto time = [&](layout::Among among, Bytes bytes) {
-    const auto [found, fresh] = gathering.try_emplace(among);
-    if (fresh) found->second = all_gather(problem.cluster, layout::groups(stage, among));
-    return found->second.time(bytes);
-  };
-  const auto layers = plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers);
-  const std::vector<OpId> in_layers = all_of(layers);
-  out.count = layers.size();
-  for (const OpId id : operators) {
-    OpTime& sent = contains(in_layers, id) ? out.layers : out.rest;
-    const ZeroTraffic traffic = zero_traffic(problem, stage, id, partition_of(how, id));
-    sent.weight_gradient += time(traffic.among, traffic.scattered);
-    if (traffic.gathered == Bytes(0)) continue;
-    const Seconds gathered = time(traffic.among, traffic.gathered);
-    const bool recomputed = contains(again.whole, id);
-    sent.forward += gathered;
-    if (recomputed) sent.recompute += gathered;
-    if (gathers_backward(stage, recomputed)) sent.input_gradient += gathered;
+/// What ZeRO asks for in every micro-batch, all groups at once, of one set of operators after the other.
+class SentByZero {
+ public:
+  SentByZero(const Problem& problem, const plan::Stage& stage)
+      : problem_(problem), stage_(stage), shards_(plan::replica_placement(stage).shards_gradients()) {
+    if (!shards_) return;
+    const auto layers = plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers);
+    layers_ = layers.size();
+    in_layers_ = all_of(layers);
   }
-  return out;
-}
+
+  Sent of(std::span<const OpId> operators, const std::map<OpId, Partition>& how, const Again& again) {
+    Sent out;
+    if (!shards_) return out;
+    out.count = layers_;
+    for (const OpId id : operators) {
+      OpTime& sent = contains(in_layers_, id) ? out.layers : out.rest;
+      const ZeroTraffic traffic = zero_traffic(problem_, stage_, id, partition_of(how, id));
+      sent.weight_gradient += time(traffic.among, traffic.scattered);
+      if (traffic.gathered == Bytes(0)) continue;
+      const Seconds gathered = time(traffic.among, traffic.gathered);
+      const bool recomputed = contains(again.whole, id);
+      sent.forward += gathered;
+      if (recomputed) sent.recompute += gathered;
+      if (gathers_backward(stage_, recomputed)) sent.input_gradient += gathered;
+    }
+    return out;
+  }
+
+ private:
+  Seconds time(layout::Among among, Bytes bytes) {
+    const auto [found, fresh] = gathering_.try_emplace(among);
+    if (fresh) found->second = all_gather(problem_.cluster, layout::groups(stage_, among));
+    return found->second.time(bytes);
+  }
+
+  const Problem& problem_;
+  const plan::Stage& stage_;
+  bool shards_;
+  std::size_t layers_ = 0;
+  std::vector<OpId> in_layers_;
+  std::map<layout::Among, AllReduce> gathering_;
+};
 
 void add(OpTime& sum, const OpTime& time) {
   sum.forward += time.forward;
@@ -202,7 +219,8 @@ ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, Ope
   for (const auto& [among, kinds] : kinds_)
     if (among != layout::Among::tensor)
       together_.emplace(among, GroupTimes(problem.cluster, layout::groups(stage, among), kinds));
-  for (Part& part : parts_) part.zero = sent_by_zero(local_.get(), stage, part.operators, how_, again_);
+  SentByZero sent(local_.get(), stage);
+  for (Part& part : parts_) part.zero = sent.of(part.operators, how_, again_);
 }
 
 /// To the sets that their operators are in.
@@ -382,7 +400,9 @@ Bytes divided_statistics(const graph::OpGraph& graph, const plan::Stage& stage,
   return all - again + most;
 }
 
-StageLoad stage_load(const Problem& given, const plan::Stage& stage, std::size_t member) {
+namespace {
+
+StageLoad load_of(const Problem& given, const plan::Stage& stage, std::size_t member) {
   const LocalProblem local(given, stage);
   const Problem& problem = local.get();
   StageLoad load = stage_load(problem, stage.operators);
@@ -457,6 +477,14 @@ StageLoad stage_load(const Problem& given, const plan::Stage& stage, std::size_t
   divide_activations(load, graph, stage, activations_of, copies);
   load.statistics = divided_statistics(graph, stage, statistics_of);
   return load;
+}
+
+}  // namespace
+
+StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size_t member) {
+  StageKey key("load", stage);
+  key.add(static_cast<std::int64_t>(member));
+  return *StageMemo::recall(problem, key, [&] { return load_of(problem, stage, member); });
 }
 
 StageLoad stage_load(const Problem& problem, const plan::Stage& stage) {

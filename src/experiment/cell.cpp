@@ -10,6 +10,7 @@
 #include "failed_search.hpp"
 #include "penstock/core/peak_memory.hpp"
 #include "penstock/cost/sharding.hpp"
+#include "penstock/cost/stage_memo.hpp"
 #include "penstock/cost/utilisation.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/graph/work.hpp"
@@ -92,11 +93,15 @@ std::function<core::Seconds(const plan::Plan&, core::Seconds)> p95_against(const
 constexpr core::Seconds kNever(1e6);
 
 /// The planner's answer, and in the row what it took, also when there is none.
-planners::SearchResult measured_search(const cost::Problem& problem, const planners::PlannerChoice& planner,
+planners::SearchResult measured_search(const cost::Problem& asked, const planners::PlannerChoice& planner,
                                        const SearchSetting& setting, core::StopToken stop,
                                        report::CellResult& row) {
   const auto& info = planners::planner(planner.name);
   planners::check_options(info, planner.options);
+  cost::StageMemo memo;
+  cost::Problem problem = asked;
+  problem.memo = &memo;
+  memo.belong_to(problem);
   sim::SimulationOptions judge = setting.simulation;
   judge.stop = stop;
   planners::SearchOptions options = setting.options;

@@ -7,6 +7,8 @@
 
 namespace penstock::cost {
 
+class StageMemo;
+
 /// References outlive the problem; all are immutable.
 struct Problem {
   const graph::OpGraph& graph;
@@ -14,6 +16,7 @@ struct Problem {
   const CostModel& costs;
   plan::Training training;
   MemoryRule memory{};
+  StageMemo* memo = nullptr;  ///< of a search; none: nothing is remembered (cost/stage_memo.hpp)
 };
 
 inline StageLoad stage_load(const Problem& problem, std::span<const core::OpId> operators) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -149,6 +150,13 @@ class ReplicaTimes {
   std::vector<std::pair<CollectiveSetting, std::vector<OpTime>>> known_collectives_;
 };
 
+/// [replica][set] with `samples[replica]` of a micro-batch, one entry for each replica that is asked for.
+using TimesByReplica = std::vector<std::vector<StageTime>>;
+std::shared_ptr<const TimesByReplica> replica_times(const Problem& problem, const plan::Stage& stage,
+                                                    const OperatorSets& sets,
+                                                    std::span<const std::int64_t> samples,
+                                                    ReplicaTimes::Waits waits = ReplicaTimes::Waits::all);
+
 /// Time of some of the stage's operators with `samples` for the replica; without operators: of all of them on
 /// the slowest replica.
 StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::span<const core::OpId> operators,
@@ -179,6 +187,15 @@ std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& sta
 std::vector<std::vector<Reduction>> reductions(const Problem& problem, const plan::Stage& stage,
                                                const OperatorSets& sets);
 core::Seconds time(const cluster::Cluster& cluster, const Reduction& reduction);
+
+/// The same by set, each with its time.
+struct TimedReduction {
+  Reduction reduction;
+  core::Seconds time;
+};
+using TimedReductions = std::vector<std::vector<TimedReduction>>;
+std::shared_ptr<const TimedReductions> timed_reductions(const Problem& problem, const plan::Stage& stage,
+                                                        const OperatorSets& sets);
 
 /// Times of one reduction after the other; those of equal groups are computed once. For one thread.
 class ReductionTimes {

@@ -1,0 +1,69 @@
+#pragma once
+// What has been worked out about stages, for a search that asks for the same ones over and over.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "penstock/core/units.hpp"
+#include "penstock/cost/problem.hpp"
+
+namespace penstock::cost {
+
+/// Everything about a stage that its passes, its memory and its reductions depend on, and what else a
+/// question depends on, as bytes: equal keys have equal answers.
+class StageKey {
+ public:
+  StageKey(const char* question, const plan::Stage& stage);
+  StageKey& add(std::int64_t value);
+  StageKey& add(std::span<const core::OpId> operators);
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+/// Answers about stages of one problem (Problem::memo). Safe to call from any thread; answers are the same as
+/// without it. Forgets a part when it holds more than it may.
+class StageMemo {
+ public:
+  explicit StageMemo(core::Bytes most = core::Bytes(std::int64_t{128} << 20)) : most_(most) {}
+
+  /// A copy of the problem remembers for itself only, not for other problems that are made of it.
+  void belong_to(const Problem& problem) { problem_ = &problem; }
+
+  /// The answer to this key, made by `make()` unless it is known. `problem` without a memo of its own: made.
+  template <class Make>
+  static auto recall(const Problem& problem, const StageKey& key, const Make& make)
+      -> std::shared_ptr<const decltype(make())> {
+    using Answer = decltype(make());
+    StageMemo* memo = problem.memo;
+    if (memo == nullptr || memo->problem_ != &problem) return std::make_shared<const Answer>(make());
+    if (auto known = memo->find(key)) return std::static_pointer_cast<const Answer>(known);
+    auto made = std::make_shared<const Answer>(make());
+    memo->keep(key, made);
+    return made;
+  }
+
+ private:
+  static constexpr std::size_t kShards = 16;
+  struct Shard {
+    std::mutex mutex;
+    std::unordered_map<std::string, std::shared_ptr<const void>> answers;
+    std::int64_t bytes = 0;  ///< about
+  };
+  std::shared_ptr<const void> find(const StageKey& key);
+  void keep(const StageKey& key, std::shared_ptr<const void> answer);
+  Shard& shard(const StageKey& key) { return shards_[std::hash<std::string>{}(key.bytes()) % kShards]; }
+
+  core::Bytes most_;
+  const Problem* problem_ = nullptr;
+  std::array<Shard, kShards> shards_;
+};
+
+}  // namespace penstock::cost

@@ -1,0 +1,62 @@
+#include "penstock/cost/stage_memo.hpp"
+
+#include <bit>
+#include <utility>
+
+namespace penstock::cost {
+
+StageKey::StageKey(const char* question, const plan::Stage& stage) : bytes_(question) {
+  // All members by name: a new one does not compile before it has its place here.
+  const auto& [operators, devices, micro_batch, k, in_flight, after, recompute, tensor_parallel, partition,
+               shares, zero, zero_over, sequence_parallel, context_parallel, context_exchange,
+               expert_parallel, imbalance, part] = stage;
+  const auto whole = [](auto value) { return static_cast<std::int64_t>(value); };
+  add(operators).add(whole(devices.size()));
+  for (const core::DeviceId device : devices) add(whole(device.index()));
+  // k, in_flight and after are about the order of passes.
+  add(micro_batch).add(whole(recompute.of)).add(recompute.early).add(recompute.first);
+  add(tensor_parallel).add(whole(partition.size()));
+  for (const auto& [op, how] : partition) add(whole(op.index())).add(whole(how));
+  add(whole(shares.size()));
+  for (const std::int64_t share : shares) add(share);
+  add(zero).add(zero_over).add(sequence_parallel).add(context_parallel).add(whole(context_exchange));
+  add(expert_parallel).add(std::bit_cast<std::int64_t>(imbalance)).add(part.before).add(part.of);
+}
+
+StageKey& StageKey::add(std::int64_t value) {
+  // Most are small: one byte each, as in LEB128.
+  auto rest = static_cast<std::uint64_t>(value);
+  while (rest >= 0x80) {
+    bytes_ += static_cast<char>(rest | 0x80);
+    rest >>= 7;
+  }
+  bytes_ += static_cast<char>(rest);
+  return *this;
+}
+
+StageKey& StageKey::add(std::span<const core::OpId> operators) {
+  add(static_cast<std::int64_t>(operators.size()));
+  for (const core::OpId op : operators) add(static_cast<std::int64_t>(op.index()));
+  return *this;
+}
+
+std::shared_ptr<const void> StageMemo::find(const StageKey& key) {
+  Shard& mine = shard(key);
+  const std::lock_guard lock(mine.mutex);
+  const auto known = mine.answers.find(key.bytes());
+  return known == mine.answers.end() ? nullptr : known->second;
+}
+
+void StageMemo::keep(const StageKey& key, std::shared_ptr<const void> answer) {
+  constexpr std::int64_t kAnswer = 1024;  // bytes, or so
+  Shard& mine = shard(key);
+  const std::lock_guard lock(mine.mutex);
+  mine.bytes += static_cast<std::int64_t>(key.bytes().size()) + kAnswer;
+  if (mine.bytes > most_.value() / static_cast<std::int64_t>(kShards)) {
+    mine.answers.clear();
+    mine.bytes = 0;
+  }
+  mine.answers.emplace(key.bytes(), std::move(answer));
+}
+
+}  // namespace penstock::cost
