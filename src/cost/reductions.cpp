@@ -1,4 +1,5 @@
 #include "penstock/cost/sharding.hpp"
+#include "penstock/cost/stage_memo.hpp"
 #include "penstock/layout/experts.hpp"
 #include "penstock/plan/mesh.hpp"
 #include "weight_parts.hpp"
@@ -133,6 +134,21 @@ Seconds ReductionTimes::time(const Reduction& reduction) {
     known->second = reduction.all_gather ? all_gather(cluster_, reduction.groups)
                                          : all_reduce(cluster_, reduction.groups);
   return known->second.time(reduction.bytes);
+}
+
+std::shared_ptr<const TimedReductions> timed_reductions(const Problem& problem, const plan::Stage& stage,
+                                                        const OperatorSets& sets) {
+  StageKey key("reductions", stage);
+  for (const auto& set : sets) key.add(set);
+  return StageMemo::recall(problem, key, [&] {
+    ReductionTimes times(problem.cluster);
+    TimedReductions out;
+    for (const auto& by_set : reductions(problem, stage, sets)) {
+      out.emplace_back();
+      for (const Reduction& reduction : by_set) out.back().push_back({reduction, times.time(reduction)});
+    }
+    return out;
+  });
 }
 
 }  // namespace penstock::cost

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "penstock/cost/stage_memo.hpp"
 #include "weight_parts.hpp"
 
 namespace penstock::cost {
@@ -37,6 +38,22 @@ double largest_part(const plan::Stage& stage) {
   for (std::size_t m = 0; m < static_cast<std::size_t>(stage.tensor_parallel); ++m)
     most = std::max(most, part_of(stage, m));
   return most;
+}
+
+std::shared_ptr<const TimesByReplica> replica_times(const Problem& problem, const plan::Stage& stage,
+                                                    const OperatorSets& sets,
+                                                    std::span<const std::int64_t> samples,
+                                                    ReplicaTimes::Waits waits) {
+  StageKey key("times", stage);
+  for (const auto& set : sets) key.add(set);
+  for (const std::int64_t count : samples) key.add(count);
+  key.add(static_cast<std::int64_t>(waits));
+  return StageMemo::recall(problem, key, [&] {
+    ReplicaTimes times(problem, stage, sets, waits);
+    TimesByReplica out;
+    for (std::size_t r = 0; r < samples.size(); ++r) out.push_back(times.times(r, samples[r]));
+    return out;
+  });
 }
 
 }  // namespace penstock::cost

@@ -18,10 +18,10 @@ ExposedReduction::ExposedReduction(const cost::Problem& problem, const plan::Sta
       if (std::binary_search(reduced.begin(), reduced.end(), op)) kept.push_back(op);
     all.push_back(std::move(bucket.operators));
   }
-  cost::ReductionTimes times(problem.cluster);
-  for (const auto& reductions : cost::reductions(problem, stage, mine)) {
+  const auto timed = cost::timed_reductions(problem, stage, mine);
+  for (const auto& reductions : *timed) {
     reducing_.emplace_back(0);
-    for (const cost::Reduction& reduction : reductions) reducing_.back() += times.time(reduction);
+    for (const cost::TimedReduction& reduction : reductions) reducing_.back() += reduction.time;
     roundings_ += reductions.size();
   }
   for (std::size_t b = reducing_.size() - 1; b-- > 0;) reducing_[b] += reducing_[b + 1];

@@ -5,6 +5,7 @@
 
 #include "exposed_reduction.hpp"
 #include "penstock/cost/sharding.hpp"
+#include "penstock/cost/stage_memo.hpp"
 #include "penstock/plan/colocated.hpp"
 #include "penstock/plan/mesh.hpp"
 #include "penstock/plan/shared_parameters.hpp"
@@ -32,17 +33,28 @@ struct Passes {
 
 Passes passes(const cost::Problem& problem, const plan::Stage& stage) {
   Passes out;
-  cost::ReplicaTimes times(problem, stage, stage.operators);
   const std::int64_t replicas = stage.replicas();
-  for (std::int64_t r = 0; r < replicas; ++r) {
-    const std::int64_t share = stage.micro_batch * (r + 1) / replicas - stage.micro_batch * r / replicas;
-    const cost::OpTime time =
-        times.time(static_cast<std::size_t>(r), std::max<std::int64_t>(1, share)).total();
+  std::vector<std::int64_t> samples;
+  for (std::int64_t r = 0; r < replicas; ++r)
+    samples.push_back(
+        std::max<std::int64_t>(1, stage.micro_batch * (r + 1) / replicas - stage.micro_batch * r / replicas));
+  const auto times = cost::replica_times(problem, stage, {stage.operators}, samples);
+  for (const auto& replica : *times) {
+    const cost::OpTime time = replica.front().total();
     out.all.push_back(time.total());
     out.forward = std::min(out.forward, time.forward);
     out.backward = std::min(out.backward, time.backward());
   }
   return out;
+}
+
+/// What no replica's last backward pass hides of the stage's all-reduces.
+Seconds exposed(const cost::Problem& problem, const plan::Stage& stage,
+                const std::vector<core::OpId>& reduced) {
+  cost::StageKey key("exposed", stage);
+  key.add(reduced);
+  return *cost::StageMemo::recall(problem, key,
+                                  [&] { return ExposedReduction(problem, stage, reduced).least(); });
 }
 
 /// The passes of one device over an iteration.
@@ -64,10 +76,9 @@ core::Seconds least_iteration(const cost::Problem& problem, const plan::Plan& pl
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {  // stages stand behind those they wait for
     const plan::Stage& stage = plan.stages[s];
     const Passes mine = passes(problem, stage);
-    const Seconds after =
-        reduction == Reduction::closed_form
-            ? ExposedReduction(problem, stage, plan::unshared(stage.operators, shared)).least()
-            : Seconds(0);
+    const Seconds after = reduction == Reduction::closed_form
+                              ? exposed(problem, stage, plan::unshared(stage.operators, shared))
+                              : Seconds(0);
     tail[s] = ends_backward(plan) ? std::max(tail[s], after) : Seconds(0);
     const std::int64_t count = problem.training.mini_batch / stage.micro_batch;
     for (std::size_t d = 0; d < stage.devices.size(); ++d) {

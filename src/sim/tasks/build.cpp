@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -82,24 +83,25 @@ class Builder {
 
  private:
   void add_pass_times(std::size_t s) {
+    const auto passes =
+        samples_ ? std::make_shared<const cost::TimesByReplica>(filled_passes(s)) : full_passes(s);
     times_.emplace_back();
-    out_.collectives.emplace_back();
-    for (const auto& passes : samples_ ? filled_passes(s) : full_passes(s)) {
+    for (const auto& of_replica : *passes) {
       times_[s].emplace_back();
-      out_.collectives[s].emplace_back();
-      for (const cost::StageTime& pass : passes) {
-        times_[s].back().push_back(pass.total());
-        out_.collectives[s].back().push_back(pass.collectives);
-      }
+      for (const cost::StageTime& pass : of_replica) times_[s].back().push_back(pass.total());
     }
-    if (!cut_) return;
-    out_.collectives[s].clear();  // those of groups are between pieces
-    for (const auto& passes : times_of(s, {plan_.stages[s].operators}, cost::ReplicaTimes::Waits::ring))
-      out_.collectives[s].push_back({passes.front().collectives});
+    // On links those of groups are between pieces.
+    const auto within =
+        cut_ ? times_of(s, {plan_.stages[s].operators}, cost::ReplicaTimes::Waits::ring) : passes;
+    out_.collectives.emplace_back();
+    for (const auto& of_replica : *within) {
+      out_.collectives[s].emplace_back();
+      for (const cost::StageTime& pass : of_replica) out_.collectives[s].back().push_back(pass.collectives);
+    }
   }
 
   /// By replica, one for all its micro-batches.
-  std::vector<std::vector<cost::StageTime>> full_passes(std::size_t s) const {
+  std::shared_ptr<const cost::TimesByReplica> full_passes(std::size_t s) const {
     return times_of(s, {plan_.stages[s].operators});
   }
 
@@ -238,8 +240,8 @@ class Builder {
           instruction.kind,
           filled_->pieces(s, device / group, fill(program_.stages[s], device / group, micro_batch))[b]
               .total());
-    if (bucket_times_[s].empty()) bucket_times_[s] = times_of(s, operators_of(buckets_[s]));
-    return time_of(instruction.kind, bucket_times_[s][device / group][b].total());
+    if (bucket_times_[s] == nullptr) bucket_times_[s] = times_of(s, operators_of(buckets_[s]));
+    return time_of(instruction.kind, (*bucket_times_[s])[device / group][b].total());
   }
 
   /// Devices of one type with equal parts of the weights take equally long.
@@ -259,16 +261,14 @@ class Builder {
   }
 
   /// By replica and set of operators.
-  std::vector<std::vector<cost::StageTime>> times_of(
-      std::size_t s, cost::OperatorSets sets,
+  std::shared_ptr<const cost::TimesByReplica> times_of(
+      std::size_t s, const cost::OperatorSets& sets,
       cost::ReplicaTimes::Waits waits = cost::ReplicaTimes::Waits::all) const {
-    const plan::Stage& stage = plan_.stages[s];
-    cost::ReplicaTimes times(problem_, stage, std::move(sets), waits);
     const program::Sharing& sharing = program_.stages[s].sharing;
-    std::vector<std::vector<cost::StageTime>> out;
+    std::vector<std::int64_t> samples;
     for (std::int64_t r = 0; r < sharing.replicas; ++r)
-      out.push_back(times.times(static_cast<std::size_t>(r), std::max<std::int64_t>(1, sharing.size(r))));
-    return out;
+      samples.push_back(std::max<std::int64_t>(1, sharing.size(r)));
+    return cost::replica_times(problem_, plan_.stages[s], sets, samples, waits);
   }
 
   // Messages.
@@ -334,8 +334,7 @@ class Builder {
   program::Program program_;
   std::vector<RankTasks> ranks_;                               ///< [rank]
   std::vector<std::vector<std::vector<cost::OpTime>>> times_;  ///< [stage][replica], of_micro_batch
-  std::vector<std::vector<std::vector<cost::StageTime>>>
-      bucket_times_;  ///< [stage][replica][bucket], when needed
+  std::vector<std::shared_ptr<const cost::TimesByReplica>> bucket_times_;  ///< [stage] by bucket, when needed
   std::vector<std::map<std::pair<double, std::size_t>, core::Seconds>> step_times_;  ///< [stage] {part, type}
 };
 

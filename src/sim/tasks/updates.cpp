@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 
 #include "penstock/core/error.hpp"
 #include "penstock/cost/shared_reduction.hpp"
@@ -43,14 +44,15 @@ class UpdateBuilder {
 
   void add_reductions(std::size_t r) {
     Ready& before = streams_.emplace_back(built_.devices[r].size());
-    std::map<StageId, std::vector<std::vector<cost::Reduction>>> of_stage;  // by bucket
+    std::map<StageId, std::shared_ptr<const cost::TimedReductions>> of_stage;  // by bucket
     for (const program::GradientSum& sum : program::gradient_sums(built_.program.ranks[r])) {
       const program::Instruction& instruction = row(r)[static_cast<std::size_t>(sum.position)];
       const auto [buckets, fresh] = of_stage.try_emplace(instruction.stage);
       if (fresh) buckets->second = reductions(instruction.stage.index());
       Ready ready = before;
       for (std::size_t d = 0; d < ready.size(); ++d) ready[d].push_back(at(r, sum.position, d));
-      for (const cost::Reduction& reduction : buckets->second[static_cast<std::size_t>(instruction.bucket)]) {
+      const auto bucket = static_cast<std::size_t>(instruction.bucket);
+      for (const cost::TimedReduction& reduction : (*buckets->second)[bucket]) {
         before = reduce(built_.devices[r], {instruction.stage}, reduction, ready);
         ready = before;
       }
@@ -65,11 +67,11 @@ class UpdateBuilder {
   }
 
   /// By bucket.
-  std::vector<std::vector<cost::Reduction>> reductions(std::size_t stage) const {
+  std::shared_ptr<const cost::TimedReductions> reductions(std::size_t stage) const {
     cost::OperatorSets sets;
     for (const cost::Bucket& bucket : built_.buckets[stage])
       sets.push_back(plan::unshared(bucket.operators, shared()));
-    return cost::reductions(problem_, plan_.stages[stage], sets);
+    return cost::timed_reductions(problem_, plan_.stages[stage], sets);
   }
 
   // Among stages.
@@ -97,8 +99,9 @@ class UpdateBuilder {
       core::require(computed >= 0, "every stage has backward passes");
       for (std::size_t d = 0; d < streams_[r].size(); ++d) ready[first[r] + d].push_back(at(r, computed, d));
     }
+    const cost::Reduction sum = cost::shared_reduction(problem_, plan_, shared()[k]);
     const Ready done = reduce(devices, {plan::home(shared()[k], plan_), static_cast<std::int32_t>(k)},
-                              cost::shared_reduction(problem_, plan_, shared()[k]), ready);
+                              {sum, cost::time(problem_.cluster, sum)}, ready);
     for (const auto& [r, start] : first)
       std::copy_n(done.begin() + static_cast<std::ptrdiff_t>(start), streams_[r].size(), streams_[r].begin());
     for (const StageId stage : shared()[k].stages)
@@ -108,16 +111,16 @@ class UpdateBuilder {
   }
 
   /// `ready` and what is returned: by device of `devices`, what must have ended.
-  Ready reduce(const std::vector<core::DeviceId>& devices, Label label, const cost::Reduction& reduction,
+  Ready reduce(const std::vector<core::DeviceId>& devices, Label label, const cost::TimedReduction& reduction,
                const Ready& ready) {
-    return options_.collective.travels() ? reduce_by_messages(devices, label, reduction, ready)
+    return options_.collective.travels() ? reduce_by_messages(devices, label, reduction.reduction, ready)
                                          : reduce_at_once(label, reduction, ready);
   }
 
-  Ready reduce_at_once(Label label, const cost::Reduction& reduction, const Ready& ready) {
+  Ready reduce_at_once(Label label, const cost::TimedReduction& reduction, const Ready& ready) {
     Task task;
-    task.bytes = reduction.bytes.value();
-    task.duration = tasks_.ticks(reduction_times_.time(reduction));
+    task.bytes = reduction.reduction.bytes.value();
+    task.duration = tasks_.ticks(reduction.time);
     task.stage = label.stage;
     task.kind = TaskKind::all_reduce;
     task.micro_batch = label.shared;
@@ -184,7 +187,6 @@ class UpdateBuilder {
   const SimulationOptions& options_;
   const BuiltRows& built_;
   TaskList& tasks_;
-  cost::ReductionTimes reduction_times_{problem_.cluster};
   GroupMessages messages_{problem_.cluster, options_, tasks_};
   std::vector<Ready> streams_;  ///< [rank] what its reduce stream ran last
 };
