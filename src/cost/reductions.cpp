@@ -136,6 +136,10 @@ Seconds ReductionTimes::time(const Reduction& reduction) {
   return known->second.time(reduction.bytes);
 }
 
+std::int64_t held_bytes(const TimedReduction& timed) {
+  return static_cast<std::int64_t>(sizeof(timed)) + held_bytes(timed.reduction.groups);
+}
+
 std::shared_ptr<const TimedReductions> timed_reductions(const Problem& problem, const plan::Stage& stage,
                                                         const OperatorSets& sets) {
   StageKey key("reductions", stage);

@@ -47,15 +47,16 @@ std::shared_ptr<const void> StageMemo::find(const StageKey& key) {
   return known == mine.answers.end() ? nullptr : known->second;
 }
 
-void StageMemo::keep(const StageKey& key, std::shared_ptr<const void> answer) {
-  constexpr std::int64_t kAnswer = 1024;  // bytes, or so
+void StageMemo::keep(const StageKey& key, std::shared_ptr<const void> answer, std::int64_t bytes) {
+  constexpr std::int64_t kEntry = 128;  // of the table, or so
+  bytes += static_cast<std::int64_t>(key.bytes().size()) + kEntry;
   Shard& mine = shard(key);
   const std::lock_guard lock(mine.mutex);
-  mine.bytes += static_cast<std::int64_t>(key.bytes().size()) + kAnswer;
-  if (mine.bytes > most_.value() / static_cast<std::int64_t>(kShards)) {
+  if (mine.bytes + bytes > most_.value() / static_cast<std::int64_t>(kShards)) {
     mine.answers.clear();
     mine.bytes = 0;
   }
+  mine.bytes += bytes;
   mine.answers.emplace(key.bytes(), std::move(answer));
 }
 

@@ -75,7 +75,7 @@ TEST_CASE("random plans take as long, and hold as much, with a memo that knows a
 
 TEST_CASE("what holds too much forgets, and answers all the same") {
   const auto random = support::random_problem(3);
-  cost::StageMemo memo(core::Bytes(16 * 4096));  // about three answers a part
+  cost::StageMemo memo(core::Bytes(16 * 512));  // about three answers a part
   cost::Problem problem = random.problem();
   problem.memo = &memo;
   memo.belong_to(problem);

@@ -194,6 +194,7 @@ struct TimedReduction {
   core::Seconds time;
 };
 using TimedReductions = std::vector<std::vector<TimedReduction>>;
+std::int64_t held_bytes(const TimedReduction& timed);  ///< of a memo (stage_memo.hpp)
 std::shared_ptr<const TimedReductions> timed_reductions(const Problem& problem, const plan::Stage& stage,
                                                         const OperatorSets& sets);
 

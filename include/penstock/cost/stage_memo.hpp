@@ -28,6 +28,18 @@ class StageKey {
   std::string bytes_;
 };
 
+/// About as many bytes as an answer takes.
+template <class Answer>
+std::int64_t held_bytes(const Answer&) {
+  return sizeof(Answer);
+}
+template <class Item>
+std::int64_t held_bytes(const std::vector<Item>& list) {
+  std::int64_t out = sizeof(list);
+  for (const Item& item : list) out += held_bytes(item);
+  return out;
+}
+
 /// Answers about stages of one problem (Problem::memo). Safe to call from any thread; answers are the same as
 /// without it. Forgets a part when it holds more than it may.
 class StageMemo {
@@ -46,7 +58,7 @@ class StageMemo {
     if (memo == nullptr || memo->problem_ != &problem) return std::make_shared<const Answer>(make());
     if (auto known = memo->find(key)) return std::static_pointer_cast<const Answer>(known);
     auto made = std::make_shared<const Answer>(make());
-    memo->keep(key, made);
+    memo->keep(key, made, held_bytes(*made));
     return made;
   }
 
@@ -55,10 +67,10 @@ class StageMemo {
   struct Shard {
     std::mutex mutex;
     std::unordered_map<std::string, std::shared_ptr<const void>> answers;
-    std::int64_t bytes = 0;  ///< about
+    std::int64_t bytes = 0;  ///< about, of keys and answers
   };
   std::shared_ptr<const void> find(const StageKey& key);
-  void keep(const StageKey& key, std::shared_ptr<const void> answer);
+  void keep(const StageKey& key, std::shared_ptr<const void> answer, std::int64_t bytes);
   Shard& shard(const StageKey& key) { return shards_[std::hash<std::string>{}(key.bytes()) % kShards]; }
 
   core::Bytes most_;
