@@ -208,6 +208,8 @@ Met meets_every_plan(std::uint64_t first, std::uint64_t last, const MakeGoal& ma
 
 }  // namespace
 
+TEST_SUITE_BEGIN("oracle");
+
 TEST_CASE("of every plan of a tiny problem it finds the fastest in nine cases of ten, else one near it") {
   const auto met = meets_every_plan(1, 60, least_time);
   CHECK(met.problems > 12);
@@ -228,6 +230,8 @@ TEST_CASE("of plans not much slower than the fastest it finds the one of least m
   CHECK(met.best * 10 >= met.problems * 9);
   CHECK(met.worst <= 0.05);
 }
+
+TEST_SUITE_END();
 
 TEST_CASE("a search for memory begins at a plan that takes no longer than allowed, or not at all") {
   const auto graph = models::build("case_study", {{"layers", "1"}});
