@@ -143,7 +143,7 @@ std::int64_t held_bytes(const TimedReduction& timed) {
 std::shared_ptr<const TimedReductions> timed_reductions(const Problem& problem, const plan::Stage& stage,
                                                         const OperatorSets& sets) {
   StageKey key("reductions", stage);
-  for (const auto& set : sets) key.add(set);
+  key.add(sets);
   return StageMemo::recall(problem, key, [&] {
     ReductionTimes times(problem.cluster);
     TimedReductions out;

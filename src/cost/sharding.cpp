@@ -45,7 +45,7 @@ std::shared_ptr<const TimesByReplica> replica_times(const Problem& problem, cons
                                                     std::span<const std::int64_t> samples,
                                                     ReplicaTimes::Waits waits) {
   StageKey key("times", stage);
-  for (const auto& set : sets) key.add(set);
+  key.add(sets);
   for (const std::int64_t count : samples) key.add(count);
   key.add(static_cast<std::int64_t>(waits));
   return StageMemo::recall(problem, key, [&] {

@@ -40,6 +40,12 @@ StageKey& StageKey::add(std::span<const core::OpId> operators) {
   return *this;
 }
 
+StageKey& StageKey::add(const std::vector<std::vector<core::OpId>>& sets) {
+  add(static_cast<std::int64_t>(sets.size()));
+  for (const auto& operators : sets) add(operators);
+  return *this;
+}
+
 std::shared_ptr<const void> StageMemo::find(const StageKey& key) {
   Shard& mine = shard(key);
   const std::lock_guard lock(mine.mutex);

@@ -100,8 +100,7 @@ planners::SearchResult measured_search(const cost::Problem& asked, const planner
   planners::check_options(info, planner.options);
   cost::StageMemo memo;
   cost::Problem problem = asked;
-  problem.memo = &memo;
-  memo.belong_to(problem);
+  memo.serve(problem);
   sim::SimulationOptions judge = setting.simulation;
   judge.stop = stop;
   planners::SearchOptions options = setting.options;

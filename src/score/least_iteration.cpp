@@ -36,8 +36,7 @@ Passes passes(const cost::Problem& problem, const plan::Stage& stage) {
   const std::int64_t replicas = stage.replicas();
   std::vector<std::int64_t> samples;
   for (std::int64_t r = 0; r < replicas; ++r)
-    samples.push_back(
-        std::max<std::int64_t>(1, stage.micro_batch * (r + 1) / replicas - stage.micro_batch * r / replicas));
+    samples.push_back(std::max<std::int64_t>(1, stage.share_start(r + 1) - stage.share_start(r)));
   const auto times = cost::replica_times(problem, stage, {stage.operators}, samples);
   for (const auto& replica : *times) {
     const cost::OpTime time = replica.front().total();

@@ -36,8 +36,7 @@ TEST_CASE("an answer is made once, for its problem alone; a problem without a me
   const auto random = support::random_problem(3);
   cost::StageMemo memo;
   cost::Problem problem = random.problem();
-  problem.memo = &memo;
-  memo.belong_to(problem);
+  memo.serve(problem);
   const plan::Stage stage = one_stage();
   CHECK(answered(problem, stage, 1) == 1);
   CHECK(answered(problem, stage, 2) == 1);
@@ -54,8 +53,7 @@ TEST_CASE("random plans take as long, and hold as much, with a memo that knows a
     const auto problem = random.problem();
     cost::StageMemo memo;
     cost::Problem remembering = problem;
-    remembering.memo = &memo;
-    memo.belong_to(remembering);
+    memo.serve(remembering);
     auto other = random.plan;  // stages that are like those, but not the same
     for (plan::Stage& stage : other.stages) stage.zero = stage.zero > 0 ? 0 : 1;
     const auto time = [&](const cost::Problem& of, const plan::Plan& plan) {
@@ -77,8 +75,7 @@ TEST_CASE("what holds too much forgets, and answers all the same") {
   const auto random = support::random_problem(3);
   cost::StageMemo memo(core::Bytes(16 * 512));  // about three answers a part
   cost::Problem problem = random.problem();
-  problem.memo = &memo;
-  memo.belong_to(problem);
+  memo.serve(problem);
   plan::Stage stage = one_stage();
   int made = 0;
   for (int round = 0; round < 2; ++round)
@@ -124,5 +121,9 @@ TEST_CASE(
   CHECK_FALSE(is_new([](plan::Stage& s) { s.in_flight = 8; }));
   CHECK_FALSE(is_new([](plan::Stage& s) { s.k = 2; }));
   CHECK_FALSE(is_new([](plan::Stage& s) { s.after = {core::StageId(0)}; }));
+  // Numbers behind sets are no further set.
+  using Sets = std::vector<std::vector<core::OpId>>;
+  CHECK(cost::StageKey("answer", one_stage()).add(Sets{{core::OpId(1)}}).add(1).add(5).add(9).bytes() !=
+        cost::StageKey("answer", one_stage()).add(Sets{{core::OpId(1)}, {core::OpId(5)}}).add(9).bytes());
   CHECK(cost::StageKey("one", one_stage()).bytes() != cost::StageKey("other", one_stage()).bytes());
 }

@@ -22,6 +22,7 @@ class StageKey {
   StageKey(const char* question, const plan::Stage& stage);
   StageKey& add(std::int64_t value);
   StageKey& add(std::span<const core::OpId> operators);
+  StageKey& add(const std::vector<std::vector<core::OpId>>& sets);  ///< of operators
   const std::string& bytes() const { return bytes_; }
 
  private:
@@ -46,10 +47,14 @@ class StageMemo {
  public:
   explicit StageMemo(core::Bytes most = core::Bytes(std::int64_t{128} << 20)) : most_(most) {}
 
-  /// A copy of the problem remembers for itself only, not for other problems that are made of it.
-  void belong_to(const Problem& problem) { problem_ = &problem; }
+  /// This problem remembers, not the copies that are made of it, which may be changed. Must outlive it.
+  void serve(Problem& problem) {
+    problem.memo = this;
+    problem_ = &problem;
+  }
 
   /// The answer to this key, made by `make()` unless it is known. `problem` without a memo of its own: made.
+  /// All answers to a question (StageKey) have one type.
   template <class Make>
   static auto recall(const Problem& problem, const StageKey& key, const Make& make)
       -> std::shared_ptr<const decltype(make())> {
