@@ -97,8 +97,8 @@ const std::vector<PlannerOption>& climb_options() {
 
 // Ours. What neither the series-parallel space nor the row holds: stages with pieces of several branches, any
 // number of replicas, and stages on the devices that suit their messages; found step by step from the best
-// plan of each, and from plain data parallelism (climb.hpp). A climb
-// that goes on for long ends after `evaluations`.
+// plan of each, and from plain data parallelism (climb.hpp). A climb that goes on for long ends
+// after `evaluations`.
 SearchResult graphpipe_climb(const cost::Problem& problem, const SearchOptions& options,
                              core::StopToken stop) {
   const OwnValues own("graphpipe_climb", climb_options(), options.own);
