@@ -129,7 +129,7 @@ void check_kernel(Backend& backend, const Operator& op, std::int64_t samples, Pr
   CHECK(distance(trial.output(), reference::forward(op, samples, operands)) <= most);
   const auto seed = trial.output_gradient();
   const auto found = trial.gradients(), expected = reference::gradients(op, samples, operands, seed);
-  const double least = length(seed) / 2;
+  const double least = length(seed);
   if (trial.kernel().has(graph::Pass::input_gradient)) compare(found.inputs, expected.inputs, least, most);
   compare(found.parameters, expected.parameters, least, most);
 }

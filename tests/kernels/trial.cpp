@@ -12,9 +12,20 @@ using kernels::Buffer;
 using kernels::Slot;
 using kernels::Slots;
 
+namespace {
+
+/// Many factors near one have a product that every number format holds.
+std::array<double, 2> range(const graph::Operator& op) {
+  const auto* e = std::get_if<graph::Elementwise>(&op.attributes);
+  return e != nullptr && e->product ? std::array{0.5, 1.5} : std::array{-1.0, 1.0};
+}
+
+}  // namespace
+
 Trial::Trial(kernels::Backend& backend, const graph::Operator& op, std::int64_t samples,
              kernels::Precision precision, std::uint64_t seed)
-    : backend_(backend),
+    : precision_(precision),
+      backend_(backend),
       stream_(backend.make_stream()),
       kernel_(backend.make_kernel(op, samples, precision)) {
   const Slots& slots = kernel_->slots();
@@ -25,15 +36,25 @@ Trial::Trial(kernels::Backend& backend, const graph::Operator& op, std::int64_t 
   buffers_.output = add(slots.output);
   buffers_.output_gradient = add(slots.output);
   add_gradients();
+  const auto [low, high] = range(op);
   for (Buffer* buffer : buffers_.inputs)
     if (buffer->element() != kernels::Element::int64)
-      kernels::write_random(backend, *buffer, ++seed);
+      draw(*buffer, ++seed, low, high);
     else
       kernels::write_random(backend, *buffer, ++seed, 0, static_cast<double>(slots.parameters[0].shape[0]));
   if (op.kind == graph::OpKind::experts)  // a router's probabilities are above zero
-    kernels::write_random(backend, *buffers_.inputs[1], ++seed, 0.1, 1);
-  for (Buffer* buffer : buffers_.parameters) kernels::write_random(backend, *buffer, ++seed);
-  kernels::write_random(backend, *buffers_.output_gradient, ++seed);
+    draw(*buffers_.inputs[1], ++seed, 0.1, 1);
+  for (Buffer* buffer : buffers_.parameters) draw(*buffer, ++seed);
+  draw(*buffers_.output_gradient, ++seed);
+}
+
+/// In tf32 multiples of 2^-10, which its 11 bits hold: a ReLU then opens for the kernel where it does in float64.
+void Trial::draw(Buffer& buffer, std::uint64_t seed, double low, double high) {
+  kernels::write_random(backend_, buffer, seed, low, high);
+  if (precision_ != kernels::Precision::tf32) return;
+  std::vector<double> values = kernels::read_values(backend_, buffer);
+  for (double& value : values) value = std::nearbyint(value * 1024) / 1024;
+  kernels::write_values(backend_, buffer, values);
 }
 
 Buffer* Trial::add(const Slot& slot) {

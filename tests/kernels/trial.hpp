@@ -10,7 +10,7 @@
 
 namespace penstock::test {
 
-/// Makes the kernel and its buffers. Operands are random by `seed`; everything else is poisoned, but for
+/// Makes the kernel and its buffers. Operands are random by `seed`, as the precision holds them; everything else is poisoned, but for
 /// gradients that are added to, which start as zeros.
 class Trial {
  public:
@@ -32,8 +32,10 @@ class Trial {
   kernels::Buffer* add(const kernels::Slot& slot);
   Buffers add(const std::vector<kernels::Slot>& slots);
   void add_gradients();
+  void draw(kernels::Buffer& buffer, std::uint64_t seed, double low = -1, double high = 1);
   std::vector<reference::Values> values(const Buffers& buffers) const;
 
+  kernels::Precision precision_;
   kernels::Backend& backend_;
   std::unique_ptr<kernels::Stream> stream_;
   std::unique_ptr<kernels::Kernel> kernel_;

@@ -29,7 +29,8 @@ TEST_CASE("steps and kernels agree with float64 in every number format") {
 TEST_CASE("sums of several pieces and sweeps agree, too") {
   const auto twin = test::open_twin();
   for (const graph::Operator& op : without_convolution(test::larger_kernel_cases()))
-    test::check_kernel(*twin, op, 2, Precision::fp32);
+    for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::fp16})
+      test::check_kernel(*twin, op, 2, precision);
 }
 
 TEST_CASE("tables, shared buffers, misfits and streams keep the contract") {
