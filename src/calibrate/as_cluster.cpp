@@ -61,12 +61,14 @@ std::string cluster_yaml(const cost::Calibration& calibration, int devices, cons
   std::string out = fmt::format(
       "# {} devices as measured {} on {}; each has {} memory.\nname: {}\ndevice_types:\n"
       "  {}: {{memory: {}B, memory_bandwidth: {:.5g}B/s, multiprocessors: {}, launch_overhead: {:.5g}us,\n"
-      "    {}peak: {{{}}}}}\nswitches: [between]\nmachines:\n",
+      "    {}peak: {{{}}}}}\n{}machines:\n",
       devices, calibration.identity.date, calibration.identity.backend,
       shared ? "its part of the" : "all of its", quoted(fmt::format("{} of {}", devices, type.name)), device,
       type.memory.value() / (shared ? devices : 1), type.memory_bandwidth.value(), type.multiprocessors,
-      type.launch_overhead.value() * 1e6, host_launch(calibration, launching), peaks(type));
+      type.launch_overhead.value() * 1e6, host_launch(calibration, launching), peaks(type),
+      devices > 1 ? "switches: [between]\n" : "");
   for (int d = 0; d < devices; ++d) out += fmt::format("- {{name: d{}, device: {}, node: 0}}\n", d, device);
+  if (devices == 1) return out;
   out += "links:\n";
   for (int d = 0; d < devices; ++d)  // a message takes two links: half the latency each
     out += fmt::format("- {{from: d{}, to: between, bandwidth: {:.5g}B/s, latency: {:.5g}us}}\n", d,

@@ -25,10 +25,10 @@ core::Seconds latency(const std::string& text) {
   return *value;
 }
 
-/// What the flags say; the rest as measured.
+/// What the flags say; the rest as measured. One device alone has no use for it.
 cost::Affine link(const CalibrateClusterFlags& flags, const cost::Calibration& calibration) {
   const auto measured = calibrate::peer_line(calibration);
-  if (!measured && (flags.bandwidth.empty() || flags.latency.empty()))
+  if (flags.devices > 1 && !measured && (flags.bandwidth.empty() || flags.latency.empty()))
     throw core::BadInput({flags.file, 0, "links"},
                          "no copies between devices were measured: give --bandwidth and --latency");
   cost::Affine out = measured.value_or(cost::Affine{});

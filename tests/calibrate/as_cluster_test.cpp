@@ -48,7 +48,7 @@ TEST_CASE("GPUs wait for their launches, eager or in a graph, as measured; hosts
 TEST_CASE("one device needs no link, and names are quoted") {
   auto calibration = support::bare_calibration();
   calibration.identity.device = "Maker \"T1\": 16GB #2";
-  const auto cluster = cluster::parse_cluster(calibrate::cluster_yaml(calibration, 1, {0, 1e-9}), "one.yaml");
+  const auto cluster = cluster::parse_cluster(calibrate::cluster_yaml(calibration, 1, {}), "one.yaml");
   CHECK(cluster.size() == 1);
   CHECK(cluster.type(DeviceId(0)).name == calibration.identity.device);
 }

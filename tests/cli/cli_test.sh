@@ -380,6 +380,7 @@ expect 11 "t1.yaml: identity: measured on Maker T1 16GB" "$penstock" calibrate -
 expect 11 "measured on Maker T1 16GB; this is" "$penstock" calibrate verify host_t1.yaml --json
 [[ ! -e no.yaml ]] || { echo "FAILED: a calibration was written"; failures=$((failures + 1)); }
 expect 11 "t1.yaml: links: no copies between devices were measured: give --bandwidth and --latency" "$penstock" calibrate cluster t1.yaml --devices 4 -o no.yaml
+expect 0 "" "$penstock" calibrate cluster t1.yaml --devices 1 -o one.yaml
 expect 10 "--bandwidth: expected a bandwidth such as 10GB/s" "$penstock" calibrate cluster t1.yaml --devices 4 --bandwidth 0 --latency 5us -o no.yaml
 expect 0 "" "$penstock" calibrate cluster t1.yaml --devices 4 --bandwidth 10GB/s --latency 5us -o four.yaml
 expect 0 "costs: calibration of Maker T1 16GB; of" "$penstock" plan --model case_study --cluster four.yaml --mini-batch 32 --planner graphpipe --costs t1.yaml -o four_plan.yaml
