@@ -9,6 +9,7 @@
 #include "penstock/graph/with_operators.hpp"
 #include "penstock/kernels/devices.hpp"
 #include "penstock/replay/cuda_graph.hpp"
+#include "penstock/replay/precision.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/sim/simulate.hpp"
 
@@ -34,6 +35,7 @@ class Workers {
     const auto* processes = setting.options.processes;
     const kernels::MachineShare share = replay::share_of_machine(program, processes);
     replay::TrainingSetup training = setting.training;
+    training.precision = replay::precision_of(problem.graph, plan.training);
     training.stop = setting.options.stop;
     for (std::size_t d = 0, at_work = 0; d < program.devices.size(); ++d) {
       if (program.devices[d].empty() || (processes != nullptr && !processes->has(core::DeviceId(d))))

@@ -11,6 +11,7 @@
 #include "penstock/layout/context.hpp"
 #include "penstock/layout/experts.hpp"
 #include "penstock/program/messages.hpp"
+#include "penstock/replay/precision.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/schedule/weights_used.hpp"
 #include "worker/division.hpp"
@@ -66,10 +67,7 @@ void check(const graph::OpGraph& graph, const plan::Plan& plan) {
   const auto& compression = plan.training.compression;
   if (compression.gradients != 1 || compression.activations != 1)
     throw BadInput("compressed messages are not replayed");
-  if (const auto& held = plan.training.precision;
-      held && (held->gradients != held->weights || held->state != held->weights || held->master ||
-               held->pass_gradients))
-    throw BadInput("mixed precision is not replayed");
+  precision_of(graph, plan.training);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];
     if (stage.context_parallel > 1 && stage.tensor_parallel > 1)

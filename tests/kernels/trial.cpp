@@ -48,7 +48,8 @@ Trial::Trial(kernels::Backend& backend, const graph::Operator& op, std::int64_t 
   draw(*buffers_.output_gradient, ++seed);
 }
 
-/// In tf32 multiples of 2^-10, which its 11 bits hold: a ReLU then opens for the kernel where it does in float64.
+/// In tf32 multiples of 2^-10, which its 11 bits hold: a ReLU then opens for the kernel where it does in
+/// float64.
 void Trial::draw(Buffer& buffer, std::uint64_t seed, double low, double high) {
   kernels::write_random(backend_, buffer, seed, low, high);
   if (precision_ != kernels::Precision::tf32) return;

@@ -10,8 +10,8 @@
 
 namespace penstock::test {
 
-/// Makes the kernel and its buffers. Operands are random by `seed`, as the precision holds them; everything else is poisoned, but for
-/// gradients that are added to, which start as zeros.
+/// Makes the kernel and its buffers. Operands are random by `seed`, as the precision holds them; everything
+/// else is poisoned, but for gradients that are added to, which start as zeros.
 class Trial {
  public:
   Trial(kernels::Backend& backend, const graph::Operator& op, std::int64_t samples,

@@ -23,9 +23,9 @@ enum class Launching : std::uint8_t {
 
 /// The text of a cluster file: `devices` (at least one) of the device, each with its part of the memory,
 /// since that is what they share, but for GPUs whose copies to each other were measured; every message takes
-/// the time of `link`, which one device alone does without. Peaks and bandwidth are the measured ceilings, so nothing in it is from a data sheet.
-/// GPUs wait for their hosts as long as launches of that kind took (host_launch); throws BadInput where
-/// launches in graphs were not measured.
+/// the time of `link`, which one device alone does without. Peaks and bandwidth are the measured ceilings, so
+/// nothing in it is from a data sheet. GPUs wait for their hosts as long as launches of that kind took
+/// (host_launch); throws BadInput where launches in graphs were not measured.
 std::string cluster_yaml(const cost::Calibration& calibration, int devices, const cost::Affine& link,
                          Launching launching = Launching::eager);
 

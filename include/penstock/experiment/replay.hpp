@@ -16,7 +16,7 @@ struct ReplaySetting {
   std::string device = "host";  ///< as kernels::device_for; each of the plan's devices is one of its own
   std::optional<replay::Manner> manner;  ///< default: parallel where each has a processor, or a GPU or a
                                          ///< partition of one, to itself
-  replay::TrainingSetup training;        ///< its update rule's kind is the plan's
+  replay::TrainingSetup training;        ///< its precision and its update rule's kind are the plan's
   bool experts_in_turn = false;          ///< graph::Experts::in_turn of every mixture
   replay::ReplayOptions options;
   bool graph =

@@ -65,9 +65,9 @@ struct DevicePrograms {
 /// runs as its forward, then its backward. Precondition: plan::structural_violations has none, the order no
 /// violations. Throws BadInput as program::lower does, and for what is not replayed: colocated stages whose
 /// groups have other sizes than those of their devices' other stages, ZeRO, compression,
-/// predicted weights, parameters shared between stages without a flush, or by groups that divide them
-/// differently; and naming rank and pass where a policy asks for weights that are not made yet. Error(limit):
-/// more than 2^24 messages.
+/// predicted weights, numbers of another precision (precision_of), parameters shared between stages without a
+/// flush, or by groups that divide them differently; and naming rank and pass where a policy asks for weights
+/// that are not made yet. Error(limit): more than 2^24 messages.
 DevicePrograms lower(const graph::OpGraph& graph, const schedule::ScheduledPlan& scheduled);
 
 }  // namespace penstock::replay

@@ -1,0 +1,24 @@
+#include "penstock/replay/precision.hpp"
+
+#include "penstock/core/error.hpp"
+
+namespace penstock::replay {
+
+kernels::Precision precision_of(const graph::OpGraph& graph, const plan::Training& training) {
+  using cluster::Precision;
+  const auto& held = training.precision;
+  if (graph.element_bytes() >= 4) {
+    if (held && *held != plan::mixed_precision("fp32"))
+      throw core::BadInput("numbers of four bytes are replayed with all else in fp32");
+    return kernels::Precision::fp32;
+  }
+  const Precision weights = held ? held->weights : Precision::bf16;
+  if (held != plan::MixedPrecision{weights, weights, Precision::fp32, Precision::fp32})
+    throw core::BadInput(
+        "numbers of two bytes are replayed with gradients in them, an optimizer's state and master weights "
+        "in fp32: precision "
+        "mixed_fp16, or {weights: bf16, gradients: bf16, state: fp32, master: fp32}");
+  return weights == Precision::fp16 ? kernels::Precision::fp16 : kernels::Precision::bf16;
+}
+
+}  // namespace penstock::replay
