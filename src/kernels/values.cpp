@@ -1,18 +1,22 @@
 #include "penstock/kernels/values.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <utility>
 
 #include "half.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/parallel.hpp"
 #include "penstock/core/random.hpp"
 
 namespace penstock::kernels {
 namespace {
 
-constexpr std::int64_t kDrawn = std::int64_t{1} << 20;
+constexpr std::int64_t kDrawn = std::int64_t{1} << 20, kPiece = std::int64_t{1} << 12;
 
 void encode(Element element, double value, std::byte* to) {
   const auto put = [to](auto number) { std::memcpy(to, &number, sizeof number); };
@@ -57,10 +61,37 @@ void write_each(Backend& backend, Buffer& to, const Value& value, std::int64_t p
 
 }  // namespace
 
+void write_pieces(Backend& backend, Buffer& to, const Piece& piece) {
+  const std::int64_t step = size(to.element()), pieces = (to.count() + kPiece - 1) / kPiece;
+  const auto all = static_cast<std::size_t>(to.bytes().value());
+  const auto bytes = std::make_unique_for_overwrite<std::byte[]>(all);
+  core::parallel_for(static_cast<std::size_t>(pieces), [&](std::size_t p) {
+    const std::int64_t begin = static_cast<std::int64_t>(p) * kPiece;
+    std::array<double, kPiece> room;
+    const std::span values(room.data(), static_cast<std::size_t>(std::min(kPiece, to.count() - begin)));
+    piece(begin, values);
+    std::byte* at = bytes.get() + begin * step;
+    for (const double value : values) encode(to.element(), value, std::exchange(at, at + step));
+  });
+  backend.write(to, {bytes.get(), all});
+}
+
 void write_values(Backend& backend, Buffer& to, std::span<const double> values) {
   core::require(std::ssize(values) == to.count(), "as many values as the buffer has");
-  write_each(
-      backend, to, [&](std::int64_t i) { return values[static_cast<std::size_t>(i)]; }, to.count());
+  write_pieces(backend, to, [values](std::int64_t begin, std::span<double> out) {
+    std::ranges::copy(values.subspan(static_cast<std::size_t>(begin), out.size()), out.begin());
+  });
+}
+
+void write_values(Backend& backend, Buffer& to, const Buffer& from) {
+  core::require(to.count() == from.count(), "as many values as the buffer has");
+  std::vector<std::byte> bytes(static_cast<std::size_t>(from.bytes().value()));
+  backend.read(from, bytes);
+  const std::int64_t step = size(from.element());
+  write_pieces(backend, to, [&](std::int64_t begin, std::span<double> out) {
+    const std::byte* at = bytes.data() + begin * step;
+    for (double& value : out) value = decode(from.element(), std::exchange(at, at + step));
+  });
 }
 
 std::vector<double> read_values(Backend& backend, const Buffer& from) {

@@ -71,3 +71,19 @@ TEST_CASE("number formats have names") {
   CHECK_THROWS_AS(kernels::precision("fp8"), core::BadInput);
   CHECK(kernels::storage(kernels::Precision::tf32) == Element::fp32);
 }
+
+TEST_CASE("values that nobody holds are asked for piece by piece, and go into buffers of another element") {
+  const auto host = kernels::open_device("host", 1);
+  const std::int64_t count = 10001;
+  const auto wide = host->allocate(Element::fp32, count), narrow = host->allocate(Element::bf16, count);
+  kernels::write_pieces(*host, *narrow, [](std::int64_t begin, std::span<double> out) {
+    for (double& value : out) value = static_cast<double>(begin++) + 0.25;
+  });
+  kernels::write_values(*host, *wide, *narrow);
+  const Values found = kernels::read_values(*host, *wide);
+  CHECK(found == kernels::read_values(*host, *narrow));
+  for (const std::size_t i : {0u, 100u, 4095u, 4096u, 10000u})
+    CHECK(found[i] ==
+          static_cast<double>(kernels::from_bf16(kernels::to_bf16(static_cast<float>(i) + 0.25f))));
+  CHECK_THROWS_AS(kernels::write_values(*host, *host->allocate(Element::fp32, 3), *narrow), core::Error);
+}

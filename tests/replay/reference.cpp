@@ -47,7 +47,7 @@ struct Pass {
       for (std::size_t i = 0; i < tensors.size(); ++i) write_values(host, *run.parameters(id)[i], tensors[i]);
     for (std::size_t v = 0; v < graph.size(); ++v)
       if (graph.op(OpId(v)).kind == graph::OpKind::input)
-        write_values(host, run.output(OpId(v)), input_values(setup, OpId(v), wires[v], samples));
+        write_values(host, run.output(OpId(v)), input_values(setup, OpId(v), wires[v], samples).values());
     run.zero_tables(*stream);
     run.forward(*stream);
     for (std::size_t v = 0; v < graph.size(); ++v)
@@ -58,7 +58,7 @@ struct Pass {
 
   void start(GraphRun& run, OpId id, Samples samples) {
     Values difference = read_values(host, run.output(id));
-    const Values target = target_values(setup, id, wires[id.index()], samples);
+    const Values target = target_values(setup, id, wires[id.index()], samples).values();
     for (std::size_t i = 0; i < target.size(); ++i) difference[i] -= target[i];
     write_values(host, *run.output_gradient(id), difference);
   }
@@ -80,7 +80,7 @@ Weights first_weights(const graph::OpGraph& graph, const TrainingSetup& setup) {
   for (std::size_t v = 0; v < graph.size(); ++v)
     for (const kernels::Parameter& parameter : wires[v].parameters)
       if (parameter.owner.op == OpId(v))
-        out[OpId(v)].push_back(replay::first_weights(setup, parameter.owner, parameter.slot));
+        out[OpId(v)].push_back(replay::first_weights(setup, parameter.owner, parameter.slot).values());
   return out;
 }
 

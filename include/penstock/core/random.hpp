@@ -16,6 +16,8 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
+  /// As after so many calls of next.
+  void skip(std::uint64_t calls) { state_ += calls * 0x9e3779b97f4a7c15u; }
   /// Uniform integer in [low, high], both ends included; low <= high.
   int between(int low, int high) {
     const auto span = static_cast<std::uint64_t>(static_cast<std::int64_t>(high) - low + 1);

@@ -2,6 +2,7 @@
 // Values in and out of buffers, whatever the device and the element.
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,12 @@ namespace penstock::kernels {
 /// Rounds to the buffer's element, to nearest even; int64 buffers take whole numbers. As many values as the
 /// buffer has (checked).
 void write_values(Backend& backend, Buffer& to, std::span<const double> values);
+/// Gives values [begin, begin + out.size()) of a buffer, whichever are asked for first, from several threads.
+using Piece = std::function<void(std::int64_t begin, std::span<double> out)>;
+/// The same for values that nobody holds: they are asked for piece by piece.
+void write_pieces(Backend& backend, Buffer& to, const Piece& piece);
+/// The values of another buffer, whatever its element.
+void write_values(Backend& backend, Buffer& to, const Buffer& from);
 std::vector<double> read_values(Backend& backend, const Buffer& from);
 
 /// Uniform in [low, high), by seed, before rounding; in an int64 buffer whole numbers from low up to high

@@ -1,6 +1,5 @@
 #include "worker/data_set.hpp"
 
-#include "penstock/kernels/values.hpp"
 #include "worker/draw.hpp"
 
 namespace penstock::replay {
@@ -14,7 +13,7 @@ const Lease& DataSet::find(std::map<Key, Lease>& among, core::OpId op, Samples s
   const Shard own = device_.shard(op).makes.shard(device_.division.member(), samples.count, made.count);
   device_.samples(op, samples.count);  // one at least
   lease = device_.backend.allocate(made.element, own.count());
-  kernels::write_values(device_.backend, *lease, values_of(own, values()));
+  write(device_.backend, *lease, own, values());
   return lease;
 }
 
@@ -24,11 +23,8 @@ const Lease& DataSet::input(core::OpId op, Samples samples) {
 }
 
 const Lease& DataSet::negative_target(core::OpId op, Samples samples) {
-  return find(targets_, op, samples, [&] {
-    std::vector<double> values = target_values(device_.setup, op, device_.wire(op), samples);
-    for (double& value : values) value = -value;
-    return values;
-  });
+  return find(targets_, op, samples,
+              [&] { return negative(target_values(device_.setup, op, device_.wire(op), samples)); });
 }
 
 }  // namespace penstock::replay

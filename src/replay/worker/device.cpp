@@ -56,9 +56,9 @@ core::Seconds Device::time(const std::vector<layout::GroupCollective>& collectiv
   return out;
 }
 
-std::vector<double> Device::first_weights(kernels::ParameterRef parameter) const {
+void Device::write_first_weights(kernels::ParameterRef parameter, kernels::Buffer& to) {
   const auto& [whole, sharding, part] = division.weights(parameter);
-  return values_of(sharding.shard(part, 1, whole.count()), replay::first_weights(setup, parameter, whole));
+  write(backend, to, sharding.shard(part, 1, whole.count()), first_weights(setup, parameter, whole));
 }
 
 Lease Device::like(const kernels::Buffer& other, plan::MemoryKind kind, const std::string& what) {

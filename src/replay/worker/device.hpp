@@ -56,8 +56,8 @@ struct Device {
   bool grouped() const { return division.members() > 1; }
   /// Of collectives among its group.
   core::Seconds time(const std::vector<layout::GroupCollective>& collectives, std::int64_t samples) const;
-  /// A parameter before the first update, as much of it as this device has.
-  std::vector<double> first_weights(kernels::ParameterRef parameter) const;
+  /// As much of a parameter as this device has, before the first update.
+  void write_first_weights(kernels::ParameterRef parameter, kernels::Buffer& to);
   const std::string& name(core::OpId id) const { return graph.op(id).name; }
 
   Lease like(const kernels::Buffer& other, plan::MemoryKind kind, const std::string& what);

@@ -1,5 +1,6 @@
 #include "worker/draw.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "penstock/core/random.hpp"
@@ -17,45 +18,88 @@ core::Random stream_of(const TrainingSetup& setup, Purpose purpose, core::OpId o
   return core::Random(state);
 }
 
-/// draw(random) for every element of every sample.
-template <class Draw>
-std::vector<double> per_sample(const TrainingSetup& setup, Purpose purpose, core::OpId op, std::int64_t count,
-                               Samples samples, const Draw& draw) {
-  std::vector<double> values;
-  values.reserve(static_cast<std::size_t>(samples.count * count));
-  for (std::int64_t sample = samples.first; sample < samples.end(); ++sample) {
-    core::Random random = stream_of(setup, purpose, op, sample);
-    for (std::int64_t i = 0; i < count; ++i) values.push_back(draw(random));
-  }
-  return values;
+/// value(random) for every element of every sample, which has a stream of its own.
+template <class Value>
+Drawn per_sample(const TrainingSetup& setup, Purpose purpose, core::OpId op, std::int64_t count,
+                 Samples samples, const Value& value) {
+  return {samples.count * count, [=](std::int64_t begin, std::span<double> out) {
+            while (!out.empty()) {
+              const std::int64_t sample = begin / count, from = begin % count;
+              core::Random random = stream_of(setup, purpose, op, samples.first + sample);
+              random.skip(static_cast<std::uint64_t>(from));
+              const auto here = out.first(std::min(out.size(), static_cast<std::size_t>(count - from)));
+              for (double& one : here) one = value(random);
+              begin += std::ssize(here);
+              out = out.subspan(here.size());
+            }
+          }};
 }
 
 double symmetric(core::Random& random) {
   return 2 * random.unit() - 1;
 }
 
-}  // namespace
+/// Numbers of a shard that follow each other in the whole tensor, too.
+struct Stretch {
+  std::int64_t to, from, count;
+};
 
-std::vector<double> first_weights(const TrainingSetup& setup, kernels::ParameterRef parameter,
-                                  const kernels::Slot& slot) {
-  core::Random random =
-      stream_of(setup, Purpose::weights, parameter.op, static_cast<std::int64_t>(parameter.slot));
-  std::vector<double> values(static_cast<std::size_t>(slot.count()));
-  for (double& value : values) value = kernels::reach(slot) * symmetric(random);
-  return values;
+std::vector<Stretch> stretches_of(const Shard& shard, std::int64_t all) {
+  std::vector<Stretch> out;
+  each_common(shard, {1, all, {{0, all}}}, [&](std::int64_t to, std::int64_t from, std::int64_t count) {
+    out.push_back({to, from, count});
+  });
+  return out;
 }
 
-std::vector<double> input_values(const TrainingSetup& setup, core::OpId op, const kernels::Wire& wire,
-                                 Samples samples) {
+}  // namespace
+
+std::vector<double> Drawn::values() const {
+  std::vector<double> out(static_cast<std::size_t>(count));
+  piece(0, out);
+  return out;
+}
+
+Drawn first_weights(const TrainingSetup& setup, kernels::ParameterRef parameter, const kernels::Slot& slot) {
+  const core::Random first =
+      stream_of(setup, Purpose::weights, parameter.op, static_cast<std::int64_t>(parameter.slot));
+  return {slot.count(), [first, reach = kernels::reach(slot)](std::int64_t begin, std::span<double> out) {
+            core::Random random = first;
+            random.skip(static_cast<std::uint64_t>(begin));
+            for (double& value : out) value = reach * symmetric(random);
+          }};
+}
+
+Drawn input_values(const TrainingSetup& setup, core::OpId op, const kernels::Wire& wire, Samples samples) {
   const auto rows = static_cast<double>(wire.rows);
   return per_sample(setup, Purpose::input, op, wire.made.count, samples, [rows](core::Random& random) {
     return rows > 0 ? std::floor(rows * random.unit()) : symmetric(random);
   });
 }
 
-std::vector<double> target_values(const TrainingSetup& setup, core::OpId op, const kernels::Wire& wire,
-                                  Samples samples) {
+Drawn target_values(const TrainingSetup& setup, core::OpId op, const kernels::Wire& wire, Samples samples) {
   return per_sample(setup, Purpose::target, op, wire.made.count, samples, symmetric);
+}
+
+Drawn negative(Drawn drawn) {
+  return {drawn.count, [piece = std::move(drawn.piece)](std::int64_t begin, std::span<double> out) {
+            piece(begin, out);
+            for (double& value : out) value = -value;
+          }};
+}
+
+void write(kernels::Backend& backend, kernels::Buffer& to, const Shard& shard, const Drawn& all) {
+  const std::vector<Stretch> stretches = stretches_of(shard, all.count);
+  kernels::write_pieces(backend, to, [&](std::int64_t begin, std::span<double> out) {
+    auto at = std::ranges::upper_bound(stretches, begin, {}, &Stretch::to) - 1;
+    for (; !out.empty(); ++at) {
+      const std::int64_t skipped = begin - at->to;
+      const auto here = out.first(std::min(out.size(), static_cast<std::size_t>(at->count - skipped)));
+      all.piece(at->from + skipped, here);
+      begin += std::ssize(here);
+      out = out.subspan(here.size());
+    }
+  });
 }
 
 }  // namespace penstock::replay

@@ -54,15 +54,6 @@ std::int64_t Shard::count() const {
   return rows * columns;
 }
 
-std::vector<double> values_of(const Shard& shard, const std::vector<double>& all) {
-  std::vector<double> out(static_cast<std::size_t>(shard.count()));
-  const auto count = static_cast<std::int64_t>(all.size());
-  each_common(shard, {1, count, {{0, count}}}, [&](std::int64_t to, std::int64_t from, std::int64_t n) {
-    std::copy_n(all.begin() + from, n, out.begin() + to);
-  });
-  return out;
-}
-
 std::int64_t Sharding::samples(std::size_t member, std::int64_t all) const {
   if (placement != layout::Placement::shard_batch) return all;
   const Bounds& bounds = sections.front();

@@ -24,9 +24,6 @@ struct Shard {
 void each_common(const Shard& a, const Shard& b,
                  const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& visit);
 
-/// The shard's numbers, of those of the whole tensor.
-std::vector<double> values_of(const Shard& shard, const std::vector<double>& all);
-
 /// Where the parts of the members begin, and the last one ends.
 using Bounds = std::vector<std::int64_t>;
 

@@ -44,7 +44,7 @@ void StageWeights::add(const kernels::Parameter& used) {
   slots_.push_back(slot);
   const std::string what = "operator '" + device_.name(parameter.op) + "': " + slot.name;
   Lease weights = device_.pool->acquire(slot.element, slot.count(), MemoryKind::weights, what);
-  kernels::write_values(device_.backend, *weights, device_.first_weights(parameter));
+  device_.write_first_weights(parameter, *weights);
   updates_.emplace_back();
   states_.emplace_back();
   if (device_.wire(parameter.op).weighs) add_update(*weights, what);
@@ -61,7 +61,7 @@ void StageWeights::add_update(const Buffer& weights, const std::string& what) {
         states_.back().emplace_back(device_.zeros(s.element, s.count(), MemoryKind::optimizer, what));
     if (s.name != "master") continue;
     device_.stream->synchronise();  // the zeros come first
-    kernels::write_values(device_.backend, *state, kernels::read_values(device_.backend, weights));
+    kernels::write_values(device_.backend, *state, weights);
   }
 }
 
