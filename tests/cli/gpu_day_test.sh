@@ -21,12 +21,15 @@ for ((calls = 0; calls < 10 && code == 3; ++calls)); do
   code=$?
 done
 ((code == 0)) || { fail "after $calls calls exit $code"; cat day.out; for log in day/*.log; do echo "== $log"; tail -5 "$log"; done; }
-for step in machine tests calibrate families plans comparison; do
+for step in machine tests calibrate families plans comparison whole; do
   grep -qF "| [$step]($step.log) | done |" day/summary.md || fail "$step is not done"
 done
 grep -qF '| [kernels](kernels.log) | skipped |' day/summary.md || grep -qF '| [kernels](kernels.log) | done |' day/summary.md || fail "kernels"
 for n in 1 2 4; do
   [[ $(grep -c '^mmt-\|^candle_uno-' day/plans-$n/table.txt) == 6 ]] || fail "not six plans on $n"
+done
+for n in 2 8; do
+  [[ $(grep -c '^gpt-.*sequential' day/whole-$n/table.txt) == 3 ]] || fail "not three plans of whole devices on $n"
 done
 # Which plans there are follows from times measured here and now: every family has one, or a reason why not.
 for family in 1f1b gpipe dapple list_order zb_h1 zb_h2 pipedream pipedream_2bw; do
