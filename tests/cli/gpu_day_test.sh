@@ -17,7 +17,7 @@ expect 10 "needs a value" day --out
 
 code=3
 for ((calls = 0; calls < 10 && code == 3; ++calls)); do
-  day --device host --out day --budget 20 >day.out 2>&1
+  day --device host --out day --budget 30 >day.out 2>&1
   code=$?
 done
 ((code == 0)) || { fail "after $calls calls exit $code"; cat day.out; for log in day/*.log; do echo "== $log"; tail -5 "$log"; done; }
