@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -70,6 +71,22 @@ TEST_CASE("number formats have names") {
     CHECK(kernels::precision(kernels::name(n)) == n);
   CHECK_THROWS_AS(kernels::precision("fp8"), core::BadInput);
   CHECK(kernels::storage(kernels::Precision::tf32) == Element::fp32);
+}
+
+TEST_CASE("numbers in fp32 go into buffers of every element, and come back as these hold them") {
+  const auto host = kernels::open_device("host", 1);
+  std::vector<float> given(9001), found(given.size());
+  for (std::size_t i = 0; i < given.size(); ++i) given[i] = 1.0f / static_cast<float>(i + 1);
+  for (const Element element : {Element::fp32, Element::bf16, Element::fp16}) {
+    const auto buffer = host->allocate(element, std::ssize(given));
+    kernels::write_floats(*host, *buffer, given);
+    kernels::read_floats(*host, *buffer, found);
+    const Values held = kernels::read_values(*host, *buffer);
+    CHECK(std::equal(found.begin(), found.end(), held.begin(), held.end()));
+    if (element == Element::fp32) CHECK(found == given);
+    if (element == Element::bf16) CHECK(found[2] == kernels::from_bf16(kernels::to_bf16(given[2])));
+    CHECK_THROWS_AS(kernels::write_floats(*host, *buffer, std::span(given).first(5)), core::Error);
+  }
 }
 
 TEST_CASE("values that nobody holds are asked for piece by piece, and go into buffers of another element") {

@@ -20,6 +20,9 @@ void write_pieces(Backend& backend, Buffer& to, const Piece& piece);
 /// The values of another buffer, whatever its element.
 void write_values(Backend& backend, Buffer& to, const Buffer& from);
 std::vector<double> read_values(Backend& backend, const Buffer& from);
+/// The same as fp32, which holds what a device computes in.
+void write_floats(Backend& backend, Buffer& to, std::span<const float> values);
+void read_floats(Backend& backend, const Buffer& from, std::span<float> values);
 
 /// Uniform in [low, high), by seed, before rounding; in an int64 buffer whole numbers from low up to high
 /// - 1. The first 2^20 are drawn and stand there again and again.

@@ -22,20 +22,12 @@ std::byte* address(const Region& region) {
   return static_cast<std::byte*>(region.buffer->data()) + region.offset.value();
 }
 
-std::vector<std::byte> read(Backend& backend, const kernels::Buffer& buffer) {
-  std::vector<std::byte> bytes(size(buffer.bytes()));
-  backend.read(buffer, bytes);
-  return bytes;
+std::int64_t count(const Region& region) {
+  return region.bytes.value() / kernels::size(region.buffer->element());
 }
 
-/// The region's part of its buffer, in numbers.
-struct RegionPart {
-  std::size_t first, count;
-};
-RegionPart part(const Region& region) {
-  const std::int64_t each = kernels::size(region.buffer->element());
-  return {static_cast<std::size_t>(region.offset.value() / each),
-          static_cast<std::size_t>(region.bytes.value() / each)};
+Slice slice(const Region& region) {
+  return {region.buffer->element(), count(region), address(region)};
 }
 
 bool plain(const Backend& backend, const Region& region) {
@@ -46,7 +38,7 @@ bool plain(const Backend& backend, const Region& region) {
 
 std::size_t element_count(const std::vector<Region>& regions) {
   std::size_t out = 0;
-  for (const Region& region : regions) out += part(region).count;
+  for (const Region& region : regions) out += static_cast<std::size_t>(count(region));
   return out;
 }
 
@@ -74,13 +66,13 @@ void copy(const std::vector<Region>& from, Backend& sender, const std::vector<Re
           Backend& receiver) {
   if (on_host(sender) && on_host(receiver)) return copy(pieces(from), pieces(to));
   core::require(from.size() == to.size(), "both ends of a message have the same tensors");
+  std::vector<std::byte> bytes;
   for (std::size_t i = 0; i < from.size(); ++i) {
-    const auto source = read(sender, *from[i].buffer);
-    auto target = read(receiver, *to[i].buffer);
     core::require(from[i].bytes == to[i].bytes, "both ends of a message have the same size");
-    std::copy_n(source.begin() + from[i].offset.value(), from[i].bytes.value(),
-                target.begin() + to[i].offset.value());
-    receiver.write(*to[i].buffer, target);
+    bytes.resize(size(from[i].bytes));
+    sender.read(slice(from[i]), bytes);
+    Slice target = slice(to[i]);
+    receiver.write(target, bytes);
   }
 }
 
@@ -96,18 +88,11 @@ std::vector<float> gather(Backend& backend, const std::vector<Region>& regions) 
 
 void gather(Backend& backend, const std::vector<Region>& regions, std::vector<float>& out) {
   out.resize(element_count(regions));
-  auto to = out.begin();
+  std::span<float> left = out;
   for (const Region& region : regions) {
-    const auto [first, count] = part(region);
-    if (plain(backend, region)) {
-      std::memcpy(&*to, address(region), size(region.bytes));
-    } else {
-      const auto values = kernels::read_values(backend, *region.buffer);
-      std::transform(values.begin() + static_cast<std::ptrdiff_t>(first),
-                     values.begin() + static_cast<std::ptrdiff_t>(first + count), to,
-                     [](double value) { return static_cast<float>(value); });
-    }
-    to += static_cast<std::ptrdiff_t>(count);
+    const auto own = left.first(static_cast<std::size_t>(count(region)));
+    kernels::read_floats(backend, slice(region), own);
+    left = left.subspan(own.size());
   }
 }
 
@@ -121,17 +106,12 @@ void gather(Backend& backend, const std::vector<std::vector<Region>>& terms, std
 
 void scatter(Backend& backend, const std::vector<Region>& regions, const std::vector<float>& values) {
   core::require(values.size() == element_count(regions), "as many numbers as the regions have");
-  auto from = values.begin();
+  std::span<const float> left = values;
   for (const Region& region : regions) {
-    const auto [first, count] = part(region);
-    if (plain(backend, region)) {
-      std::memcpy(address(region), &*from, size(region.bytes));
-    } else {
-      auto all = kernels::read_values(backend, *region.buffer);
-      std::copy_n(from, count, all.begin() + static_cast<std::ptrdiff_t>(first));
-      kernels::write_values(backend, *region.buffer, all);
-    }
-    from += static_cast<std::ptrdiff_t>(count);
+    const auto own = left.first(static_cast<std::size_t>(count(region)));
+    Slice to = slice(region);
+    kernels::write_floats(backend, to, own);
+    left = left.subspan(own.size());
   }
 }
 
@@ -140,14 +120,13 @@ Floats::Floats(Backend& backend, kernels::Buffer& buffer) : backend_(backend), b
     values_ = {static_cast<float*>(buffer.data()), static_cast<std::size_t>(buffer.count())};
     return;
   }
-  const auto values = kernels::read_values(backend, buffer);
-  copy_.assign(values.begin(), values.end());
+  copy_.resize(static_cast<std::size_t>(buffer.count()));
+  kernels::read_floats(backend, buffer, copy_);
   values_ = copy_;
 }
 
 void Floats::write_back() const {
-  if (!copy_.empty())
-    kernels::write_values(backend_, buffer_, std::vector<double>(copy_.begin(), copy_.end()));
+  if (!copy_.empty()) kernels::write_floats(backend_, buffer_, copy_);
 }
 
 }  // namespace penstock::replay
