@@ -171,6 +171,18 @@ TEST_CASE("devices that are not the host's exchange messages and sums among them
   }
 }
 
+TEST_CASE("parts of a message are whole numbers, which devices other than the host's exchange") {
+  const CutModel model = replay::test::cut_model(
+      small_chain(), {.rank = {0, 1}, .mini_batch = 4, .micro_batch = 1, .tensor_parallel = 3});
+  const auto program = replay::lower(model.graph, {model.graph, model.plan});
+  Team guests(model, program, guest), hosts(model, program), alone(model, program, guest);
+  run_sequential(program, model.problem(), model.plan, alone.workers, two_iterations());
+  run_sequential(program, model.problem(), model.plan, hosts.workers, two_iterations());
+  run(program, model.problem(), model.plan, guests.workers, replay::Manner::concurrent, two_iterations());
+  CHECK(alone.weights() == hosts.weights());
+  CHECK(guests.weights() == hosts.weights());
+}
+
 TEST_CASE("replicas whose devices have a library sum by it: one per set of devices, to the same gradients") {
   const CutModel model = replay::test::cut_model(
       small_chain(),

@@ -11,7 +11,7 @@ using plan::MemoryKind;
 
 namespace {
 
-/// One part of all bytes side by side; the first ones are larger by one where they are not equal.
+/// One part of all bytes side by side, as equal as whole numbers allow.
 std::vector<Region> part_of(const std::vector<Region>& whole, std::int64_t part, std::int64_t parts) {
   std::int64_t all = 0;
   for (const Region& region : whole) all += region.bytes.value();
@@ -19,9 +19,11 @@ std::vector<Region> part_of(const std::vector<Region>& whole, std::int64_t part,
   std::vector<Region> out;
   std::int64_t at = 0;
   for (const Region& region : whole) {
-    const std::int64_t size = region.bytes.value(),
-                       begin = std::clamp(start(part) - at, std::int64_t{0}, size),
-                       end = std::clamp(start(part + 1) - at, std::int64_t{0}, size);
+    const std::int64_t size = region.bytes.value(), each = kernels::size(region.buffer->element());
+    const auto cut = [&](std::int64_t i) {
+      return std::clamp(start(i) - at, std::int64_t{0}, size) / each * each;
+    };
+    const std::int64_t begin = cut(part), end = cut(part + 1);
     if (begin < end)
       out.push_back({region.buffer, region.offset + core::Bytes(begin), core::Bytes(end - begin)});
     at += size;
