@@ -1,5 +1,7 @@
 #include "penstock/replay/precision.hpp"
 
+#include <fmt/format.h>
+
 #include "penstock/core/error.hpp"
 
 namespace penstock::replay {
@@ -7,11 +9,14 @@ namespace penstock::replay {
 kernels::Precision precision_of(const graph::OpGraph& graph, const plan::Training& training) {
   using cluster::Precision;
   const auto& held = training.precision;
-  if (graph.element_bytes() >= 4) {
+  if (graph.element_bytes() == 4) {
     if (held && *held != plan::mixed_precision("fp32"))
-      throw core::BadInput("numbers of four bytes are replayed with all else in fp32");
+      throw core::BadInput(
+          "numbers of four bytes are replayed with all else in fp32: leave precision out, or say fp32");
     return kernels::Precision::fp32;
   }
+  if (graph.element_bytes() != 2)
+    throw core::BadInput(fmt::format("numbers of {} bytes are not replayed", graph.element_bytes()));
   const Precision weights = held ? held->weights : Precision::bf16;
   if (held != plan::MixedPrecision{weights, weights, Precision::fp32, Precision::fp32})
     throw core::BadInput(

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <optional>
+
 #include "penstock/core/error.hpp"
 #include "penstock/graph/graph_builder.hpp"
 
@@ -29,8 +31,15 @@ TEST_CASE("numbers of four bytes are replayed in fp32, and what else a plan says
   CHECK(replay::precision_of(graph, held_in({})) == kernels::Precision::fp32);
   CHECK(replay::precision_of(graph, held_in(plan::mixed_precision("fp32"))) == kernels::Precision::fp32);
   for (const char* other : {"bf16", "mixed_bf16", "mixed_fp16"})
-    CHECK_THROWS_WITH_AS(replay::precision_of(graph, held_in(plan::mixed_precision(other))),
-                         "numbers of four bytes are replayed with all else in fp32", core::BadInput);
+    CHECK_THROWS_WITH_AS(
+        replay::precision_of(graph, held_in(plan::mixed_precision(other))),
+        "numbers of four bytes are replayed with all else in fp32: leave precision out, or say fp32",
+        core::BadInput);
+}
+
+TEST_CASE("numbers of other sizes are not replayed") {
+  for (const int bytes : {1, 8})
+    CHECK_THROWS_AS(replay::precision_of(model(bytes), held_in({})), core::BadInput);
 }
 
 TEST_CASE(

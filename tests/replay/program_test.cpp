@@ -308,7 +308,8 @@ TEST_CASE("what is not replayed is refused by name") {
     return refusal([&](plan::Plan& p) { p.training.precision = plan::mixed_precision(precision); });
   };
   CHECK(held("fp32") == "none");
-  CHECK(held("mixed_bf16") == "numbers of four bytes are replayed with all else in fp32");
+  CHECK(held("mixed_bf16") ==
+        "numbers of four bytes are replayed with all else in fp32: leave precision out, or say fp32");
   CHECK(refusal([](plan::Plan& p) { p.schedule = "xpipe"; }) ==
         "xpipe predicts weights, which is not replayed");
 }
