@@ -59,24 +59,16 @@ void write_each(Backend& backend, Buffer& to, const Value& value, std::int64_t p
   backend.write(to, bytes);
 }
 
-/// body(begin, end) for all of them, cut into pieces, on several threads.
-template <class Body>
-void in_pieces(std::int64_t count, const Body& body) {
-  core::parallel_for(static_cast<std::size_t>((count + kPiece - 1) / kPiece), [&](std::size_t piece) {
-    const std::int64_t begin = static_cast<std::int64_t>(piece) * kPiece;
-    body(begin, std::min(begin + kPiece, count));
-  });
-}
-
 }  // namespace
 
 void write_pieces(Backend& backend, Buffer& to, const Piece& piece) {
   const std::int64_t step = size(to.element());
   const auto all = static_cast<std::size_t>(to.bytes().value());
   const auto bytes = std::make_unique_for_overwrite<std::byte[]>(all);
-  in_pieces(to.count(), [&](std::int64_t begin, std::int64_t end) {
+  core::parallel_for(static_cast<std::size_t>((to.count() + kPiece - 1) / kPiece), [&](std::size_t p) {
+    const std::int64_t begin = static_cast<std::int64_t>(p) * kPiece;
     std::array<double, kPiece> room;
-    const std::span values(room.data(), static_cast<std::size_t>(end - begin));
+    const std::span values(room.data(), static_cast<std::size_t>(std::min(kPiece, to.count() - begin)));
     piece(begin, values);
     std::byte* at = bytes.get() + begin * step;
     for (const double value : values) encode(to.element(), value, std::exchange(at, at + step));
@@ -111,12 +103,16 @@ std::vector<double> read_values(Backend& backend, const Buffer& from) {
   return values;
 }
 
+// Within a device's tasks: on its own thread.
 void write_floats(Backend& backend, Buffer& to, std::span<const float> values) {
   core::require(std::ssize(values) == to.count(), "as many values as the buffer has");
   if (to.element() == Element::fp32) return backend.write(to, std::as_bytes(values));
-  write_pieces(backend, to, [values](std::int64_t begin, std::span<double> out) {
-    std::ranges::copy(values.subspan(static_cast<std::size_t>(begin), out.size()), out.begin());
-  });
+  const auto all = static_cast<std::size_t>(to.bytes().value());
+  const auto bytes = std::make_unique_for_overwrite<std::byte[]>(all);
+  const std::int64_t step = size(to.element());
+  std::byte* at = bytes.get();
+  for (const float value : values) encode(to.element(), value, std::exchange(at, at + step));
+  backend.write(to, {bytes.get(), all});
 }
 
 void read_floats(Backend& backend, const Buffer& from, std::span<float> values) {
@@ -126,11 +122,9 @@ void read_floats(Backend& backend, const Buffer& from, std::span<float> values) 
   const auto bytes = std::make_unique_for_overwrite<std::byte[]>(all);
   backend.read(from, {bytes.get(), all});
   const std::int64_t step = size(from.element());
-  in_pieces(from.count(), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i)
-      values[static_cast<std::size_t>(i)] =
-          static_cast<float>(decode(from.element(), bytes.get() + i * step));
-  });
+  const std::byte* at = bytes.get();
+  for (float& value : values)
+    value = static_cast<float>(decode(from.element(), std::exchange(at, at + step)));
 }
 
 void write_random(Backend& backend, Buffer& to, std::uint64_t seed, double low, double high) {

@@ -57,8 +57,9 @@ kernels::MachineShare share_of_machine(const DevicePrograms& program, const Proc
 ///
 /// In both manners, messages that meet on a link share it max-min fairly, as in the
 /// simulator's `fair` network, and all replicas end with the same gradients, bit by bit. Replicas on GPUs of
-/// their own sum by NCCL, which knows nothing of the cluster's links. In sequential emulation a sum of
-/// gradients takes its closed form (cost::all_reduce), and devices do not compete for memory bandwidth.
+/// their own sum by NCCL, which knows nothing of the cluster's links, or by way of the host where gradients
+/// are not in fp32. In sequential emulation a sum of gradients takes its closed form (cost::all_reduce), and
+/// devices do not compete for memory bandwidth.
 ///
 /// Devices of a tensor-parallel group run collectives within a pass: side by side over shared memory, and
 /// by messages where they are of several processes (Error(limit) beyond 1 GiB in one), which takes no less

@@ -176,7 +176,7 @@ void Ring::put(const std::vector<std::unique_ptr<DeviceAccumulator>>& values,
   }
 }
 
-void Ring::sum(std::vector<std::vector<float>>& values) {
+void Ring::sum(std::span<std::vector<float>> values) {
   const std::size_t n = values.size();
   for (std::size_t q = 0; q < n; ++q) {
     const RingSlice part(values.front().size(), n, q);

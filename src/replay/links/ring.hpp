@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "worker/device_accumulator.hpp"
@@ -45,7 +46,7 @@ class Ring {
   static void put(const std::vector<std::unique_ptr<DeviceAccumulator>>& values,
                   const std::vector<std::unique_ptr<DeviceAccumulator>>& rooms);
   /// The same sums, bit by bit, by one who holds the values of all replicas.
-  static void sum(std::vector<std::vector<float>>& values);
+  static void sum(std::span<std::vector<float>> values);
 
  private:
   class Member;

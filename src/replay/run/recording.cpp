@@ -157,6 +157,9 @@ void Recording::join(std::size_t d, std::size_t r, const Event& when) {
   Sum& sum = sums_[r];
   sum.regions[member] = worker(d).gradients(reduction.stage);
   if (sum.values[member] == nullptr) {
+    for (const Region& region : sum.regions[member])
+      if (region.buffer->element() != kernels::Element::fp32)
+        throw core::BadInput("an iteration is a graph where gradients that replicas sum are in fp32");
     const std::size_t size = element_count(sum.regions[member]);
     const Ring ring(reduction.devices.size(), reduction.bytes, 0, false);
     sum.values[member] = std::make_unique<DeviceAccumulator>(worker(d).backend(), nullptr, size);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <queue>
+#include <span>
 #include <tuple>
 
 #include "groups/groups.hpp"
@@ -272,13 +273,14 @@ class Iteration {
     const auto replica = [&](DeviceId id) { return std::find(devices.begin(), devices.end(), id); };
     std::sort(gradients.begin(), gradients.end(),
               [&](const auto& a, const auto& b) { return replica(a.first) < replica(b.first); });
-    room_.resize(gradients.size());
+    room_.resize(std::max(room_.size(), gradients.size()));
+    const std::span room(room_.data(), gradients.size());
     for (std::size_t i = 0; i < gradients.size(); ++i)
-      gather(workers_[gradients[i].first.index()]->backend(), gradients[i].second, room_[i]);
-    Ring::sum(room_);
+      gather(workers_[gradients[i].first.index()]->backend(), gradients[i].second, room[i]);
+    Ring::sum(room);
     for (std::size_t i = 0; i < gradients.size(); ++i)
       for (const auto& regions : gradients[i].second)
-        scatter(workers_[gradients[i].first.index()]->backend(), regions, room_[i]);
+        scatter(workers_[gradients[i].first.index()]->backend(), regions, room[i]);
     gradients.clear();
   }
 

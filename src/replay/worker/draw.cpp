@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "penstock/core/error.hpp"
 #include "penstock/core/random.hpp"
 
 namespace penstock::replay {
@@ -89,6 +91,7 @@ Drawn negative(Drawn drawn) {
 }
 
 void write(kernels::Backend& backend, kernels::Buffer& to, const Shard& shard, const Drawn& all) {
+  core::require(shard.count() == to.count(), "a buffer has room for the shard, and no more");
   const std::vector<Stretch> stretches = stretches_of(shard, all.count);
   kernels::write_pieces(backend, to, [&](std::int64_t begin, std::span<double> out) {
     auto at = std::ranges::upper_bound(stretches, begin, {}, &Stretch::to) - 1;
