@@ -69,9 +69,11 @@ void add_calibrate_cluster(CLI::App& calibrate, Action& action) {
       ->required()
       ->check(CLI::Range(1, 4096).description(""))
       ->type_name("N");
-  command->add_option("--bandwidth", flags->bandwidth, "bandwidth of each device's link, each way")
+  command
+      ->add_option("--bandwidth", flags->bandwidth,
+                   "bandwidth of the link of each of several devices, each way")
       ->type_name("B");
-  command->add_option("--latency", flags->latency, "latency of a message")->type_name("T");
+  command->add_option("--latency", flags->latency, "latency of a message between them")->type_name("T");
   command
       ->add_option("--launches", flags->launches,
                    "how hosts launch kernels on GPUs: eager, graph, or free (at no cost); no effect on hosts")
