@@ -13,8 +13,8 @@
 #include "penstock/graph/ties.hpp"
 #include "penstock/plan/mesh.hpp"
 #include "weight_parts.hpp"
+#include "zero_collectives.hpp"
 #include "zero_overlap.hpp"
-#include "zero_traffic.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -38,50 +38,6 @@ std::vector<OpId> all_of(const std::vector<std::vector<OpId>>& segments) {
   std::sort(out.begin(), out.end());
   return out;
 }
-
-/// What ZeRO asks for in every micro-batch, all groups at once, of one set of operators after the other.
-class SentByZero {
- public:
-  SentByZero(const Problem& problem, const plan::Stage& stage)
-      : problem_(problem), stage_(stage), shards_(plan::replica_placement(stage).shards_gradients()) {
-    if (!shards_) return;
-    const auto layers = plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers);
-    layers_ = layers.size();
-    in_layers_ = all_of(layers);
-  }
-
-  Sent of(std::span<const OpId> operators, const std::map<OpId, Partition>& how, const Again& again) {
-    Sent out;
-    if (!shards_) return out;
-    out.count = layers_;
-    for (const OpId id : operators) {
-      OpTime& sent = contains(in_layers_, id) ? out.layers : out.rest;
-      const ZeroTraffic traffic = zero_traffic(problem_, stage_, id, partition_of(how, id));
-      sent.weight_gradient += time(traffic.among, traffic.scattered);
-      if (traffic.gathered == Bytes(0)) continue;
-      const Seconds gathered = time(traffic.among, traffic.gathered);
-      const bool recomputed = contains(again.whole, id);
-      sent.forward += gathered;
-      if (recomputed) sent.recompute += gathered;
-      if (gathers_backward(stage_, recomputed)) sent.input_gradient += gathered;
-    }
-    return out;
-  }
-
- private:
-  Seconds time(layout::Among among, Bytes bytes) {
-    const auto [found, fresh] = gathering_.try_emplace(among);
-    if (fresh) found->second = all_gather(problem_.cluster, layout::groups(stage_, among));
-    return found->second.time(bytes);
-  }
-
-  const Problem& problem_;
-  const plan::Stage& stage_;
-  bool shards_;
-  std::size_t layers_ = 0;
-  std::vector<OpId> in_layers_;
-  std::map<layout::Among, AllReduce> gathering_;
-};
 
 void add(OpTime& sum, const OpTime& time) {
   sum.forward += time.forward;

@@ -1,0 +1,34 @@
+#pragma once
+// Private to the room: times of what ZeRO sends in every micro-batch.
+
+#include <map>
+#include <span>
+#include <vector>
+
+#include "penstock/cost/sharding.hpp"
+#include "zero_overlap.hpp"
+
+namespace penstock::cost {
+
+/// What ZeRO asks for, all groups at once, of one set of operators after the other. What it is given outlives
+/// it.
+class SentByZero {
+ public:
+  /// `problem`: the stage's LocalProblem, whose experts are those of one device.
+  SentByZero(const Problem& problem, const plan::Stage& stage);
+  /// Nothing where replicas keep all of their gradients.
+  Sent of(std::span<const core::OpId> operators, const std::map<core::OpId, plan::Partition>& how,
+          const Again& again);
+
+ private:
+  core::Seconds time(layout::Among among, core::Bytes bytes);
+
+  const Problem& problem_;
+  const plan::Stage& stage_;
+  bool shards_;
+  std::size_t layers_ = 0;
+  std::vector<core::OpId> in_layers_;
+  std::map<layout::Among, AllReduce> gathering_;
+};
+
+}  // namespace penstock::cost
