@@ -59,6 +59,17 @@ void write_each(Backend& backend, Buffer& to, const Value& value, std::int64_t p
   backend.write(to, bytes);
 }
 
+/// As many values as the buffer has, on this thread.
+template <class Number>
+void read_into(Backend& backend, const Buffer& from, std::span<Number> values) {
+  const auto all = static_cast<std::size_t>(from.bytes().value());
+  const auto bytes = std::make_unique_for_overwrite<std::byte[]>(all);
+  backend.read(from, {bytes.get(), all});
+  const std::byte* at = bytes.get();
+  for (Number& value : values)
+    value = static_cast<Number>(decode(from.element(), std::exchange(at, at + size(from.element()))));
+}
+
 }  // namespace
 
 void write_pieces(Backend& backend, Buffer& to, const Piece& piece) {
@@ -95,15 +106,12 @@ void write_values(Backend& backend, Buffer& to, const Buffer& from) {
 }
 
 std::vector<double> read_values(Backend& backend, const Buffer& from) {
-  std::vector<std::byte> bytes(static_cast<std::size_t>(from.bytes().value()));
-  backend.read(from, bytes);
   std::vector<double> values(static_cast<std::size_t>(from.count()));
-  const auto step = static_cast<std::size_t>(size(from.element()));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = decode(from.element(), bytes.data() + i * step);
+  read_into(backend, from, std::span(values));
   return values;
 }
 
-// Within a device's tasks: on its own thread.
+// Called within a device's tasks, and so on its thread alone.
 void write_floats(Backend& backend, Buffer& to, std::span<const float> values) {
   core::require(std::ssize(values) == to.count(), "as many values as the buffer has");
   if (to.element() == Element::fp32) return backend.write(to, std::as_bytes(values));
@@ -118,13 +126,7 @@ void write_floats(Backend& backend, Buffer& to, std::span<const float> values) {
 void read_floats(Backend& backend, const Buffer& from, std::span<float> values) {
   core::require(std::ssize(values) == from.count(), "as many values as the buffer has");
   if (from.element() == Element::fp32) return backend.read(from, std::as_writable_bytes(values));
-  const auto all = static_cast<std::size_t>(from.bytes().value());
-  const auto bytes = std::make_unique_for_overwrite<std::byte[]>(all);
-  backend.read(from, {bytes.get(), all});
-  const std::int64_t step = size(from.element());
-  const std::byte* at = bytes.get();
-  for (float& value : values)
-    value = static_cast<float>(decode(from.element(), std::exchange(at, at + step)));
+  read_into(backend, from, values);
 }
 
 void write_random(Backend& backend, Buffer& to, std::uint64_t seed, double low, double high) {
