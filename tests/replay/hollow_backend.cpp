@@ -1,5 +1,7 @@
 #include "hollow_backend.hpp"
 
+#include <algorithm>
+
 namespace penstock::replay::test {
 namespace {
 
@@ -55,7 +57,7 @@ class HollowBackend : public kernels::Backend {
   }
   std::unique_ptr<Stream> make_stream() override { return host_.make_stream(); }
   void write(Buffer&, std::span<const std::byte>) override {}
-  void read(const Buffer&, std::span<std::byte>) override {}
+  void read(const Buffer&, std::span<std::byte> bytes) override { std::ranges::fill(bytes, std::byte{0}); }
   void copy(Buffer&, const Buffer&, Stream&) override {}
   void zero(Buffer&, Stream&) override {}
   void add(Buffer&, const Buffer&, Stream&) override {}

@@ -1,5 +1,6 @@
 #pragma once
-// A device that computes nothing and holds no numbers: what a replay asks of memory, at any size, at no cost.
+// A device that computes nothing and holds no numbers (whoever reads gets zeros): what a replay asks of
+// memory, at any size, at no cost.
 
 #include "penstock/kernels/backend.hpp"
 
