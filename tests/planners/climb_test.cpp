@@ -59,7 +59,8 @@ planners::SearchOptions by_estimate(const cost::Problem& problem) {
 
 }  // namespace
 
-TEST_CASE("it loses to graphpipe, to its rows or to data parallelism nowhere") {
+TEST_CASE("it loses to graphpipe, to its rows or to data parallelism nowhere" *
+          doctest::test_suite("oracle")) {
   for (const char* model : {"mmt", "dlrm", "candle_uno", "clip", "case_study", "transformer"}) {
     CAPTURE(model);
     const auto graph = models::build(model, {});
@@ -144,7 +145,7 @@ TEST_CASE("a pinned micro-batch stays pinned") {
   for (const auto& stage : pipeline->stages) CHECK(stage.micro_batch == 16);
 }
 
-TEST_CASE("with transfers hidden it climbs among plans with these counts") {
+TEST_CASE("with transfers hidden it climbs among plans with these counts" * doctest::test_suite("oracle")) {
   const auto graph = models::build("dlrm", {});
   const auto cluster = summit(8);
   const cost::Problem problem{graph, cluster, kCosts, {128, plan::Optimizer::sgd}};

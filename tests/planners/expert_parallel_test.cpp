@@ -76,7 +76,8 @@ graph::OpGraph small_mixture(const char* experts) {
 
 }  // namespace
 
-TEST_CASE("Mixtral 8x7B with Adam on 16 and 32 H100: experts divided are faster than experts whole") {
+TEST_CASE("Mixtral 8x7B with Adam on 16 and 32 H100: experts divided are faster than experts whole" *
+          doctest::test_suite("oracle")) {
   const auto graph = models::build("mixtral", {{"element_bytes", "2"}});
   for (const char* name : {"8xH100x2", "8xH100x4"}) {
     CAPTURE(name);

@@ -111,7 +111,8 @@ int check_never_slower(const char* model, const std::map<std::string, std::strin
 
 }  // namespace
 
-TEST_CASE("on a dozen small cells no planner with a flush is faster, in simulated time") {
+TEST_CASE("on a dozen small cells no planner with a flush is faster, in simulated time" *
+          doctest::test_suite("oracle")) {
   int faster = 0;
   for (const int devices : {2, 4, 8}) {
     faster += check_never_slower("mmt", {{"branches", "2"}, {"layers", "2"}}, devices, 16);

@@ -68,7 +68,8 @@ int check_plan(const planners::PlannerInfo& planner, const plan::Plan& plan) {
 
 }  // namespace
 
-TEST_CASE("no plan has what its planner does not see, with much memory or hardly enough") {
+TEST_CASE("no plan has what its planner does not see, with much memory or hardly enough" *
+          doctest::test_suite("oracle")) {
   const auto summit = cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml"));
   const cost::AnalyticCosts costs;
   std::map<std::string, int> checked;
