@@ -1,13 +1,18 @@
 // graphpipe_climb: a plan that no single change makes faster.
 
+#include "planners/local/climb.hpp"
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "models/catalogue.hpp"
 #include "penstock/cost/analytic.hpp"
+#include "penstock/plan/plan_file.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/score/estimate.hpp"
@@ -130,6 +135,52 @@ TEST_CASE("on small problems it is as good as exhaustive search more often than 
                       met.problems, met.rows));
   CHECK(met.problems > 25);
   CHECK(met.climb > met.rows);
+}
+
+TEST_CASE("a climb in several goes ends where one without a break does") {
+  const auto graph = models::build("dlrm", {});
+  const auto cluster = summit(8);
+  const cost::Problem problem{graph, cluster, kCosts, {128, plan::Optimizer::sgd}};
+  const planners::SearchOptions options;
+  const plan::Plan start = *search("graphpipe", problem);
+  const auto climbed = [&](std::vector<std::uint64_t> goes) {
+    planners::Climb climb(
+        problem, options, start, schedule::InFlight::depth,
+        [&](const plan::Plan& p, core::Seconds) { return core::Seconds(simulated(problem, p)); }, {});
+    for (const std::uint64_t most : goes) climb.go_on(most);
+    return climb.best();
+  };
+  const auto once = climbed({400}), often = climbed({0, 1, 60, 61, 150, 150, 400}), first = climbed({60});
+  CHECK(plan::to_yaml(graph, often.plan) == plan::to_yaml(graph, once.plan));
+  CHECK(often.judged == once.judged);
+  CHECK(often.iteration == once.iteration);
+  CHECK(once.iteration < first.iteration);
+}
+
+TEST_CASE("climbs race: equal beginnings go once, a slow one ends early") {
+  const auto judged = [](const char* model, std::int64_t mini_batch) {
+    const auto graph = models::build(model, {});
+    const auto cluster = summit(8);
+    const cost::Problem problem{graph, cluster, kCosts, {mini_batch, plan::Optimizer::sgd}};
+    int count = 0;
+    planners::SearchOptions options;
+    options.own = {{"evaluations", "400"}};
+    options.evaluate = [&](const plan::Plan& p) {
+      ++count;
+      return core::Seconds(simulated(problem, p));
+    };
+    CHECK(search("graphpipe_climb", problem, options));
+    const int all = std::exchange(count, 0);
+    options.own = {{"evaluations", "0"}};
+    CHECK(search("graphpipe_climb", problem, options));
+    return all - count;  // without the sweeps
+  };
+  constexpr int kBatch = 64;
+  // The series-parallel space and the row have the same best plan.
+  CHECK(judged("dlrm", 8192) <= 100 + 400 + 2 * kBatch);
+  // Data parallelism is far ahead and has no faster neighbour; of the others one ends at a sixteenth, one at
+  // a quarter.
+  CHECK(judged("inception_v3", 256) <= 1 + 25 + 100 + 2 * kBatch);
 }
 
 TEST_CASE("a pinned micro-batch stays pinned") {

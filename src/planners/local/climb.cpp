@@ -3,20 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
-#include <optional>
 #include <set>
 #include <span>
-#include <unordered_set>
+#include <utility>
 
 #include "local/first_least.hpp"
-#include "local/placement_form.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/plan/violations.hpp"
 #include "penstock/score/validate.hpp"
 #include "sweep.hpp"
-#include "units.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -167,125 +163,105 @@ class Changes {
   std::vector<std::vector<Stage>> out_;
 };
 
-class Climb {
- public:
-  Climb(const cost::Problem& problem, const SearchOptions& options, schedule::InFlight rule,
-        std::uint64_t most, const PlanJudge& judge, core::StopToken stop)
-      : problem_(problem),
-        options_(options),
-        rule_(rule),
-        most_(most),
-        judge_(judge),
-        stop_(stop),
-        units_(planning_units(problem.graph)),
-        form_(problem.cluster) {}
-
-  Climbed run(Plan start) {
-    Climbed best{std::move(start), {}, 1, true};
-    try {
-      best.iteration = judge_(best.plan, kNoLimit);
-      met_.insert(key(best.plan));
-      while (step(best)) {
-      }
-    } catch (const core::LimitHit&) {
-      best.complete = false;
-    }
-    return best;
-  }
-
- private:
-  static constexpr std::size_t kBatch = 64;
-  static constexpr core::Seconds kNoLimit{std::numeric_limits<double>::infinity()};
-
-  /// Takes the best of the first batch of changes that has a better one; where a step was found the next
-  /// looks at other changes first, so that all get their turn.
-  bool step(Climbed& best) {
-    const auto changes = Changes(options_, units_, best.plan).all();
-    for (std::size_t done = 0; done < changes.size() && best.judged < most_; done += kBatch) {
-      stop_.check();
-      const std::size_t count = std::min(kBatch, changes.size() - done);
-      std::vector<std::optional<Plan>> plans(count);
-      std::vector<std::string> keys(count);
-      std::vector<std::optional<core::Seconds>> bounds(count);
-      core::parallel_for(count, [&](std::size_t i) {
-        plans[i] = completed(best.plan, changes[(first_ + done + i) % changes.size()]);
-        if (plans[i]) bounds[i] = at_least(*plans[i]);
-        if (plans[i] && *bounds[i] >= best.iteration) plans[i].reset();
-        if (plans[i]) keys[i] = key(*plans[i]);
-      });
-      // What was met before was not better then, and is not better now. In order, for the same plan from any
-      // number of threads.
-      for (std::size_t i = 0; i < count; ++i) {
-        if (plans[i] && !met_.insert(keys[i]).second) plans[i].reset();
-        if (!plans[i]) bounds[i].reset();
-        best.judged += plans[i].has_value();
-      }
-      const auto fastest =
-          first_least(bounds, best.iteration, [&](std::size_t i, core::Seconds least, bool ties) {
-            return judge_(*plans[i], ties ? least + kTick : least);
-          });
-      if (!fastest.index) continue;
-      best.plan = std::move(*plans[*fastest.index]);
-      best.iteration = fastest.value;
-      first_ += done + *fastest.index;
-      return true;
-    }
-    return false;
-  }
-
-  /// Equal for plans that differ by the numbers of like devices alone: what climbing changes of a plan, all
-  /// else being its start's.
-  std::string key(const Plan& plan) const {
-    std::string out;
-    for (const Stage& stage : plan.stages) {
-      out += fmt::format("{}:", stage.micro_batch);
-      for (const OpId op : stage.operators) out += fmt::format("{} ", op.index());
-    }
-    if (auto form = form_.of(plan.stages)) return out + *form;
-    for (const Stage& stage : plan.stages)
-      for (const core::DeviceId device : stage.devices) out += fmt::format("{},", device.index());
-    return out;
-  }
-
-  core::Seconds at_least(const Plan& plan) const {
-    return by_evaluation(options_) && options_.at_least ? options_.at_least(plan) : core::Seconds(0);
-  }
-
-  /// Stages in order and in-flight counts by the rule; nothing when the plan is not valid.
-  std::optional<Plan> completed(const Plan& plan, const std::vector<Stage>& changed) const {
-    stop_.check();
-    auto stages = in_order(problem_.graph, changed);
-    if (!stages) return std::nullopt;
-    Plan out = plan;
-    out.stages = std::move(*stages);
-    for (Stage& stage : out.stages) {
-      stage.in_flight = 0;
-      if (options_.micro_batch && stage.micro_batch != *options_.micro_batch * stage.replicas())
-        return std::nullopt;
-    }
-    if (!plan::structural_violations(problem_.graph, problem_.cluster, out).empty()) return std::nullopt;
-    schedule::derive_in_flight(out, plan::StageGraph(problem_.graph, out), {}, rule_);
-    if (!score::fits_memory(problem_, out)) return std::nullopt;
-    return out;
-  }
-
-  const cost::Problem& problem_;
-  const SearchOptions& options_;
-  schedule::InFlight rule_;
-  std::uint64_t most_;  ///< plans to judge
-  const PlanJudge& judge_;
-  core::StopToken stop_;
-  Units units_;
-  PlacementForm form_;
-  std::unordered_set<std::string> met_;  ///< keys of the plans judged
-  std::size_t first_ = 0;                ///< change that the next step looks at first
-};
-
 }  // namespace
 
-Climbed climb(const cost::Problem& problem, const SearchOptions& options, plan::Plan start,
-              schedule::InFlight rule, std::uint64_t most, const PlanJudge& judge, core::StopToken stop) {
-  return Climb(problem, options, rule, most, judge, stop).run(std::move(start));
+Climb::Climb(const cost::Problem& problem, const SearchOptions& options, Plan start, schedule::InFlight rule,
+             PlanJudge judge, core::StopToken stop)
+    : problem_(problem),
+      options_(options),
+      rule_(rule),
+      judge_(std::move(judge)),
+      stop_(stop),
+      units_(planning_units(problem.graph)),
+      form_(problem.cluster),
+      best_{std::move(start)},
+      start_(key(best_.plan)) {}
+
+void Climb::go_on(std::uint64_t most) {
+  try {
+    if (best_.judged == 0) {
+      best_.iteration = judge_(best_.plan, best_.iteration);
+      best_.judged = 1;
+      met_.insert(start_);
+    }
+    while (step(most)) {
+    }
+  } catch (const core::LimitHit&) {
+    best_.complete = false;
+  }
+}
+
+/// Takes the best of the first batch of changes that has a better one; where a step was found the next looks
+/// at other changes first, so that all get their turn.
+bool Climb::step(std::uint64_t most) {
+  constexpr std::size_t kBatch = 64;
+  const auto changes = Changes(options_, units_, best_.plan).all();
+  for (std::size_t done = 0; done < changes.size() && best_.judged < most; done += kBatch) {
+    stop_.check();
+    const std::size_t count = std::min(kBatch, changes.size() - done);
+    std::vector<std::optional<Plan>> plans(count);
+    std::vector<std::string> keys(count);
+    std::vector<std::optional<core::Seconds>> bounds(count);
+    core::parallel_for(count, [&](std::size_t i) {
+      plans[i] = completed(changes[(first_ + done + i) % changes.size()]);
+      if (plans[i]) bounds[i] = at_least(*plans[i]);
+      if (plans[i] && *bounds[i] >= best_.iteration) plans[i].reset();
+      if (plans[i]) keys[i] = key(*plans[i]);
+    });
+    // What was met before was not better then, and is not better now. In order, for the same plan from any
+    // number of threads.
+    for (std::size_t i = 0; i < count; ++i) {
+      if (plans[i] && !met_.insert(keys[i]).second) plans[i].reset();
+      if (!plans[i]) bounds[i].reset();
+      best_.judged += plans[i].has_value();
+    }
+    const auto fastest =
+        first_least(bounds, best_.iteration, [&](std::size_t i, core::Seconds least, bool ties) {
+          return judge_(*plans[i], ties ? least + kTick : least);
+        });
+    if (!fastest.index) continue;
+    best_.plan = std::move(*plans[*fastest.index]);
+    best_.iteration = fastest.value;
+    first_ += done + *fastest.index;
+    return true;
+  }
+  return false;
+}
+
+/// Equal for plans that differ by the numbers of like devices alone: what climbing changes of a plan, all
+/// else being its start's.
+std::string Climb::key(const Plan& plan) const {
+  std::string out;
+  for (const Stage& stage : plan.stages) {
+    out += fmt::format("{}:", stage.micro_batch);
+    for (const OpId op : stage.operators) out += fmt::format("{} ", op.index());
+  }
+  if (auto form = form_.of(plan.stages)) return out + *form;
+  for (const Stage& stage : plan.stages)
+    for (const core::DeviceId device : stage.devices) out += fmt::format("{},", device.index());
+  return out;
+}
+
+core::Seconds Climb::at_least(const Plan& plan) const {
+  return by_evaluation(options_) && options_.at_least ? options_.at_least(plan) : core::Seconds(0);
+}
+
+/// The plan with these stages, in order, and in-flight counts by the rule; nothing when it is not valid.
+std::optional<Plan> Climb::completed(const std::vector<Stage>& changed) const {
+  stop_.check();
+  auto stages = in_order(problem_.graph, changed);
+  if (!stages) return std::nullopt;
+  Plan out = best_.plan;
+  out.stages = std::move(*stages);
+  for (Stage& stage : out.stages) {
+    stage.in_flight = 0;
+    if (options_.micro_batch && stage.micro_batch != *options_.micro_batch * stage.replicas())
+      return std::nullopt;
+  }
+  if (!plan::structural_violations(problem_.graph, problem_.cluster, out).empty()) return std::nullopt;
+  schedule::derive_in_flight(out, plan::StageGraph(problem_.graph, out), {}, rule_);
+  if (!score::fits_memory(problem_, out)) return std::nullopt;
+  return out;
 }
 
 }  // namespace penstock::planners

@@ -1,4 +1,9 @@
+#include <algorithm>
 #include <array>
+#include <list>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "families.hpp"
 #include "local/climb.hpp"
@@ -18,7 +23,7 @@ constexpr std::array<Rule, 2> kRules = {
 
 class Climber {
  public:
-  /// `most`: plans to judge on each climb.
+  /// `most`: plans to judge on a climb.
   Climber(const cost::Problem& problem, const SearchOptions& options, std::uint64_t most,
           core::StopToken stop)
       : problem_(problem), options_(options), most_(most), stop_(stop) {
@@ -35,49 +40,73 @@ class Climber {
     const std::array<std::function<SearchResult()>, 3> starts = {
         swept(Structure::series_parallel), swept(Structure::row_as_graph),
         [&] { return data_parallel(problem_, options_, stop_); }};
+    std::list<Climb> climbs;
     for (const auto& start : starts) {
       try {
-        climb_from(start(), rule);
+        add_climb(start(), rule, climbs);
       } catch (const core::Infeasible& fault) {
         if (!obstacle_) obstacle_ = fault;
       } catch (const core::LimitHit&) {
         late_ = true;
       }
     }
+    race(climbs);
   }
 
-  SearchResult best() {
+  SearchResult result() {
     if (!best_ && late_) stop_.give_up();
     if (!best_) throw *obstacle_;
-    best_->complete = !late_;
-    best_->states = states_;
-    best_->bottleneck = score::estimate(problem_, best_->plan).bottleneck;
-    return std::move(*best_);
+    const double bottleneck = score::estimate(problem_, best_->plan).bottleneck;
+    return {std::move(best_->plan), bottleneck, states_, {}, !late_};
   }
 
  private:
-  void climb_from(SearchResult found, const Rule& rule) {
+  void add_climb(SearchResult found, const Rule& rule, std::list<Climb>& climbs) {
+    states_ += found.states;
+    late_ = late_ || !found.complete;
     const plan::Stage& first = found.plan.stages.front();
     if (first.recompute || first.zero > 0) return;  // of another space
-    const PlanJudge judge = [&](const plan::Plan& plan, core::Seconds to_beat) {
+    const PlanJudge judge = [this](const plan::Plan& plan, core::Seconds to_beat) {
       return by_evaluation(options_) ? evaluated_to_win(options_, plan, to_beat)
                                      : score::estimate(problem_, plan).iteration;
     };
-    Climbed top = climb(problem_, options_, std::move(found.plan), rule.in_flight, most_, judge, stop_);
-    late_ = late_ || !found.complete || !top.complete;
-    states_ += found.states + top.judged;
-    if (best_ && least_ <= top.iteration) return;
-    least_ = top.iteration;
-    found.plan = std::move(top.plan);
-    best_ = std::move(found);
+    Climb climb(problem_, options_, std::move(found.plan), rule.in_flight, judge, stop_);
+    if (std::ranges::count(climbs, climb.start(), &Climb::start) == 0) climbs.push_back(std::move(climb));
+  }
+
+  /// The slower half ends after every round, the others go on for kLonger times as long.
+  void race(std::list<Climb>& climbs) {
+    constexpr std::uint64_t kLonger = 4;
+    const auto faster = [](const Climb& a, const Climb& b) {
+      return a.best().iteration < b.best().iteration;
+    };
+    const auto keep = [&](std::size_t count) {
+      climbs.sort(faster);
+      for (; climbs.size() > count; climbs.pop_back()) states_ += climbs.back().best().judged;
+    };
+    std::vector<std::uint64_t> rounds = {most_};  // plans to judge until then, the last round first
+    for (std::size_t left = climbs.size(); left > 1; left = (left + 1) / 2)
+      rounds.push_back(rounds.back() / kLonger);
+    for (; !rounds.empty(); rounds.pop_back()) {
+      for (Climb& climb : climbs) {
+        climb.go_on(rounds.back());
+        late_ = late_ || !climb.best().complete;
+      }
+      keep((climbs.size() + 1) / 2);
+      if (late_) break;
+    }
+    keep(1);
+    if (climbs.empty()) return;
+    const Climbed& top = climbs.front().best();
+    states_ += top.judged;
+    if (!best_ || top.iteration < best_->iteration) best_ = top;
   }
 
   const cost::Problem& problem_;
   SearchOptions options_;
   std::uint64_t most_;
   core::StopToken stop_;
-  std::optional<SearchResult> best_;
-  core::Seconds least_;
+  std::optional<Climbed> best_;
   std::uint64_t states_ = 0;
   bool late_ = false;
   std::optional<core::Infeasible> obstacle_;
@@ -88,8 +117,9 @@ class Climber {
 const std::vector<PlannerOption>& climb_options() {
   static const std::vector<PlannerOption> options = [] {
     std::vector<PlannerOption> out = sweep_options();
-    out.push_back(number("evaluations", 2000, 0, std::int64_t{1} << 30,
-                         "plans judged on each climb; 0: the best of the plans that it begins with"));
+    out.push_back(
+        number("evaluations", 2000, 0, std::int64_t{1} << 30,
+               "plans judged on the climb that goes furthest; 0: the best of the plans that it begins with"));
     return out;
   }();
   return options;
@@ -97,15 +127,15 @@ const std::vector<PlannerOption>& climb_options() {
 
 // Ours. What neither the series-parallel space nor the row holds: stages with pieces of several branches, any
 // number of replicas, and stages on the devices that suit their messages; found step by step from the best
-// plan of each, and from plain data parallelism (climb.hpp). A climb that goes on for long ends
-// after `evaluations`.
+// plan of each, and from plain data parallelism (climb.hpp). The climbs race: half of them end after every
+// round (successive halving, Jamieson, Talwalkar, AISTATS 2016), the last one after `evaluations`.
 SearchResult graphpipe_climb(const cost::Problem& problem, const SearchOptions& options,
                              core::StopToken stop) {
   const OwnValues own("graphpipe_climb", climb_options(), options.own);
   Climber climber(problem, options, static_cast<std::uint64_t>(own.number("evaluations")), stop);
   for (const Rule& rule : kRules)
     if (own.word("in_flight") == rule.name || own.word("in_flight") == "either") climber.climb_by(rule);
-  return climber.best();
+  return climber.result();
 }
 
 }  // namespace penstock::planners
