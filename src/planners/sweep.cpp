@@ -112,13 +112,22 @@ core::Seconds evaluated_to_win(const SearchOptions& options, const plan::Plan& p
   return evaluated(options, plan, to_beat - kTick);
 }
 
-Verdict judged(const SearchOptions& options, const plan::Plan& plan, core::Seconds estimate) {
+Verdict judged(const SearchOptions& options, const plan::Plan& plan, core::Seconds estimate,
+               core::Seconds to_beat) {
   if (!by_evaluation(options)) return {false, estimate};
   try {
-    return {false, options.evaluate(plan)};
+    const bool bounded = std::isfinite(to_beat.value());
+    if (const core::Seconds least = bounded ? evaluated_at_least(options, plan) : core::Seconds(0);
+        least > to_beat)
+      return {false, least};
+    return {false, evaluated(options, plan, to_beat)};
   } catch (const core::LimitHit&) {
     return {true, estimate};
   }
+}
+
+core::Seconds evaluated_at_least(const SearchOptions& options, const plan::Plan& plan) {
+  return by_evaluation(options) && options.at_least ? options.at_least(plan) : core::Seconds(0);
 }
 
 bool until_limit(std::size_t count, const std::function<void(std::size_t)>& body) {

@@ -2,6 +2,7 @@
 // One planner run: every micro-batch size, the best of them, or the reason why there is none.
 
 #include <functional>
+#include <limits>
 
 #include "graphpipe/bottleneck_search.hpp"
 #include "penstock/planners/planner.hpp"
@@ -58,8 +59,14 @@ struct Verdict {
   core::Seconds iteration;
   friend auto operator<=>(const Verdict&, const Verdict&) = default;
 };
-/// By options.evaluate where it counts, else the planner's own estimate.
-Verdict judged(const SearchOptions& options, const plan::Plan& plan, core::Seconds estimate);
+/// By options.evaluate where it counts, else the planner's own estimate. One that takes longer than `to_beat`
+/// may get any time above it.
+Verdict judged(const SearchOptions& options, const plan::Plan& plan, core::Seconds estimate,
+               core::Seconds to_beat = core::Seconds(std::numeric_limits<double>::infinity()));
+
+/// What options.evaluate does not fall below, for little work; zero where nothing is known, or an estimate
+/// counts.
+core::Seconds evaluated_at_least(const SearchOptions& options, const plan::Plan& plan);
 
 /// Calls body(i) for each i below `count` in parallel, each to its end or to a limit; false when one met a
 /// limit.

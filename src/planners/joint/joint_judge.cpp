@@ -36,12 +36,8 @@ Worth JointJudge::by_memory(const plan::Plan& plan) const {
   return {static_cast<double>(fullest_need(problem_, plan).value()), time};
 }
 
-core::Seconds JointJudge::at_least(const plan::Plan& plan) const {
-  return by_evaluation(options_) && options_.at_least ? options_.at_least(plan) : core::Seconds(0);
-}
-
 Worth JointJudge::at_best(const plan::Plan& plan) const {
-  const core::Seconds time = at_least(plan);
+  const core::Seconds time = evaluated_at_least(options_, plan);
   if (!options_.least_memory_within) return {time.value(), time};
   if (time > *options_.least_memory_within) return {};
   return {static_cast<double>(fullest_need(problem_, plan).value()), time};

@@ -35,7 +35,6 @@ class JointJudge {
  private:
   Worth by_time(const plan::Plan& plan, const Worth& to_beat) const;
   Worth by_memory(const plan::Plan& plan) const;
-  core::Seconds at_least(const plan::Plan& plan) const;
 
   const cost::Problem& problem_;
   const SearchOptions& options_;

@@ -120,8 +120,7 @@ class Aceso {
     std::vector<Rank> out(plans.size());
     core::parallel_for(plans.size(), [&](std::size_t i) {
       stop_.check();
-      out[i] = {lacking(plans[i]), 0, i};
-      if (by_evaluation(options_) && options_.at_least) out[i].seconds = options_.at_least(plans[i]).value();
+      out[i] = {lacking(plans[i]), evaluated_at_least(options_, plans[i]).value(), i};
     });
     std::sort(out.begin(), out.end());
     return out;

@@ -204,7 +204,7 @@ bool Climb::step(std::uint64_t most) {
     std::vector<std::optional<core::Seconds>> bounds(count);
     core::parallel_for(count, [&](std::size_t i) {
       plans[i] = completed(changes[(first_ + done + i) % changes.size()]);
-      if (plans[i]) bounds[i] = at_least(*plans[i]);
+      if (plans[i]) bounds[i] = evaluated_at_least(options_, *plans[i]);
       if (plans[i] && *bounds[i] >= best_.iteration) plans[i].reset();
       if (plans[i]) keys[i] = key(*plans[i]);
     });
@@ -240,10 +240,6 @@ std::string Climb::key(const Plan& plan) const {
   for (const Stage& stage : plan.stages)
     for (const core::DeviceId device : stage.devices) out += fmt::format("{},", device.index());
   return out;
-}
-
-core::Seconds Climb::at_least(const Plan& plan) const {
-  return by_evaluation(options_) && options_.at_least ? options_.at_least(plan) : core::Seconds(0);
 }
 
 /// The plan with these stages, in order, and in-flight counts by the rule; nothing when it is not valid.

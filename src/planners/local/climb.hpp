@@ -45,7 +45,6 @@ class Climb {
  private:
   bool step(std::uint64_t most);
   std::string key(const plan::Plan& plan) const;
-  core::Seconds at_least(const plan::Plan& plan) const;
   std::optional<plan::Plan> completed(const std::vector<plan::Stage>& changed) const;
 
   const cost::Problem& problem_;

@@ -41,7 +41,7 @@ class Dapple {
     const auto found = least_latency(costs, kMostKept, stop_);
     if (!found) return std::nullopt;
     states += found->states;
-    return planned(layers, *found, costs, prices, trial.flow.samples);
+    return planned(layers, *found, costs, prices, trial);
   }
 
  private:
@@ -81,7 +81,8 @@ class Dapple {
   /// allows. Ours adds: a stage holds fewer than the one in front of it, which else would run dry, unless
   /// that one holds all.
   RowPlan planned(const Layers& layers, const DapplePlan& found, const DappleCosts& costs,
-                  SlicePrices& prices, std::int64_t micro_batch) const {
+                  SlicePrices& prices, const RowTrial& trial) const {
+    const std::int64_t micro_batch = trial.flow.samples;
     std::vector<RowStage> stages;
     RowPlan out;
     for (const DappleStage& stage : found.stages)
@@ -99,7 +100,7 @@ class Dapple {
                                 slice.times[range].both() + slice.times[range].reduce / costs.micro_batches);
     }
     out.estimate = core::Seconds(found.latency);
-    out.verdict = judged(options_, out.plan, out.estimate);
+    out.verdict = judged(options_, out.plan, out.estimate, core::Seconds(trial.give_up));
     return out;
   }
 

@@ -108,9 +108,10 @@ class SppLuo {
       const auto stages = mapping.stages(count);
       const double to_beat = best ? best->verdict.iteration.value() : trial.give_up;
       if (slowest(costs, stages) * costs.micro_batches >= to_beat) continue;
-      RowPlan plan = scheduled(layers, costs, stages, trial.flow.samples);
-      plan.bottleneck = mapping.bottleneck(count);
-      if (!best || plan.verdict < best->verdict) best = std::move(plan);
+      auto plan = scheduled(layers, costs, stages, trial.flow.samples, core::Seconds(to_beat));
+      if (!plan || (best && plan->verdict >= best->verdict)) continue;
+      best = std::move(plan);
+      best->bottleneck = mapping.bottleneck(count);
     }
     return best;
   }
@@ -159,20 +160,23 @@ class SppLuo {
     return slowest;
   }
 
-  /// Stages hold what their order holds without limits, where memory allows.
-  RowPlan scheduled(const Layers& layers, const MappingCosts& costs, const std::vector<MappedStage>& stages,
-                    std::int64_t micro_batch) const {
+  /// Stages hold what their order holds without limits, where memory allows. Nothing where no order is fast
+  /// enough.
+  std::optional<RowPlan> scheduled(const Layers& layers, const MappingCosts& costs,
+                                   const std::vector<MappedStage>& stages, std::int64_t micro_batch,
+                                   core::Seconds to_beat) const {
     std::vector<RowStage> placed;
     for (const MappedStage& stage : stages)
       placed.push_back({stage.begin, stage.end, devices_.slice(stage.device, stage.count)});
     RowPlan out{plan_in_row(problem_, layers, placed, micro_batch, "list_order"), 0, {}, {}};
+    if (evaluated_at_least(options_, out.plan) > to_beat) return std::nullopt;
     score::derive_in_flight(problem_, out.plan);
     for (std::size_t s = 0; s < stages.size(); ++s) {
       const int room = costs.room[slice_of(costs, stages[s])][costs.range(stages[s].begin, stages[s].end)];
       out.plan.stages[s].in_flight = std::min(out.plan.stages[s].in_flight, room * micro_batch);
     }
     out.estimate = to_seconds(schedule::list_order(score::pipeline_of(problem_, out.plan)).makespan);
-    out.verdict = judged(options_, out.plan, out.estimate);
+    out.verdict = judged(options_, out.plan, out.estimate, to_beat);
     return out;
   }
 
