@@ -36,7 +36,7 @@ class PiperSearch {
     try {
       approach(*best, low, any);
       improve(*best, low, any);
-      if (options_.flush) shorten(*best);
+      if (options_.flush) shorten(*best, low);
     } catch (const core::LimitHit&) {
       best->complete = false;
     }
@@ -74,9 +74,9 @@ class PiperSearch {
     }
   }
 
-  /// Narrows to the least time; nothing within `low` is known to exist. Halves the gap, and once it is small
-  /// tries just below what was found, which ends the search when it fails.
-  void improve(PiperPlan& best, double low, int stages) {
+  /// Narrows to the least time; nothing within `low` is known to exist, before and after. Halves the gap, and
+  /// once it is small tries just below what was found, which ends the search when it fails.
+  void improve(PiperPlan& best, double& low, int stages) {
     bool just_below = false;
     while (low < best.time_per_micro_batch * kJustBelow) {
       const double high = best.time_per_micro_batch;
@@ -92,13 +92,18 @@ class PiperSearch {
     }
   }
 
-  /// With fill and drain counted, fewer stages may pay though each is slower.
-  void shorten(PiperPlan& best) {
+  /// With fill and drain counted, fewer stages may pay though each is slower. What does not exist within
+  /// `low` does not with fewer stages either.
+  void shorten(PiperPlan& best, double low) {
     for (int stages = static_cast<int>(best.stages.size()) - 1; stages >= 1; --stages) {
-      const double limit = best.iteration / factor(stages);
-      auto found = attempt(limit * kJustBelow, stages);
-      if (!found) continue;
-      improve(*found, 0, stages);
+      const double most = best.iteration / factor(stages) * kJustBelow;
+      if (most <= low) continue;
+      auto found = attempt(most, stages);
+      if (!found) {
+        low = most;
+        continue;
+      }
+      improve(*found, low, stages);
       if (found->iteration < best.iteration) best = std::move(*found);
       stages = std::min(stages, static_cast<int>(best.stages.size()));
     }
