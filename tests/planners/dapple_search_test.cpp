@@ -60,6 +60,7 @@ std::size_t paper_pivot(const std::vector<PhaseTimes>& row, int micro_batches) {
 struct Instance {
   DappleCosts costs;
   std::map<std::vector<int>, SliceCosts> stages;
+  std::map<std::pair<int, int>, std::vector<PhaseTimes>> transfers;  ///< by machines
 
   explicit Instance(std::uint64_t seed) {
     core::Random random(seed);
@@ -73,10 +74,11 @@ struct Instance {
     costs.stage = [this, seed, tight](const std::vector<int>& set) { return &priced(seed, tight, set); };
     const double dear = random.chance(0.5) ? 1 : 0.1;
     costs.transfer = [this, dear](const std::vector<int>& front, const std::vector<int>& behind) {
-      std::vector<PhaseTimes> out;
-      for (int cut = 0; cut <= costs.layers; ++cut)
-        out.push_back({dear * machine(front.front()) + 0.1 * cut, dear * machine(behind.back()), 0});
-      return out;
+      const auto [known, is_new] = transfers.try_emplace({machine(front.front()), machine(behind.back())});
+      for (int cut = 0; is_new && cut <= costs.layers; ++cut)
+        known->second.push_back(
+            {dear * machine(front.front()) + 0.1 * cut, dear * machine(behind.back()), 0});
+      return &known->second;
     };
     costs.least_forward.assign(static_cast<std::size_t>(costs.layers) + 1, 0);
     costs.least_both = costs.least_forward;
@@ -123,8 +125,8 @@ double latency_of(const DappleCosts& costs, const std::vector<DappleStage>& stag
     const SliceCosts& slice = *costs.stage(stages[s].devices);
     if (slice.room[range] < std::min(static_cast<int>(stages.size() - s), costs.micro_batches)) return kNever;
     if (s > 0)
-      row.push_back(costs.transfer(stages[s - 1].devices,
-                                   stages[s].devices)[static_cast<std::size_t>(stages[s].begin)]);
+      row.push_back((*costs.transfer(stages[s - 1].devices,
+                                     stages[s].devices))[static_cast<std::size_t>(stages[s].begin)]);
     row.push_back(slice.times[range]);
   }
   return planners::dapple_latency(row, costs.micro_batches);

@@ -34,8 +34,9 @@ class Dapple {
     SlicePrices prices(problem_, layers, trial.flow.samples, trial.memory);
     DappleCosts costs = bounds(layers, trial.flow);
     costs.stage = [&](const std::vector<int>& set) { return &prices[prices.of(devices(set))]; };
+    TransferTables tables(layers);
     costs.transfer = [&](const std::vector<int>& front, const std::vector<int>& behind) {
-      return transfers(layers, junction(routes_, devices(front), devices(behind), trial.flow.samples));
+      return &tables.of(junction(routes_, devices(front), devices(behind), trial.flow.samples));
     };
     if (!by_evaluation(options_)) costs.give_up = trial.give_up;
     const auto found = least_latency(costs, kMostKept, stop_);

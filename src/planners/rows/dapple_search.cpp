@@ -111,7 +111,7 @@ class DappleSearch {
     for (const Move& move : moves(behind.occupancy)) {
       stop_.check();
       const bool last = used(move.occupancy) == devices_;
-      const std::vector<PhaseTimes>* transfer = behind.set < 0 ? nullptr : &transfer_of(move.set, behind.set);
+      const std::vector<PhaseTimes>* transfer = behind.set < 0 ? nullptr : transfer_of(move.set, behind.set);
       const LatencyTail tail = transfer ? in_front((*transfer)[static_cast<std::size_t>(behind.begin)],
                                                    behind.tail, costs_.micro_batches)
                                         : behind.tail;
@@ -218,7 +218,7 @@ class DappleSearch {
     moves.push_back(move);
   }
 
-  const std::vector<PhaseTimes>& transfer_of(int front, int behind) {
+  const std::vector<PhaseTimes>* transfer_of(int front, int behind) {
     const auto [known, is_new] = transfers_.try_emplace({front, behind});
     if (is_new) known->second = costs_.transfer(sets_[front], sets_[behind]);
     return known->second;
@@ -240,9 +240,9 @@ class DappleSearch {
   Numbered<Occupancy> occupancies_;
   std::vector<int> used_;  ///< [occupancy] devices
   Numbered<std::vector<int>> sets_;
-  std::vector<const SliceCosts*> stage_costs_;                        ///< [set]
-  std::map<std::pair<int, int>, std::vector<PhaseTimes>> transfers_;  ///< sets, front and behind
-  std::map<int, std::vector<Move>> moves_;                            ///< by occupancy
+  std::vector<const SliceCosts*> stage_costs_;                               ///< [set]
+  std::map<std::pair<int, int>, const std::vector<PhaseTimes>*> transfers_;  ///< sets, front and behind
+  std::map<int, std::vector<Move>> moves_;                                   ///< by occupancy
   std::vector<Partial> partials_;
   std::vector<Frontier> frontier_;  ///< [begin]
   DapplePlan best_;

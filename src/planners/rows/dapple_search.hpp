@@ -20,8 +20,8 @@ struct DappleCosts {
   std::vector<int> replicas;  ///< counts a stage may have
   /// What a set of devices, ascending, makes of every range; alive as long as the costs are.
   std::function<const SliceCosts*(const std::vector<int>& devices)> stage;
-  /// By cut: from the first set to the second and back.
-  std::function<std::vector<PhaseTimes>(const std::vector<int>& front, const std::vector<int>& behind)>
+  /// By cut: from the first set to the second and back; likewise.
+  std::function<const std::vector<PhaseTimes>*(const std::vector<int>& front, const std::vector<int>& behind)>
       transfer;
   /// [cut] device-seconds that all layers before it take at least, for a micro-batch; forward, and both
   /// passes.

@@ -64,6 +64,14 @@ std::vector<PhaseTimes> transfers(const Layers& layers, const Junction& junction
   return out;
 }
 
+const std::vector<PhaseTimes>& TransferTables::of(const Junction& junction) {
+  const auto& [there, back] = junction;
+  const auto [known, is_new] =
+      tables_.try_emplace({there.latency, there.per_byte, back.latency, back.per_byte});
+  if (is_new) known->second = transfers(layers_, junction);
+  return known->second;
+}
+
 SlicePrices::SlicePrices(const cost::Problem& problem, const Layers& layers, std::int64_t micro_batch,
                          double memory)
     : problem_(problem), layers_(layers), micro_batch_(micro_batch), memory_(memory) {}

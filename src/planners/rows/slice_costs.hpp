@@ -1,6 +1,7 @@
 #pragma once
 // What runs of layers cost on sets of devices, and transfers between such sets, for one micro-batch size.
 
+#include <array>
 #include <deque>
 #include <map>
 #include <vector>
@@ -46,6 +47,18 @@ Junction junction(const Routes& routes, const std::vector<core::DeviceId>& front
 
 /// Of a micro-batch at every cut; nothing where no tensor crosses.
 std::vector<PhaseTimes> transfers(const Layers& layers, const Junction& junction);
+
+/// Junctions that are alike share one table: of pairs of sets there are thousands.
+class TransferTables {
+ public:
+  explicit TransferTables(const Layers& layers) : layers_(layers) {}
+  /// As `transfers`; stays good.
+  const std::vector<PhaseTimes>& of(const Junction& junction);
+
+ private:
+  const Layers& layers_;
+  std::map<std::array<double, 4>, std::vector<PhaseTimes>> tables_;
+};
 
 /// Sets that cost the same share one table.
 class SlicePrices {
