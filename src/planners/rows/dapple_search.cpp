@@ -1,10 +1,11 @@
 #include "rows/dapple_search.hpp"
 
 #include <algorithm>
-#include <map>
+#include <boost/container_hash/hash.hpp>
 #include <numeric>
 #include <queue>
 #include <span>
+#include <unordered_map>
 
 namespace penstock::planners {
 namespace {
@@ -39,7 +40,7 @@ class Numbered {
   std::size_t size() const { return values_.size(); }
 
  private:
-  std::map<T, int> numbers_;
+  std::unordered_map<T, int, boost::hash<T>> numbers_;
   std::vector<T> values_;
 };
 
@@ -68,10 +69,11 @@ class DappleSearch {
     int set;
     int occupancy;
   };
-  using Key = std::pair<int, int>;  ///< occupancy, set of the first stage
+  template <class Value>
+  using ByPair = std::unordered_map<std::pair<int, int>, Value, boost::hash<std::pair<int, int>>>;
   /// Partial plans that start at one layer.
   struct Frontier {
-    std::map<Key, std::vector<int>> members;
+    ByPair<std::vector<int>> members;  ///< by occupancy and set of the first stage
     std::priority_queue<double>
         bounds;  ///< the lowest ever let in; once there are enough, only lower ones follow
   };
@@ -240,9 +242,9 @@ class DappleSearch {
   Numbered<Occupancy> occupancies_;
   std::vector<int> used_;  ///< [occupancy] devices
   Numbered<std::vector<int>> sets_;
-  std::vector<const SliceCosts*> stage_costs_;                               ///< [set]
-  std::map<std::pair<int, int>, const std::vector<PhaseTimes>*> transfers_;  ///< sets, front and behind
-  std::map<int, std::vector<Move>> moves_;                                   ///< by occupancy
+  std::vector<const SliceCosts*> stage_costs_;        ///< [set]
+  ByPair<const std::vector<PhaseTimes>*> transfers_;  ///< sets, front and behind
+  std::unordered_map<int, std::vector<Move>> moves_;  ///< by occupancy
   std::vector<Partial> partials_;
   std::vector<Frontier> frontier_;  ///< [begin]
   DapplePlan best_;
