@@ -38,6 +38,11 @@ struct Judged {
   }
 };
 
+struct Alleviated {
+  SearchResult found;
+  double seconds = 0;  ///< of an iteration, as plans are judged
+};
+
 class Aceso {
  public:
   Aceso(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
@@ -47,14 +52,15 @@ class Aceso {
     hops_ = static_cast<int>(own.number("hops"));
   }
 
-  SearchResult run(Plan start) {
+  Alleviated run(Plan start) {
+    core::require(start.schedule == "1f1b", "only 1f1b plans are alleviated");
     Judged best = judged(std::move(start));
     seen_.insert(plan::to_yaml(problem_.graph, best.plan));
     const bool complete = improve_all(best);
     if (best.missing.value() > 0 && !complete) stop_.give_up();
     if (best.missing.value() > 0) fail_on(problem_, best.plan);
     const double bottleneck = estimate(best.plan).bottleneck;
-    return {std::move(best.plan), bottleneck, seen_.size(), {}, complete};
+    return {{std::move(best.plan), bottleneck, seen_.size(), {}, complete}, best.seconds};
   }
 
  private:
@@ -224,7 +230,7 @@ class BestStart {
   template <class F>
   void consider(F&& start) {
     try {
-      if (std::optional<Plan> plan = start()) keep(alleviate(problem_, options_, std::move(*plan), stop_));
+      if (std::optional<Plan> plan = start()) keep(Aceso(problem_, options_, stop_).run(std::move(*plan)));
     } catch (const core::Infeasible& e) {
       obstacle_ = e.what();
     } catch (const core::LimitHit&) {
@@ -241,13 +247,12 @@ class BestStart {
   }
 
  private:
-  void keep(SearchResult found) {
-    states_ += found.states;
-    complete_ = complete_ && found.complete;
-    const double seconds = judged_seconds(problem_, options_, found.plan);
-    if (best_ && seconds >= seconds_) return;
-    seconds_ = seconds;
-    best_ = std::move(found);
+  void keep(Alleviated alleviated) {
+    states_ += alleviated.found.states;
+    complete_ = complete_ && alleviated.found.complete;
+    if (best_ && alleviated.seconds >= seconds_) return;
+    seconds_ = alleviated.seconds;
+    best_ = std::move(alleviated.found);
   }
 
   const cost::Problem& problem_;
@@ -264,8 +269,7 @@ class BestStart {
 
 SearchResult alleviate(const cost::Problem& problem, const SearchOptions& options, Plan start,
                        core::StopToken stop) {
-  core::require(start.schedule == "1f1b", "only 1f1b plans are alleviated");
-  return Aceso(problem, options, stop).run(std::move(start));
+  return Aceso(problem, options, stop).run(std::move(start)).found;
 }
 
 const std::vector<PlannerOption>& aceso_options() {
