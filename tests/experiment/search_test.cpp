@@ -3,6 +3,8 @@
 #include <tbb/global_control.h>
 
 #include <atomic>
+#include <map>
+#include <string>
 
 #include "penstock/core/files.hpp"
 #include "penstock/core/peak_memory.hpp"
