@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -206,19 +207,20 @@ std::string PlanSpace::key(const Draft& draft) const {
   const Plan& plan = draft.plan;
   std::string out = fmt::format("{} {} {};", plan.schedule, in_row(plan),
                                 by_count(plan) ? static_cast<int>(draft.rule) : 0);
+  const auto end = std::back_inserter(out);
   for (const Stage& stage : plan.stages) {
     const plan::Recomputation& again = stage.recompute;
-    out += fmt::format("{} {} {}{}{} {} {} {}:", stage.micro_batch, stage.k, static_cast<int>(again.of),
-                       again.early ? "e" : "", again.first, stage.tensor_parallel, stage.zero,
-                       stage.sequence_parallel);
-    for (const auto& [op, how] : stage.partition) out += fmt::format("{}{} ", op.index(), name(how));
-    for (const std::int64_t share : stage.shares) out += fmt::format("/{}", share);
-    for (const OpId op : stage.operators) out += fmt::format(" {}", op.index());
+    fmt::format_to(end, "{} {} {}{}{} {} {} {}:", stage.micro_batch, stage.k, static_cast<int>(again.of),
+                   again.early ? "e" : "", again.first, stage.tensor_parallel, stage.zero,
+                   stage.sequence_parallel);
+    for (const auto& [op, how] : stage.partition) fmt::format_to(end, "{}{} ", op.index(), name(how));
+    for (const std::int64_t share : stage.shares) fmt::format_to(end, "/{}", share);
+    for (const OpId op : stage.operators) fmt::format_to(end, " {}", op.index());
   }
   const auto form = form_.of(plan.stages);
   if (form) return core::digest(out + *form);
   for (const Stage& stage : plan.stages)
-    for (const core::DeviceId device : stage.devices) out += fmt::format(",{}", device.index());
+    for (const core::DeviceId device : stage.devices) fmt::format_to(end, ",{}", device.index());
   return core::digest(out);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -36,6 +37,7 @@ PlacementForm::PlacementForm(const cluster::Cluster& cluster) : devices_(cluster
 /// Takes away, over and over, a point with one neighbour, its parent; of a tree one point is left, the root.
 void PlacementForm::peel(const cluster::Cluster& cluster) {
   const Cables cables = cables_of(cluster);
+  std::map<std::string, std::size_t> kinds;
   points_.resize(cluster.points().size());
   std::vector<std::set<std::size_t>> neighbours(points_.size());
   for (const auto& [pair, links] : cables) neighbours[pair.first].insert(pair.second);
@@ -45,7 +47,8 @@ void PlacementForm::peel(const cluster::Cluster& cluster) {
     const std::size_t p = order_[i];
     if (neighbours[p].empty()) continue;  // the root
     const std::size_t parent = *neighbours[p].begin();
-    points_[p] = {parent, fmt::format("{}", fmt::join(cables.at({p, parent}), " "))};
+    const std::string cable = fmt::format("{}", fmt::join(cables.at({p, parent}), " "));
+    points_[p] = {parent, fmt::format("~{}", kinds.try_emplace(cable, kinds.size()).first->second)};
     neighbours[p].clear();
     neighbours[parent].erase(p);
     if (neighbours[parent].size() == 1) order_.push_back(parent);
@@ -75,7 +78,7 @@ std::optional<std::string> PlacementForm::of(const std::vector<plan::Stage>& sta
   std::vector<std::string> name(points_.size());
   for (std::size_t s = 0; s < stages.size(); ++s)
     for (std::size_t i = 0; i < stages[s].devices.size(); ++i)
-      name[stages[s].devices[i].index()] += fmt::format("{}.{} ", s, i);
+      fmt::format_to(std::back_inserter(name[stages[s].devices[i].index()]), "{}.{} ", s, i);
   std::vector<std::vector<std::string>> below(points_.size());
   for (const std::size_t p : order_) {
     // What no stage runs on, or below, carries nothing.
@@ -83,9 +86,9 @@ std::optional<std::string> PlacementForm::of(const std::vector<plan::Stage>& sta
     std::sort(below[p].begin(), below[p].end());
     std::string& mine = name[p];
     if (p < devices_) mine += type_[p];
-    mine = fmt::format("({}{})", mine, fmt::join(below[p], ""));
+    for (const std::string& part : below[p]) mine += part;
     if (p == order_.back()) return mine;
-    below[points_[p].parent].push_back(points_[p].cable + mine);
+    below[points_[p].parent].push_back(points_[p].cable + '(' + mine + ')');
   }
   return std::string();  // no stages
 }

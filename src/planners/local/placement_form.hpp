@@ -25,7 +25,7 @@ class PlacementForm {
  private:
   struct Point {
     std::size_t parent = 0;
-    std::string cable;  ///< of the links to the parent and back
+    std::string cable;  ///< which kind of links to the parent and back
   };
 
   void peel(const cluster::Cluster& cluster);
