@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How tools/published_choices states what others searched, and what it calls chosen; and what tools/published_runs takes for
-lasting load.
+"""How tools/published_choices states what others searched, and what it calls chosen; what tools/published_runs takes for lasting
+load; and what tools/gaps tells of the fastest plans and of a search.
 
   published_tools_test.py SOURCE_ROOT
 
@@ -12,7 +12,9 @@ import importlib.util
 import math
 import os
 import pathlib
+import subprocess
 import sys
+import tempfile
 
 source = pathlib.Path(sys.argv[1]).resolve()
 data = pathlib.Path(os.environ.get("PENSTOCK_REFERENCE_DATA", source / "../shared/data"))
@@ -81,3 +83,20 @@ grows = lasting(lambda size: 1.2 + 0.05 * (size - small))
 assert math.isclose(grows((small + large) / 2), 1.2 + 0.025 * (large - small))
 assert grows(large + 9) == grows(large) and grows(small - 9) == grows(small)
 assert lasting(lambda size: 0.8)(small) == 1  # nothing gets faster
+
+with tempfile.TemporaryDirectory() as folder:
+    def table(name, *lines):
+        (pathlib.Path(folder) / name).write_text("\n".join(lines) + "\n")
+
+    def gaps(*more):
+        return subprocess.run([source / "tools/gaps", pathlib.Path(folder) / "results.csv", *more], capture_output=True, text=True)
+
+    table("results.csv", "model,cluster,devices,planner,iteration_s,gap,bubble", "net,fast,8,spp,2,0.5,0.1", "net,fast,8,joint,1.5,0.125,0.1",
+          "net,fast,16,joint,1,0.25,0", "net,fast,16,spp,,,")
+    table("timings.csv", "model,cluster,devices,planner,search_s", "net,fast,8,joint,3", "other,fast,8,joint,5", "net,fast,16,joint,7",
+          "net,fast,16,spp,")
+    told = gaps("--search", "joint").stdout
+    assert "| net | fast | 12.5 % (11.2) | 25.0 % (0.0) |" in told and "2 cells: median 18.8 %, 90th percentile 25.0 %." in told, told
+    assert "Search of joint, median (most): 8 devices 4.0 s (5), 16 devices 7.0 s (7)." in told, told
+    assert "Search" not in gaps().stdout
+    assert gaps("--search", "spp").returncode == 1
