@@ -133,7 +133,8 @@ class DappleSearch {
 
   /// False when no earlier begin can help either.
   bool add(int rest, const Partial& behind, const LatencyTail& tail, const Move& move, int begin) {
-    const auto range = static_cast<std::size_t>(begin * (costs_.layers + 1) + behind.begin);
+    const int place = begin * (costs_.layers + 1) + behind.begin;
+    const auto range = static_cast<std::size_t>(place);
     const SliceCosts& costs = *stage_costs_[static_cast<std::size_t>(move.set)];
     const PhaseTimes& times = costs.times[range];
     // 1. The stage alone must be faster than the best plan; a longer one is not either.
