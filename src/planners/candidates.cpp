@@ -57,7 +57,7 @@ std::vector<Promise> most_promising(const std::vector<Candidate>& found,
                                     const std::vector<std::size_t>& chosen, const SearchOptions& options) {
   std::vector<Promise> out(chosen.size());
   core::parallel_for(chosen.size(), [&](std::size_t i) {
-    out[i] = {options.at_least ? options.at_least(*found[chosen[i]].plan).value() : 0, chosen[i]};
+    out[i] = {evaluated_at_least(options, *found[chosen[i]].plan).value(), chosen[i]};
   });
   std::sort(out.begin(), out.end());
   return out;

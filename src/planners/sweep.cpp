@@ -116,10 +116,7 @@ Verdict judged(const SearchOptions& options, const plan::Plan& plan, core::Secon
                core::Seconds to_beat) {
   if (!by_evaluation(options)) return {false, estimate};
   try {
-    const bool bounded = std::isfinite(to_beat.value());
-    if (const core::Seconds least = bounded ? evaluated_at_least(options, plan) : core::Seconds(0);
-        least > to_beat)
-      return {false, least};
+    if (const core::Seconds least = evaluated_at_least(options, plan); least > to_beat) return {false, least};
     return {false, evaluated(options, plan, to_beat)};
   } catch (const core::LimitHit&) {
     return {true, estimate};
@@ -285,7 +282,7 @@ class Sweep {
 
   /// Not worth an evaluation.
   bool hopeless(const plan::Plan& plan) const {
-    return by_evaluation(options_) && options_.at_least && to_beat_ && options_.at_least(plan) >= *to_beat_;
+    return to_beat_ && evaluated_at_least(options_, plan) >= *to_beat_;
   }
 
   /// In-flight counts and iteration time by evaluation, as far as the deadline allows.
