@@ -100,3 +100,5 @@ with tempfile.TemporaryDirectory() as folder:
     assert "Search of joint, median (most): 8 devices 4.0 s (5), 16 devices 7.0 s (7)." in told, told
     assert "Search" not in gaps().stdout
     assert gaps("--search", "spp").returncode == 1
+    (pathlib.Path(folder) / "timings.csv").unlink()
+    assert gaps("--search", "joint").stderr == f"{folder}/timings.csv: No such file or directory\n"
