@@ -4,6 +4,7 @@
 #include <atomic>
 #include <limits>
 
+#include "least_so_far.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/score/validate.hpp"
 #include "sweep.hpp"
@@ -63,11 +64,6 @@ std::vector<Promise> most_promising(const std::vector<Candidate>& found,
   return out;
 }
 
-void lower(std::atomic<double>& least, double to) {
-  for (double known = least; to < known && !least.compare_exchange_weak(known, to);) {
-  }
-}
-
 }  // namespace
 
 bool evaluate_leading(std::vector<Candidate>& found, const SearchOptions& options, std::size_t most,
@@ -77,22 +73,22 @@ bool evaluate_leading(std::vector<Candidate>& found, const SearchOptions& option
   const auto chosen = leading(found, most);
   const auto order = most_promising(found, chosen, options);
   std::vector<std::optional<double>> seconds(found.size());
-  std::atomic<double> least = std::numeric_limits<double>::infinity();
+  LeastSoFar least;
   std::atomic<std::size_t> done = 0;
   core::parallel_in_order(order.size(), [&](std::size_t i) {
     const Promise& promise = order[i];
     try {
       stop.check();
-      if (!(promise.at_least > least)) {  // strictly: of equals the first is to win
-        const double here = evaluated(options, *found[promise.candidate].plan, core::Seconds(least)).value();
-        seconds[promise.candidate] = here;
-        lower(least, here);
+      if (!(promise.at_least > least.seconds().value())) {  // strictly: of equals the first is to win
+        const core::Seconds here = evaluated(options, *found[promise.candidate].plan, least.seconds());
+        seconds[promise.candidate] = here.value();
+        least.lower(here);
       }
       ++done;
     } catch (const core::LimitHit&) {
     }
   });
-  const bool any = least < std::numeric_limits<double>::infinity();
+  const bool any = least.seconds().value() < std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < found.size() && (any || alike); ++i) {
     found[i].late = found[i].late || (found[i].seconds && !any);
     found[i].seconds = seconds[i];

@@ -9,6 +9,7 @@
 
 #include "graphpipe/assemble.hpp"
 #include "graphpipe/obstacle.hpp"
+#include "least_so_far.hpp"
 #include "own_options.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/graph/series_parallelize.hpp"
@@ -129,7 +130,7 @@ core::Seconds evaluated_at_least(const SearchOptions& options, const plan::Plan&
 
 bool until_limit(std::size_t count, const std::function<void(std::size_t)>& body) {
   std::atomic<bool> complete{true};
-  core::parallel_for(count, [&](std::size_t i) {
+  core::parallel_in_order(count, [&](std::size_t i) {
     try {
       body(i);
     } catch (const core::LimitHit&) {
@@ -225,17 +226,19 @@ class Sweep {
   SearchResult run() {
     std::vector<std::optional<SweepCandidate>> found(searches_.size());
     std::vector<std::uint64_t> rows(searches_.size());
-    // The largest size goes first: it is the most efficient, and what it attains lets the others give up
+    // The largest sizes go first: they are the most efficient, and what they attain lets the others give up
     // early.
     const std::size_t first = searches_.size() - 1;
     found[first] = search(searches_[first], std::numeric_limits<double>::infinity(), rows[first]);
-    if (found[first] && found[first]->judged) to_beat_ = core::Seconds(found[first]->iteration);
     // An estimate takes the longer, and says nothing of sums.
     const double give_up = found[first] && !by_evaluation(options_) && !mixed(problem_.cluster) &&
                                    bounds_estimate(searches_[first].choices)
                                ? found[first]->iteration / static_cast<double>(problem_.training.mini_batch)
                                : std::numeric_limits<double>::infinity();
-    core::parallel_for(first, [&](std::size_t i) { found[i] = search(searches_[i], give_up, rows[i]); });
+    core::parallel_in_order(first, [&](std::size_t n) {
+      const std::size_t i = first - 1 - n;
+      found[i] = search(searches_[i], give_up, rows[i]);
+    });
     return best(found, rows);
   }
 
@@ -253,7 +256,7 @@ class Sweep {
   }
 
   /// Nothing when no plan fits, or none was found in time.
-  std::optional<SweepCandidate> search(const Search& search, double give_up, std::uint64_t& rows) const {
+  std::optional<SweepCandidate> search(const Search& search, double give_up, std::uint64_t& rows) {
     try {
       stop_.check();
       return search_on(search, give_up, rows);
@@ -263,7 +266,7 @@ class Sweep {
     }
   }
 
-  std::optional<SweepCandidate> search_on(const Search& search, double give_up, std::uint64_t& rows) const {
+  std::optional<SweepCandidate> search_on(const Search& search, double give_up, std::uint64_t& rows) {
     const Arrangement arranged = arrangement(search);
     const StageTable table(problem_, units_, arranged, search.choices, stop_);
     const auto bottleneck = least_bottleneck(arranged, table, stop_, give_up);
@@ -275,14 +278,10 @@ class Sweep {
       late_ = true;
       if (!score::violations(problem_, out.plan).empty()) return std::nullopt;
     }
-    if (hopeless(out.plan)) return std::nullopt;
+    if (evaluated_at_least(options_, out.plan) > fastest_.seconds()) return std::nullopt;
     judge(out, search.choices.k);
+    if (out.judged) fastest_.lower(core::Seconds(out.iteration));
     return out;
-  }
-
-  /// Not worth an evaluation.
-  bool hopeless(const plan::Plan& plan) const {
-    return to_beat_ && evaluated_at_least(options_, plan) >= *to_beat_;
   }
 
   /// In-flight counts and iteration time by evaluation, as far as the deadline allows.
@@ -293,8 +292,9 @@ class Sweep {
       if (k > 1 && options_.evaluate)  // there the in-flight rule is only safe, not tight
         schedule::search_in_flight(tightened,
                                    [&](const plan::Plan& p) { return to_picoseconds(options_.evaluate(p)); });
-      candidate.iteration =
-          by_evaluation(options_) ? options_.evaluate(tightened).value() : estimated(tightened);
+      candidate.iteration = by_evaluation(options_)
+                                ? evaluated(options_, tightened, fastest_.seconds()).value()
+                                : estimated(tightened);
       candidate.plan = std::move(tightened);
     } catch (const core::LimitHit&) {
       late_ = true;
@@ -338,7 +338,7 @@ class Sweep {
   std::vector<Search> searches_;
   Units units_;
   graph::SpTree tree_;
-  std::optional<core::Seconds> to_beat_;   ///< by evaluation of the first search
+  LeastSoFar fastest_;                     ///< plan that a search has found
   mutable std::atomic<bool> late_{false};  ///< some search was cut short; searches run side by side
 };
 

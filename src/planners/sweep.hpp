@@ -68,8 +68,8 @@ Verdict judged(const SearchOptions& options, const plan::Plan& plan, core::Secon
 /// counts.
 core::Seconds evaluated_at_least(const SearchOptions& options, const plan::Plan& plan);
 
-/// Calls body(i) for each i below `count` in parallel, each to its end or to a limit; false when one met a
-/// limit.
+/// Calls body(i) for each i below `count` in parallel, begun in order, each to its end or to a limit; false
+/// when one met a limit.
 bool until_limit(std::size_t count, const std::function<void(std::size_t)>& body);
 
 /// The options of graphpipe, graphpipe_rows and spp, and of graphpipe_climb's sweeps.

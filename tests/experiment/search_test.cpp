@@ -164,7 +164,8 @@ TEST_CASE("simulations that end once a plan is too slow change no plan") {
   for (const char* model : {"dlrm", "mmt"}) {
     const auto graph = experiment::load_model({model, {}});
     const cost::Problem problem{graph, cluster, costs, {256, plan::Optimizer::sgd}};
-    for (const char* planner : {"aceso", "graphpipe_climb", "megatron", "dapple", "alpa_inter", "spp_luo"}) {
+    for (const char* planner : {"aceso", "graphpipe", "graphpipe_climb", "megatron", "piper_row", "dapple",
+                                "alpa_inter", "spp_luo"}) {
       CAPTURE(planner);
       planners::SearchOptions options;
       std::atomic<int> evaluated = 0;

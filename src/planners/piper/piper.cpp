@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "families.hpp"
+#include "least_so_far.hpp"
 #include "own_options.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/schedule/in_flight.hpp"
@@ -217,12 +218,16 @@ class SizeSearch {
   std::vector<PiperCandidate> at_all_sizes(const std::vector<ShardedOperators>& sharded, double below) {
     std::vector<std::optional<PiperCandidate>> found(sizes_.size());
     std::vector<std::uint64_t> states(sizes_.size());
-    const bool all = until_limit(sizes_.size(), [&](std::size_t i) {
+    const bool all = until_limit(sizes_.size(), [&](std::size_t n) {
+      const std::size_t i = sizes_.size() - 1 - n;  // the largest is the most efficient
       stop_.check();
       PiperAtSize size(problem_, rules_, source_, units_, lattice_, sharded, sizes_[i], in_row_, stop_);
       found[i] = size.best(smallest_memory(problem_.cluster), below);
       states[i] = size.states();
-      if (found[i]) found[i]->verdict = judged(options_, found[i]->plan, estimated(problem_, found[i]->plan));
+      if (!found[i]) return;
+      found[i]->verdict =
+          judged(options_, found[i]->plan, estimated(problem_, found[i]->plan), fastest_.seconds());
+      if (!found[i]->verdict.late) fastest_.lower(found[i]->verdict.iteration);
     });
     complete_ = complete_ && all;
     std::vector<PiperCandidate> out;
@@ -245,6 +250,7 @@ class SizeSearch {
   Units units_;
   std::vector<ShardedOperators> sharded_;
   PiperLattice lattice_;
+  LeastSoFar fastest_;  ///< of all sizes
   std::uint64_t states_ = 0;
   bool complete_ = true;  ///< false: some size was cut short
 };

@@ -115,7 +115,7 @@ class AlpaInter {
                 core::Seconds(found->total),
                 {}};
     schedule::derive_in_flight(out.plan, plan::StageGraph(problem_.graph, out.plan));
-    out.verdict = judged(options_, out.plan, out.estimate, core::Seconds(trial.give_up));
+    out.verdict = judged(options_, out.plan, out.estimate, trial.to_beat());
     return out;
   }
 

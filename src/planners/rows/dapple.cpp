@@ -101,7 +101,7 @@ class Dapple {
                                 slice.times[range].both() + slice.times[range].reduce / costs.micro_batches);
     }
     out.estimate = core::Seconds(found.latency);
-    out.verdict = judged(options_, out.plan, out.estimate, core::Seconds(trial.give_up));
+    out.verdict = judged(options_, out.plan, out.estimate, trial.to_beat());
     return out;
   }
 

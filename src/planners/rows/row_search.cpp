@@ -85,13 +85,15 @@ SearchResult search_row(const cost::Problem& problem, const SearchOptions& optio
   std::vector<std::uint64_t> states(all.size());
   const std::size_t first = all.size() - 1;  // most efficient: what it attains lets the others give up early
   double give_up = std::numeric_limits<double>::infinity();
+  LeastSoFar fastest;
   const auto search = [&](std::size_t i) {
     stop.check();
-    found[i] = planner(layers, {.flow = all[i], .give_up = give_up}, states[i]);
+    found[i] = planner(layers, {.flow = all[i], .give_up = give_up, .fastest = &fastest}, states[i]);
+    if (found[i] && !found[i]->verdict.late) fastest.lower(found[i]->verdict.iteration);
   };
   bool complete = until_limit(1, [&](std::size_t) { search(first); });
   if (found[first]) give_up = found[first]->verdict.iteration.value();
-  complete = until_limit(first, search) && complete;
+  complete = until_limit(first, [&](std::size_t n) { search(first - 1 - n); }) && complete;
   std::size_t best = all.size();
   for (std::size_t i = 0; i < all.size(); ++i) {
     complete = complete && !(found[i] && (found[i]->verdict.late || !found[i]->complete));

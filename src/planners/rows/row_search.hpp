@@ -2,10 +2,12 @@
 // What planners of sequential pipelines share: every micro-batch size tried, the best kept, or why there is
 // none.
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <optional>
 
+#include "least_so_far.hpp"
 #include "penstock/planners/planner.hpp"
 #include "rows/slice_costs.hpp"
 #include "sweep.hpp"
@@ -36,6 +38,13 @@ struct RowTrial {
   double memory = 1;  ///< factor on what devices have
   double give_up =
       std::numeric_limits<double>::infinity();  ///< plans that take as long (`judged`) need not be found
+  const LeastSoFar* fastest = nullptr;          ///< of trials side by side, `judged`: slower plans neither
+
+  /// What a plan may take.
+  core::Seconds to_beat() const {
+    const core::Seconds most(give_up);
+    return fastest ? std::min(most, fastest->seconds()) : most;
+  }
 };
 /// The planner's best plan; adds to `states`.
 using RowPlanner =

@@ -108,7 +108,8 @@ class SppLuo {
       const auto stages = mapping.stages(count);
       const double to_beat = best ? best->verdict.iteration.value() : trial.give_up;
       if (slowest(costs, stages) * costs.micro_batches >= to_beat) continue;
-      auto plan = scheduled(layers, costs, stages, trial.flow.samples, core::Seconds(to_beat));
+      auto plan = scheduled(layers, costs, stages, trial.flow.samples,
+                            std::min(core::Seconds(to_beat), trial.to_beat()));
       if (!plan || (best && plan->verdict >= best->verdict)) continue;
       best = std::move(plan);
       best->bottleneck = mapping.bottleneck(count);
