@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
@@ -106,6 +108,26 @@ TEST_CASE("a plan that does not fit is made to fit, by less in flight or by reco
   CHECK(score::violations(problem, planners::planner("aceso").plan(problem, pinned, {}).plan).empty());
   const cost::Problem hopeless{kRow, tighter, kSeconds, {8, plan::Optimizer::sgd}};
   CHECK_THROWS_AS(planners::alleviate(hopeless, pinned, start, {}), core::Infeasible);
+}
+
+TEST_CASE("a start of more than three times the best answer's time is judged, and left as it is") {
+  const auto graph = support::tiny_graph(6, {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}});
+  const auto cluster = support::tiny_cluster(4);
+  const auto costs = support::FixedCosts::uniform(6, 1, 2);
+  const cost::Problem problem{graph, cluster, costs, {8, plan::Optimizer::sgd}};
+  const auto judged_of_four_stages = [&](double slow) {
+    std::atomic<int> judged = 0;
+    planners::SearchOptions options;
+    options.evaluate = [&](const plan::Plan& plan) {
+      const bool deepest = plan.stages.size() == 4;
+      judged += deepest;
+      return core::Seconds(deepest ? slow : 1);
+    };
+    CHECK(planners::planner("aceso").plan(problem, options, {}).plan.stages.size() < 4);
+    return judged.load();
+  };
+  CHECK(judged_of_four_stages(3.01) > 0);
+  CHECK(judged_of_four_stages(2.99) > 2 * judged_of_four_stages(3.01));
 }
 
 namespace {

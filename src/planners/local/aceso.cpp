@@ -26,6 +26,9 @@ using core::Bytes;
 using plan::Plan;
 
 constexpr std::size_t kWorstStages = 2, kBeam = 3;
+/// A start that takes so many times as long as the best answer so far leads to none: what alleviation gains
+/// is seldom more than half, and the deepest pipelines, which take longest to judge, are the farthest off.
+constexpr double kHopeless = 3;
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 /// Memory first, then time.
@@ -226,11 +229,12 @@ class BestStart {
         stop_(stop),
         obstacle_(no_even_row(problem, problem.graph.size())) {}
 
-  /// Calls start() and alleviates the plan it returns, if it does.
+  /// Calls start() and alleviates the plan it returns, if it does and that plan is not hopeless.
   template <class F>
   void consider(F&& start) {
     try {
-      if (std::optional<Plan> plan = start()) keep(Aceso(problem_, options_, stop_).run(std::move(*plan)));
+      std::optional<Plan> plan = start();
+      if (plan && !hopeless(*plan)) keep(Aceso(problem_, options_, stop_).run(std::move(*plan)));
     } catch (const core::Infeasible& e) {
       obstacle_ = e.what();
     } catch (const core::LimitHit&) {
@@ -247,6 +251,13 @@ class BestStart {
   }
 
  private:
+  bool hopeless(const Plan& start) {
+    if (!best_) return false;
+    ++states_;
+    const core::Seconds most(kHopeless * seconds_);
+    return judged(options_, start, score::estimate(problem_, start).iteration, most).iteration > most;
+  }
+
   void keep(Alleviated alleviated) {
     states_ += alleviated.found.states;
     complete_ = complete_ && alleviated.found.complete;
