@@ -253,9 +253,11 @@ class BestStart {
  private:
   bool hopeless(const Plan& start) {
     if (!best_) return false;
-    ++states_;
     const core::Seconds most(kHopeless * seconds_);
-    return judged(options_, start, score::estimate(problem_, start).iteration, most).iteration > most;
+    const bool slow =
+        judged(options_, start, score::estimate(problem_, start).iteration, most).iteration > most;
+    states_ += slow;
+    return slow;
   }
 
   void keep(Alleviated alleviated) {
