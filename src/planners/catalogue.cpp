@@ -94,7 +94,7 @@ const std::vector<PlannerInfo>& catalogue() {
       {"aceso",
        "spp's plan and balanced rows of stages, improved step by step at their slowest or fullest stage",
        "Liu et al., Aceso, EuroSys 2024; every primitive at the two worst stages judged, two hops; stages "
-       "recompute whole",
+       "recompute whole; a start thrice as slow as the best answer so far stays as it is",
        "tensor parallelism, ZeRO, schedules but 1F1B and kFkB", aceso, aceso_options()},
       {"exhaustive",
        "every partition into stages, replica count, tensor-parallel degree and micro-batch size, of small "
