@@ -13,8 +13,6 @@ using plan::Partition;
 
 namespace {
 
-using Devices = std::vector<core::DeviceId>;
-
 /// Gradients of a set of operators, by the devices that sum them: those of one position in all replicas,
 /// those that hold the same experts, all devices of a group before that, or all devices.
 struct SummedWeights {
@@ -39,12 +37,13 @@ SummedWeights summed_weights(const Problem& problem, const plan::Stage& stage,
 /// Groups of devices with equal weights, of those that share them where they shard them, and of those with
 /// the same part.
 struct Holders {
-  std::vector<Devices> equal, sharing, copies;
+  DeviceGroups equal, sharing, copies;
 };
 
 /// Who holds a stage's weights: worked out once, for all its sets of operators.
 struct StageHolders {
-  explicit StageHolders(const plan::Stage& stage) {
+  explicit StageHolders(const plan::Stage& stage) : all(DeviceGroups::List{stage.devices}) {
+    if (stage.tensor_parallel > 1) tensor = plan::Mesh(stage).groups(plan::MeshDim::tensor);
     weights.equal = plan::replica_groups(stage);
     if (plan::replica_placement(stage).shards_state()) weights.sharing = plan::shard_groups(stage);
     if (plan::replica_placement(stage).copies > 1) weights.copies = plan::copy_groups(stage);
@@ -53,6 +52,7 @@ struct StageHolders {
     experts.copies = weights.copies;
   }
   Holders weights, experts;
+  DeviceGroups tensor, all;
 };
 
 /// Gradients of `own` bytes of weights, summed over the devices that hold the same. Where these shard them,
@@ -63,7 +63,7 @@ void add_replica_sums(const Problem& problem, const plan::Stage& stage, const Ho
   const plan::ReplicaPlacement placement = plan::replica_placement(stage);
   const Bytes gradients = problem.training.sent_gradients(own);
   if (!placement.shards_state()) return out.push_back({holders.equal, gradients, false});
-  const auto& groups = holders.sharing;
+  const DeviceGroups& groups = holders.sharing;
   if (!placement.shards_gradients() && all_gathers_later)  // scattered, which takes as long as to gather
     out.push_back({groups, gradients, true});
   else if (!placement.shards_gradients())
@@ -81,12 +81,12 @@ std::vector<Reduction> reductions_of(const Problem& problem, const plan::Stage& 
   const auto gradients = [&](Bytes of) { return problem.training.sent_gradients(of); };
   std::vector<Reduction> out;
   if (weights.in_group > Bytes(0))  // each device has the gradient of its tokens
-    out.push_back({plan::Mesh(stage).groups(plan::MeshDim::tensor), gradients(weights.in_group), false});
+    out.push_back({holders.tensor, gradients(weights.in_group), false});
   add_replica_sums(problem, stage, holders.weights, weights.by_replica, all_gathers_later, out);
   if (stage.expert_parallel > 1)
     add_replica_sums(problem, stage, holders.experts, weights.by_experts, all_gathers_later, out);
   if (weights.by_all > Bytes(0) && stage.devices.size() > 1)
-    out.push_back({{stage.devices}, gradients(weights.by_all), false});
+    out.push_back({holders.all, gradients(weights.by_all), false});
   return out;
 }
 
@@ -136,8 +136,10 @@ Seconds ReductionTimes::time(const Reduction& reduction) {
   return known->second.time(reduction.bytes);
 }
 
+/// Reductions among the same groups hold their lists together.
 std::int64_t held_bytes(const TimedReduction& timed) {
-  return static_cast<std::int64_t>(sizeof(timed)) + held_bytes(timed.reduction.groups);
+  const DeviceGroups& groups = timed.reduction.groups;
+  return static_cast<std::int64_t>(sizeof(timed)) + held_bytes(groups.list()) / groups.owners();
 }
 
 std::shared_ptr<const TimedReductions> timed_reductions(const Problem& problem, const plan::Stage& stage,

@@ -53,7 +53,7 @@ Reduction shared_reduction(const Problem& problem, const plan::Plan& plan,
   };
   const auto all = plan::devices(shared, plan);
   if (first.tensor_parallel == 1 || !alike(problem.graph, plan, shared))
-    return {{all}, gradients(static_cast<double>(whole.value())), false};
+    return {DeviceGroups::List{all}, gradients(static_cast<double>(whole.value())), false};
   const auto groups = plan::Mesh(all, first.tensor_parallel).groups(plan::MeshDim::data);
   double most = 0;
   for (std::size_t m = 0; m < groups.size(); ++m) most = std::max(most, part_of(first, m));

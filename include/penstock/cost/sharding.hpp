@@ -11,6 +11,7 @@
 
 #include "penstock/cost/communication.hpp"
 #include "penstock/cost/context.hpp"
+#include "penstock/cost/device_groups.hpp"
 #include "penstock/cost/estimated.hpp"
 #include "penstock/cost/problem.hpp"
 #include "penstock/layout/infer.hpp"
@@ -176,7 +177,7 @@ core::Bytes held_weights(const graph::OpGraph& graph, const plan::Stage& stage, 
 /// gradients are where they belong already and new weights are gathered. Groups that share by themselves sum
 /// their parts across besides. Bytes as sent (Compression).
 struct Reduction {
-  std::vector<std::vector<core::DeviceId>> groups;
+  DeviceGroups groups;
   core::Bytes bytes;
   bool all_gather = false;
 };
@@ -206,7 +207,7 @@ class ReductionTimes {
 
  private:
   const cluster::Cluster& cluster_;
-  std::map<std::pair<std::vector<std::vector<core::DeviceId>>, bool>, AllReduce> known_;  ///< groups, gather
+  std::map<std::pair<DeviceGroups, bool>, AllReduce> known_;  ///< groups, gather
 };
 
 /// The optimizer's update of the weights that one device keeps up to date.
