@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace penstock::layout {
@@ -14,24 +15,26 @@ using Kind = GroupCollective::Kind;
 
 class Inference {
  public:
-  Inference(const graph::OpGraph& graph, const plan::Stage& stage) : graph_(graph), stage_(stage) {}
+  Inference(const graph::OpGraph& graph, const plan::Stage& stage)
+      : graph_(graph), stage_(stage), placed_(graph.size()), summed_(graph.size()) {}
 
   StageLayout run() {
     for (const OpId id : stage_.operators) {
       const graph::Operator& op = graph_.op(id);
+      find_producers(id);
       // What the plan says, or Megatron-LM's rule; producers are placed by now.
       const auto chosen = stage_.partition.find(id);
       const Partition how = chosen != stage_.partition.end() ? chosen->second : usual(id);
       out_.partition.push_back(how);
-      placed_[id] = saved_placement(op, how, stage_);
+      placed_[id.index()] = saved_placement(op, how, stage_);
       // Partial sums are added up, and what is read is placed as it is needed.
       out_.collectives.add(sums_of(id, how));
-      for (const OpId producer : producers(id)) {
+      for (const OpId producer : producers_) {
         place(id, producer, rule(op, how).reads);
         hold(id, producer, how);
       }
       // The gradient of a replicated tensor that has left comes back in shards.
-      if (placed_[id] == Placement::replicate && leaves(id) && op.output_bytes.value() > 0)
+      if (placed_[id.index()] == Placement::replicate && leaves(id) && op.output_bytes.value() > 0)
         out_.collectives.backward.push_back({Kind::all_gather, id, op.output_bytes, true});
     }
     for (auto& [copy, readers] : copies_)
@@ -40,11 +43,12 @@ class Inference {
   }
 
  private:
-  std::set<OpId> producers(OpId id) const {
-    std::set<OpId> out;
+  void find_producers(OpId id) {
+    producers_.clear();
     for (graph::Vertex v : graph_.dag().predecessors(static_cast<graph::Vertex>(id.index())))
-      out.insert(OpId(static_cast<std::size_t>(v)));
-    return out;
+      producers_.emplace_back(static_cast<std::size_t>(v));
+    std::ranges::sort(producers_);
+    producers_.erase(std::ranges::unique(producers_).begin(), producers_.end());
   }
   bool leaves(OpId id) const {
     const auto readers = graph_.dag().successors(static_cast<graph::Vertex>(id.index()));
@@ -52,10 +56,7 @@ class Inference {
       return !std::ranges::binary_search(stage_.operators, OpId(static_cast<std::size_t>(v)));
     });
   }
-  Placement placed(OpId producer) const {
-    const auto found = placed_.find(producer);
-    return found == placed_.end() ? Placement::sharded : found->second;
-  }
+  Placement placed(OpId producer) const { return placed_[producer.index()].value_or(Placement::sharded); }
 
   /// Megatron-LM's.
   Partition usual(OpId id) const {
@@ -64,7 +65,7 @@ class Inference {
     if (op.kind == OpKind::embedding) return Partition::row;
     if (op.kind == OpKind::attention || op.kind == OpKind::experts) return Partition::column;
     std::size_t all = 0, batch = 0, features = 0;
-    for (const OpId producer : producers(id)) {
+    for (const OpId producer : producers_) {
       ++all;
       batch += placed(producer) == Placement::shard_batch;
       features += placed(producer) == Placement::shard_features;
@@ -82,8 +83,8 @@ class Inference {
   Collectives sums_of(OpId id, Partition how) {
     Collectives out = sums(graph_, id, how, unsummed(id, how));
     if (!stage_.sequence_parallel) return out;
-    const auto read = producers(id);
-    if (std::ranges::none_of(read, [&](OpId producer) { return placed(producer) == Placement::replicate; }))
+    const auto whole = [&](OpId producer) { return placed(producer) == Placement::replicate; };
+    if (std::ranges::none_of(producers_, whole))
       for (GroupCollective& sum : out.backward) sum.kind = Kind::all_gather;
     for (GroupCollective& sum : out.forward) {
       sum.kind = Kind::all_gather;
@@ -97,9 +98,11 @@ class Inference {
   std::vector<OpId> unsummed(OpId id, Partition how) {
     std::vector<OpId> out;
     if (!rule(graph_.op(id), how).partial_input_gradient) return out;
-    for (const OpId producer : producers(id))
-      if (graph_.op(producer).kind != OpKind::input && summed_.insert(producer).second)
-        out.push_back(producer);
+    for (const OpId producer : producers_) {
+      if (graph_.op(producer).kind == OpKind::input || summed_[producer.index()]) continue;
+      summed_[producer.index()] = true;
+      out.push_back(producer);
+    }
     if (!out.empty()) out_.completes[id] = out;
     return out;
   }
@@ -111,7 +114,7 @@ class Inference {
   }
 
   void hold(OpId id, OpId producer, Partition how) {
-    const bool received = !placed_.contains(producer),
+    const bool received = !placed_[producer.index()],
                all_ids = graph_.op(id).kind == OpKind::embedding && how == Partition::row;
     const Placement from = received ? Placement::replicate : placed(producer),
                     to = all_ids ? Placement::replicate : rule(graph_.op(id), how).reads;
@@ -122,10 +125,11 @@ class Inference {
 
   const graph::OpGraph& graph_;
   const plan::Stage& stage_;
-  std::map<OpId, Placement> placed_;
+  std::vector<OpId> producers_;                   ///< of the operator at hand, ascending
+  std::vector<std::optional<Placement>> placed_;  ///< [operator]; none of other stages' operators
   std::map<std::pair<OpId, Placement>, std::vector<OpId>> copies_;
   std::set<std::pair<OpId, Placement>> converted_;
-  std::set<OpId> summed_;  ///< producers whose gradients are added up over the group
+  std::vector<bool> summed_;  ///< [operator] whether the group adds its gradient up already
   StageLayout out_;
 };
 
