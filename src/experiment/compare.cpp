@@ -73,22 +73,29 @@ void check_possible(const AimSetting& aim, const cost::Problem& problem, const S
   if (aim.aim == Aim::p95 && !aim.seeds) throw core::BadInput("the aim p95 needs a perturbation");
 }
 
-/// Of any plan found, also on the way to one of less memory, seconds.
-double fastest(const AimSetting& aim, const Comparison& found) {
-  double out = std::numeric_limits<double>::infinity();
-  for (std::size_t r = 0; r < found.rows.size(); ++r) {
-    out = std::min(out, found.rows[r].iteration_s.value_or(out));
-    if (found.reached[r] && found.reached[r]->most_s > 0)
-      out = std::min(out, found.reached[r]->most_s / (1 + aim.slower));
+/// Seconds of the fastest plan found, also on the way to one of less memory. Where a plan has a flush, the
+/// others do not count: with older weights they train otherwise, and no plan with a flush might be as fast.
+class Fastest {
+ public:
+  void add(const AimSetting& aim, const Contender& found) {
+    if (!found.outcome.plan) return;
+    double& least = plan::asynchronous(*found.outcome.plan) ? without_flush_ : with_flush_;
+    least = std::min(least, found.outcome.row.iteration_s.value_or(least));
+    if (found.reached && found.reached->most_s > 0)
+      least = std::min(least, found.reached->most_s / (1 + aim.slower));
   }
-  return out;
-}
+  bool flushes() const { return with_flush_ < kNone; }
+  double seconds() const { return flushes() ? with_flush_ : without_flush_; }
+
+ private:
+  static constexpr double kNone = std::numeric_limits<double>::infinity();
+  double with_flush_ = kNone, without_flush_ = kNone;
+};
 
 /// Tells every row how long a plan may take.
-void limit_times(const AimSetting& aim, Comparison& found) {
-  const double most = fastest(aim, found) * (1 + aim.slower);
+void limit_times(double most_s, Comparison& found) {
   for (auto& reached : found.reached)
-    if (reached) reached->most_s = most;
+    if (reached) reached->most_s = most_s;
 }
 
 /// Places of the rows, the best first; those without a plan last, equal ones as they were.
@@ -104,13 +111,13 @@ std::vector<std::size_t> by_aim(const Comparison& found) {
   return out;
 }
 
-void rank(const AimSetting& aim, Comparison& found) {
+void rank(const AimSetting& aim, const Fastest& fastest, Comparison& found) {
   if (aim.aim == Aim::time) {
     found.rows = report::ranked(std::move(found.rows));
     found.reached.clear();
     return;
   }
-  if (aim.aim == Aim::memory) limit_times(aim, found);
+  if (aim.aim == Aim::memory) limit_times(fastest.seconds() * (1 + aim.slower), found);
   std::vector<report::CellResult> rows;
   std::vector<std::optional<Reached>> reached;
   for (const std::size_t r : by_aim(found)) {
@@ -122,7 +129,7 @@ void rank(const AimSetting& aim, Comparison& found) {
 }
 
 /// Of what rows are ranked by.
-std::string aim_line(const AimSetting& aim, const cost::Problem& problem, const Comparison& found) {
+std::string aim_line(const AimSetting& aim, const cost::Problem& problem, const Fastest& fastest) {
   if (aim.aim == Aim::p95)
     return fmt::format("ranked by p95: 95 % of iterations take at most so long; {} from {} on: {}\n",
                        aim.seeds->count == 1 ? "one seed" : fmt::format("{} seeds", aim.seeds->count),
@@ -130,8 +137,9 @@ std::string aim_line(const AimSetting& aim, const cost::Problem& problem, const 
   if (aim.aim == Aim::memory)
     return fmt::format(
         "ranked by memory of the fullest device, of plans that take at most {:g} % longer than the fastest "
-        "found ({})\n",
-        aim.slower * 100, core::show(core::Seconds(fastest(aim, found))));
+        "found{} ({})\n",
+        aim.slower * 100, fastest.flushes() ? " with a flush" : "",
+        core::show(core::Seconds(fastest.seconds())));
   if (aim.aim == Aim::cost)
     return fmt::format(
         "ranked by dollars per million samples; all devices cost {} an hour, some may stay unused\n",
@@ -196,12 +204,14 @@ Comparison compare(const cost::Problem& problem, Cell cell, const std::vector<Pl
   check_possible(aim, problem, setting);
   Comparison out{.rows = {}, .heading = {}, .aim = aim.aim};
   Families families{score::PlanFamily::replicated};  // of the plans found
+  Fastest fastest;
   try {
     for (const PlannerChoice& planner : planners) {
       cell.planner = planner;
       if (progress.begins) progress.begins(planner);
       Contender found = try_planner(aim, problem, cell, setting, stop);
       if (found.outcome.plan) families.insert(score::family_of(*found.outcome.plan));
+      fastest.add(aim, found);
       out.rows.push_back(std::move(found.outcome.row));
       out.reached.push_back(std::move(found.reached));
       if (progress.ends) progress.ends(out.rows.back(), out.rows.size(), planners.size());
@@ -209,8 +219,8 @@ Comparison compare(const cost::Problem& problem, Cell cell, const std::vector<Pl
   } catch (const core::Interrupted&) {
     out.interrupted = true;
   }
-  const std::string line = aim_line(aim, problem, out);
-  rank(aim, out);
+  const std::string line = aim_line(aim, problem, fastest);
+  rank(aim, fastest, out);
   out.heading = heading_of(problem, cell, setting.simulation, families, line);
   return out;
 }

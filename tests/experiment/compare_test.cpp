@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "penstock/cost/analytic.hpp"
@@ -114,6 +115,25 @@ TEST_CASE(
   CHECK(slow_ones);
   CHECK(found.rows.front().planner.starts_with("joint"));
   CHECK(found.reached.front()->value == problem.reached(aim, found.rows.front().planner));
+}
+
+TEST_CASE(
+    "memory: a plan without a flush sets no limit to those with one, and the only limit where none has") {
+  const Case problem("summit");
+  const experiment::AimSetting aim{Aim::memory, {}, 0.05};
+  const auto times = [](const Comparison& found) {
+    std::map<std::string, double> out;
+    for (const auto& row : found.rows) out[row.planner] = row.iteration_s.value();
+    return out;
+  };
+  const Comparison both = problem.compared(aim, "gpipe_equal,pipedream");
+  REQUIRE(times(both).at("pipedream") * 1.05 < times(both).at("gpipe_equal"));
+  for (const auto& reached : both.reached)
+    CHECK(reached->most_s == doctest::Approx(times(both).at("gpipe_equal") * 1.05));
+  CHECK(has(both.heading, "the fastest found with a flush ("));
+  const Comparison alone = problem.compared(aim, "pipedream");
+  CHECK(alone.reached.front()->most_s == doctest::Approx(times(alone).at("pipedream") * 1.05));
+  CHECK(has(alone.heading, "the fastest found ("));
 }
 
 TEST_CASE("table, CSV, JSON and chart have the aim; of time none of them says anything") {

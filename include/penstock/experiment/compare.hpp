@@ -34,7 +34,8 @@ struct Comparison {
 ///
 /// By throughput (report::ranked), or by what the aim makes least, rising. Each planner is asked for the aim,
 /// as search_for is; only `joint` searches for memory: of the others the fastest plan is ranked by its
-/// memory. Plans that take longer than aim.slower above the fastest found come behind those that do not.
+/// memory. Plans that take longer than aim.slower above the fastest found come behind those that do not; a
+/// plan without a flush sets that limit only where none has one.
 /// Throws BadInput where check_aim does, and where devices have no price or a perturbation is missing.
 Comparison compare(const cost::Problem& problem, Cell cell,
                    const std::vector<planners::PlannerChoice>& planners, const SearchSetting& setting,
