@@ -48,7 +48,7 @@ class Inference {
     for (graph::Vertex v : graph_.dag().predecessors(static_cast<graph::Vertex>(id.index())))
       producers_.emplace_back(static_cast<std::size_t>(v));
     std::ranges::sort(producers_);
-    producers_.erase(std::ranges::unique(producers_).begin(), producers_.end());
+    producers_.erase(std::unique(producers_.begin(), producers_.end()), producers_.end());
   }
   bool leaves(OpId id) const {
     const auto readers = graph_.dag().successors(static_cast<graph::Vertex>(id.index()));
