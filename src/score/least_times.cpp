@@ -8,7 +8,9 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <span>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "penstock/core/error.hpp"
@@ -20,10 +22,28 @@ namespace penstock::score {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr LeastTimes kNone{kInfinite, kInfinite, kInfinite, kInfinite, kInfinite, kInfinite};
+constexpr Work kNoWork{kInfinite, kInfinite};
+constexpr LeastTimes kNone{kInfinite, kInfinite, kInfinite, kInfinite, kNoWork, kNoWork};
 
 void lower(double& value, double other) {
   value = std::min(value, other);
+}
+
+void lower(Work& work, const Work& other) {
+  lower(work.all, other.all);
+  lower(work.backward, other.backward);
+}
+
+Work scaled(double by, const Work& work) {
+  return {by * work.all, by * work.backward};
+}
+
+Work larger(const Work& a, const Work& b) {
+  return {std::max(a.all, b.all), std::max(a.backward, b.backward)};
+}
+
+Work rate_of(const cost::OpTime& time, std::int64_t samples) {
+  return scaled(1 / static_cast<double>(samples), {time.total().value(), time.backward().value()});
 }
 
 void lower_passes(LeastTimes& cell, const cost::OpTime& time) {
@@ -36,6 +56,10 @@ std::vector<std::size_t> types_in_use(const cluster::Cluster& cluster) {
   std::set<std::size_t> types;
   for (const cluster::Device& device : cluster.devices()) types.insert(device.type);
   return {types.begin(), types.end()};
+}
+
+bool no_more(const Division& a, const Division& b) {
+  return a.work.all <= b.work.all && a.work.backward <= b.work.backward && a.down <= b.down && a.up <= b.up;
 }
 
 constexpr std::size_t kMostDevices = 128;  ///< of whom every division is told apart
@@ -62,7 +86,7 @@ LeastTimesTable::LeastTimesTable(const cost::Problem& problem, PlanFamily family
   find_divisions();
   cells_.assign(problem.graph.size() * divisions_, kNone);
   over_all_.assign(problem.graph.size(), kNone);
-  rates_.assign(problem.graph.size() * rows_.size() * types_.size(), kInfinite);
+  rates_.assign(problem.graph.size() * rows_.size() * types_.size(), kNoWork);
   core::parallel_for(problem.graph.size(), [&](std::size_t op) { fill(op); });
   weigh();
 }
@@ -124,7 +148,7 @@ void LeastTimesTable::lower_to_group(LeastTimes& cell, core::OpId op, std::size_
     const auto lower_by = [&](const cost::OpShard& part) {
       const cost::OpTime time = cost::operator_time(local, op, type(t), samples, part);
       lower_passes(cell, time);
-      lower(cell.work, time.total().value() * devices / static_cast<double>(samples));
+      lower(cell.work, scaled(devices, rate_of(time, samples)));
     };
     const double part = static_cast<double>(context) / static_cast<double>(group);
     if (context == group)
@@ -134,23 +158,23 @@ void LeastTimesTable::lower_to_group(LeastTimes& cell, core::OpId op, std::size_
   }
 }
 
-void LeastTimesTable::lower_to_whole(std::size_t op, std::size_t t, std::int64_t samples, double& rate) {
+void LeastTimesTable::lower_to_whole(std::size_t op, std::size_t t, std::int64_t samples, Work& rate) {
   const core::OpId id(op);
-  const auto n = static_cast<double>(samples);
   for (const LocalModel& model : locals_) {
     if (model.context > 1 || !divides(problem_.graph, id, model)) continue;
     const cost::Problem local{model.graph, problem_.cluster, problem_.costs, problem_.training,
                               problem_.memory};
     const cost::OpTime time = cost::operator_time(local, id, type(t), samples);
-    lower(rate, time.total().value() / n);
-    lower(over_all_[op].held_rate, (time.forward + time.input_gradient).value() / n);
+    lower(rate, rate_of(time, samples));
+    lower(over_all_[op].held_rate,
+          (time.forward + time.input_gradient).value() / static_cast<double>(samples));
   }
   lower(over_all_[op].rate, rate);
 }
 
 void LeastTimesTable::lower_to_share(std::size_t op, std::size_t t, const Share& share,
                                      std::size_t least_group) {
-  double& rate = rate_on(t, op, share.row);
+  Work& rate = rate_on(t, op, share.row);
   const Row& row = rows_[share.row];
   const auto cell = [&](std::size_t place) -> LeastTimes& {
     return cells_[op * divisions_ + row.first + place];
@@ -182,7 +206,7 @@ void LeastTimesTable::fill(std::size_t op) {
     lower(over_all_[op].input_gradient, cell.input_gradient);
     lower(over_all_[op].weight_gradient, cell.weight_gradient);
   }
-  if (std::isinf(over_all_[op].rate))
+  if (std::isinf(over_all_[op].rate.all))
     throw core::Infeasible(
         fmt::format("operator '{}' fits on no device, not even with the smallest share of a micro-batch{}",
                     problem_.graph.op(id).name, divided(family_)));
@@ -196,8 +220,8 @@ void LeastTimesTable::weigh() {
     double all = 0;
     for (std::size_t op = 0; op < over_all_.size(); ++op) {
       double best = kInfinite;
-      for (std::size_t s = 0; s < rows_.size(); ++s) lower(best, rate_on(t, op, s));
-      all += std::isinf(best) ? over_all_[op].rate : best;
+      for (std::size_t s = 0; s < rows_.size(); ++s) lower(best, rate_on(t, op, s).all);
+      all += std::isinf(best) ? over_all_[op].rate.all : best;
     }
     constexpr double kNothing = 1e-18;  // seconds, a millionth of what the simulator tells apart
     speed[t] = all > kNothing ? 1 / all : 1;
@@ -213,11 +237,11 @@ void LeastTimesTable::weigh() {
 /// A group's devices together do the whole operator, and wait for the largest part.
 void LeastTimesTable::weigh(std::size_t op, double least_weight) {
   for (std::size_t s = 0; s < rows_.size(); ++s) {
-    double whole = kInfinite;
-    for (std::size_t t = 0; t < types_.size(); ++t) lower(whole, weight_[t] * rate_on(t, op, s));
+    Work whole = kNoWork;
+    for (std::size_t t = 0; t < types_.size(); ++t) lower(whole, scaled(weight_[t], rate_on(t, op, s)));
     for (std::size_t g = 0; g < rows_[s].groups; ++g) {
-      double& work = cells_[op * divisions_ + rows_[s].first + g].work;
-      work = std::max(whole, least_weight * work);
+      Work& work = cells_[op * divisions_ + rows_[s].first + g].work;
+      work = larger(whole, scaled(least_weight, work));
       lower(over_all_[op].work, work);
     }
   }
@@ -228,12 +252,19 @@ std::vector<Division> LeastTimesTable::divisions(std::size_t op, const Steps& st
   std::vector<Division> all, best;
   for (std::size_t d = 0; d < divisions_; ++d)
     if (const LeastTimes& t = cells_[op * divisions_ + d]; std::isfinite(t.forward))
-      all.push_back({samples * t.work, steps.forward * t.forward + steps.input_gradient * t.input_gradient +
-                                           steps.weight_gradient * t.weight_gradient});
-  std::ranges::sort(all, {}, [](const Division& d) { return std::pair(d.work, d.steps); });
+      all.push_back({scaled(samples, t.work), steps.forward * t.forward,
+                     steps.input_gradient * t.input_gradient + steps.weight_gradient * t.weight_gradient});
+  std::ranges::sort(all, {},
+                    [](const Division& d) { return std::tuple(d.work.all, d.work.backward, d.down, d.up); });
   for (const Division& each : all)
-    if (best.empty() || each.steps < best.back().steps) best.push_back(each);
+    if (std::ranges::none_of(best, [&](const Division& other) { return no_more(other, each); }))
+      best.push_back(each);
   return best;
+}
+
+bool LeastTimesTable::alike(std::size_t a, std::size_t b) const {
+  const auto of = [&](std::size_t op) { return std::span(cells_).subspan(op * divisions_, divisions_); };
+  return std::ranges::equal(of(a), of(b));
 }
 
 double LeastTimesTable::update(core::Bytes weights) const {

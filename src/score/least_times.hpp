@@ -10,19 +10,28 @@
 
 namespace penstock::score {
 
+/// Seconds of all passes, and of the backward passes among them.
+struct Work {
+  double all, backward;
+  friend bool operator==(const Work&, const Work&) = default;
+};
+
 /// Each number on its own the least over some divisions and device types; infinite where none fits in memory.
 struct LeastTimes {
   double forward, input_gradient, weight_gradient;  ///< s, of one pass of the largest part in a group
   double held_rate;                                 ///< s per sample, forward and input gradient of the whole
-  double rate;                                      ///< s per sample, all passes of the whole
+  Work rate;                                        ///< s per sample, of the whole
   /// As `rate`, each device weighed by its type's share of the cluster's speed; of a group as long as its
   /// largest part takes, for all its devices go on together.
-  double work;
+  Work work;
+  friend bool operator==(const LeastTimes&, const LeastTimes&) = default;
 };
 
-/// An operator divided in one way: what all devices together have to do, weighed, and what its steps take; s.
+/// An operator divided in one way: what all devices together have to do, weighed, and what its steps down and
+/// up take; s.
 struct Division {
-  double work, steps;
+  Work work;
+  double down, up;
 };
 
 /// Divisions of all plans of a family: a replica's share of a micro-batch, floor(b / r) or ceil(b / r)
@@ -37,8 +46,10 @@ class LeastTimesTable {
   LeastTimesTable(const cost::Problem& problem, PlanFamily family);
 
   /// Of the whole mini-batch's work, ascending, and these steps of one micro-batch; divisions that are worse
-  /// in both are left out.
+  /// in everything are left out.
   std::vector<Division> divisions(std::size_t op, const Steps& steps) const;
+  /// Whether two operators take the same in every division.
+  bool alike(std::size_t a, std::size_t b) const;
   const LeastTimes& over_all(std::size_t op) const { return over_all_[op]; }
   /// Updating so many bytes of weights: on the best device, and weighed as `work`.
   double update(core::Bytes weights) const;
@@ -59,14 +70,14 @@ class LeastTimesTable {
   void fill(std::size_t op);
   /// `work` is that of the group as a whole, not weighed yet.
   void lower_to_share(std::size_t op, std::size_t type, const Share& share, std::size_t least_group);
-  void lower_to_whole(std::size_t op, std::size_t type, std::int64_t samples, double& rate);
+  void lower_to_whole(std::size_t op, std::size_t type, std::int64_t samples, Work& rate);
   void lower_to_group(LeastTimes& cell, core::OpId op, std::size_t type, std::int64_t samples,
                       std::size_t group);
   bool fits(const cost::StageLoad& load, std::int64_t samples, core::Bytes memory) const;
   void weigh();
   void weigh(std::size_t op, double least_weight);
   const cluster::DeviceType& type(std::size_t t) const { return problem_.cluster.types()[types_[t]]; }
-  double& rate_on(std::size_t type, std::size_t op, std::size_t row) {
+  Work& rate_on(std::size_t type, std::size_t op, std::size_t row) {
     return rates_[(op * rows_.size() + row) * types_.size() + type];
   }
 
@@ -81,7 +92,7 @@ class LeastTimesTable {
   std::size_t divisions_ = 0;      ///< of an operator
   std::vector<LeastTimes> cells_;  ///< [op][division]
   std::vector<LeastTimes> over_all_;
-  std::vector<double> rates_;  ///< [op][row][type] s per sample of the whole
+  std::vector<Work> rates_;  ///< [op][row][type] s per sample of the whole
 };
 
 }  // namespace penstock::score

@@ -3,15 +3,22 @@
 
 namespace penstock::score {
 
-/// About the most that a concave function takes between 0 and 1, by ternary search; never more.
+/// About the most that a concave function takes between 0 and 1, by golden-section search (Kiefer,
+/// Proceedings of the AMS 1953); never more.
 double most_at(auto&& relaxed) {
-  double low = 0, high = 1;
-  for (int i = 0; i < 40; ++i) {
-    const double a = low + (high - low) / 3, b = high - (high - low) / 3;
-    const bool rising = relaxed(a) < relaxed(b);
-    (rising ? low : high) = rising ? a : b;
+  constexpr double kGolden = 0.6180339887498949;
+  double low = 0, high = 1, a = 1 - kGolden, b = kGolden;
+  double at_a = relaxed(a), at_b = relaxed(b);
+  for (int i = 0; i < 30; ++i) {
+    if (at_a < at_b) {
+      low = a, a = b, at_a = at_b;
+      b = low + kGolden * (high - low), at_b = relaxed(b);
+    } else {
+      high = b, b = a, at_b = at_a;
+      a = high - kGolden * (high - low), at_a = relaxed(a);
+    }
   }
-  return relaxed(low + (high - low) / 2);
+  return at_a < at_b ? at_b : at_a;
 }
 
 }  // namespace penstock::score

@@ -80,7 +80,7 @@ class ProblemBoundSearch {
 
   double work() const {
     double sum = times_.update_work(all_weights());
-    for (std::size_t op = 0; op < size(); ++op) sum += samples_ * times_.over_all(op).work;
+    for (std::size_t op = 0; op < size(); ++op) sum += samples_ * times_.over_all(op).work.all;
     return sum;
   }
 
@@ -91,7 +91,7 @@ class ProblemBoundSearch {
     const LeastTimes& least = times_.over_all(op);
     const double after = reduce(op, replicas, part(weights(op), group)) + update(op, replicas * group);
     return most_of_producers(problem_.graph, op, way_.down) +
-           std::max(share * least.rate + after,
+           std::max(share * least.rate.all + after,
                     share * least.held_rate + most_of_producers(problem_.graph, op, way_.up));
   }
   double on_at_least(std::size_t op, std::size_t replicas) const {
@@ -143,27 +143,52 @@ class ProblemBoundSearch {
                : 0;
   }
 
-  /// The Lagrangian at z.
-  static double relaxed(const std::vector<std::vector<Division>>& terms, double z) {
+  /// What a plan chooses of, for each of so many operators that are alike.
+  struct Term {
+    std::vector<Division> choices;
+    double leads;  ///< Steps::leads
+    double count = 1;
+  };
+  /// The Lagrangian where the way down counts `down` and the way up `up`, which is no more.
+  static double relaxed(const std::vector<Term>& terms, double down, double up) {
     double sum = 0;
-    for (const auto& choices : terms) {
+    for (const Term& term : terms) {
+      const double all = 1 - down, backward = term.leads * (down - up);
       double least = std::numeric_limits<double>::infinity();
-      for (const Division& each : choices) least = std::min(least, z * each.work + (1 - z) * each.steps);
-      sum += least;
+      for (const Division& each : term.choices)
+        least = std::min(
+            least, all * each.work.all + backward * each.work.backward + down * each.down + up * each.up);
+      sum += term.count * least;
     }
     return sum;
   }
   double relaxation(const std::vector<Steps>& steps, double last_update) const {
-    std::vector<std::vector<Division>> terms{{{times_.update_work(all_weights()), last_update}}};
-    for (std::size_t op = 0; op < size(); ++op) terms.push_back(times_.divisions(op, steps[op]));
-    return most_at([&](double z) { return relaxed(terms, z); });
+    std::vector<Term> terms;
+    std::vector<std::size_t> firsts;  // of operators that are alike
+    double leads_all = 1;
+    for (std::size_t op = 0; op < size(); ++op) {
+      if (weights(op).value() > 0) leads_all = std::min(leads_all, steps[op].leads);
+      const auto same = std::ranges::find_if(
+          firsts, [&](std::size_t first) { return steps[first] == steps[op] && times_.alike(first, op); });
+      if (same != firsts.end()) {
+        ++terms[static_cast<std::size_t>(same - firsts.begin())].count;
+      } else {
+        firsts.push_back(op);
+        terms.push_back({times_.divisions(op, steps[op]), steps[op].leads});
+      }
+    }
+    const double updates = times_.update_work(all_weights());
+    terms.push_back({{{{updates, updates}, 0, last_update}}, leads_all});
+    return most_at([&](double down) {
+      return most_at([&](double of_it) { return relaxed(terms, down, down * of_it); });
+    });
   }
   double relaxation(const Way& way) const {
     return relaxation(way.steps, update(way.end, problem_.cluster.size()));
   }
   double relaxation() const {
     const Way hardest = longest_way(problem_.graph, passes([&](std::size_t op) {
-                                      const double work = times_.over_all(op).work;
+                                      const double work = times_.over_all(op).work.all;
                                       return PassTimes{work, work, work};
                                     }));
     return std::max(

@@ -15,10 +15,23 @@ std::optional<std::size_t> last_of_producers(const graph::OpGraph& graph, std::s
   return last;
 }
 
+/// Of so large a share of the ways, which turn there: the operator itself and all that it waits for.
+void add_leading(const graph::OpGraph& graph, std::size_t turn, double share, std::vector<Steps>& steps) {
+  std::vector<char> leads(graph.size());
+  leads[turn] = 1;
+  for (std::size_t op = turn + 1; op-- > 0;) {
+    if (!leads[op]) continue;
+    steps[op].leads += share;
+    for (const graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(op)))
+      leads[static_cast<std::size_t>(v)] = 1;
+  }
+}
+
 /// Along the longest way through the operator where it turns.
 void count_steps(const graph::OpGraph& graph, std::span<const PassTimes> passes, std::size_t turn, Way& way) {
   for (std::optional<std::size_t> op = turn; op; op = last_of_producers(graph, *op, way.down))
     ++way.steps[*op].forward;
+  add_leading(graph, turn, 1, way.steps);
   way.end = turn;
   ++way.steps[turn].input_gradient;
   while (passes[way.end].weight_gradient < most_of_producers(graph, way.end, way.up)) {
@@ -45,6 +58,8 @@ std::vector<Steps> mean_way(const graph::OpGraph& graph, std::span<const double>
     if (graph.dag().successors(static_cast<graph::Vertex>(op)).empty())
       sinks.push_back(static_cast<graph::Vertex>(op));
   share(sinks, 1);
+  for (const graph::Vertex v : sinks)
+    add_leading(graph, static_cast<std::size_t>(v), out[static_cast<std::size_t>(v)].forward, out);
   for (std::size_t op = graph.size(); op-- > 0;) {
     share(graph.dag().predecessors(static_cast<graph::Vertex>(op)), out[op].forward);
     out[op].input_gradient = out[op].forward;

@@ -11,6 +11,9 @@ namespace penstock::score {
 /// How often the passes of an operator count.
 struct Steps {
   double forward = 0, input_gradient = 0, weight_gradient = 0;
+  /// Share of the ways whose turn waits for the operator, so that its backward passes wait for the way down.
+  double leads = 0;
+  friend bool operator==(const Steps&, const Steps&) = default;
 };
 
 /// What passes of an operator take; `weight_gradient` with what follows it.

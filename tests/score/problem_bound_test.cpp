@@ -99,6 +99,13 @@ TEST_CASE("relaxation is no lower than work and chain") {
   }
 }
 
+TEST_CASE("relaxation: no device goes back before a sample has come down") {
+  // Two samples on two devices, one each: 27 s of all passes, 9 down and 18 back. Both at once on one device
+  // take 15 s a pass: work would be 22.5 s, and with the chain alone beside it the bound 25.4; but 15 s down
+  // and 15 of backward work are 30.
+  CHECK(seconds(Chain(2).problem(2), ProblemBoundKind::relaxation) == support::near(27, 1e-6));
+}
+
 TEST_CASE(
     "replication: three operators on three devices need none, on four devices two of one stage reduce") {
   CHECK(seconds(Chain(3).problem(), ProblemBoundKind::replication) == 0);

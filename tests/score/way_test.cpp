@@ -35,6 +35,7 @@ TEST_CASE(
   CHECK(way.steps[1].input_gradient == 0);
   CHECK(way.steps[3].forward == 1);
   CHECK(way.steps[3].weight_gradient == 0);
+  for (const score::Steps& steps : way.steps) CHECK(steps.leads == 1);
 }
 
 TEST_CASE("a way ends where a weight gradient takes longer than all that is above it") {
@@ -51,6 +52,8 @@ TEST_CASE("a way turns early where what is below takes no time") {
   const score::Way way = score::longest_way(forked(), passes);
   CHECK(way.length == 1 + 2 + 1);
   CHECK(way.end == 1);
+  CHECK(way.steps[1].leads == 1);
+  for (const std::size_t beside : {0, 2, 3}) CHECK(way.steps[beside].leads == 0);
 }
 
 TEST_CASE("the mean of all ways counts branches in proportion to their weight") {
@@ -63,4 +66,15 @@ TEST_CASE("the mean of all ways counts branches in proportion to their weight") 
   const auto even = score::mean_way(forked(), std::vector<double>{0, 0, 0, 0});
   CHECK(even[0].forward == 0.5);
   CHECK(even[1].forward == 0.5);
+}
+
+TEST_CASE("of ways to two ends an operator leads as many to their turn as come by it") {
+  graph::GraphBuilder builder("two ends");
+  for (const char* name : {"a", "b", "c"}) builder.add(support::unit_op(name, 1, 0));
+  builder.add_edge(core::OpId(0), core::OpId(1));
+  builder.add_edge(core::OpId(0), core::OpId(2));
+  const auto steps = score::mean_way(builder.build(), std::vector<double>{1, 1, 3});
+  CHECK(steps[0].leads == 1);
+  CHECK(steps[1].leads == 0.25);
+  CHECK(steps[2].leads == 0.75);
 }
