@@ -32,8 +32,8 @@ class LinksAt {
   std::vector<const Link*> links_;
 };
 
-/// Which points of a cluster do for one copy what others do for the first. The one that several reach is the
-/// hub; the way between two devices of a copy passes it once, so that it takes none of another's links.
+/// Which points of a cluster do for one copy what others do for the first. Those that several reach are hubs:
+/// the one switch of a network, or one for each rail.
 class Correspondence {
  public:
   explicit Correspondence(const cluster::Cluster& cluster)
@@ -42,14 +42,15 @@ class Correspondence {
   /// `copies` divides the replicas of every stage.
   bool holds(const plan::Plan& plan, std::size_t copies) {
     owner_.assign(cluster_.points().size(), kNobody);
-    hub_.reset();
+    hubs_.clear();
     for (std::size_t copy = 1; copy < copies; ++copy)
       if (!matches(plan, copies, copy)) return false;
-    return true;
+    return hubs_.size() <= 1 || ways_stay_within();
   }
 
  private:
-  static constexpr std::size_t kNobody = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t kNobody = std::numeric_limits<std::size_t>::max(), kHub = kNobody - 1;
+  static constexpr std::size_t kNoWay = kNobody;
 
   bool matches(const plan::Plan& plan, std::size_t copies, std::size_t copy) {
     copy_ = copy;
@@ -65,7 +66,17 @@ class Correspondence {
       open_.pop_back();
       if (!match_ends(leaving_, p, &Link::to) || !match_ends(entering_, p, &Link::from)) return false;
     }
-    return true;
+    return std::ranges::all_of(hubs_, [&](std::size_t hub) { return same_order(hub); });
+  }
+
+  /// Of ways of equal length the first listed counts (cluster::Cluster::route).
+  bool same_order(std::size_t hub) const {
+    std::vector<std::size_t> images, theirs;
+    for (const Link* link : leaving_.of(hub)) {
+      if (owner_[link->to] == 0) images.push_back(image_[link->to]);
+      if (owner_[link->to] == copy_) theirs.push_back(link->to);
+    }
+    return images == theirs;
   }
 
   bool match_ends(const LinksAt& at, std::size_t p, std::size_t Link::*end) {
@@ -82,16 +93,19 @@ class Correspondence {
   bool match(std::size_t p, std::size_t q) {
     if (p == q) return may_be_hub(p);
     if (image_[p] != kNobody) return image_[p] == q;
-    if (p == hub_ || q == hub_ || owner_[q] != kNobody || !alike(p, q) || !is_first(p)) return false;
+    if (owner_[q] != kNobody || !alike(p, q) || !is_first(p)) return false;
     owner_[q] = copy_;
     image_[p] = q;
     open_.push_back(p);
     return true;
   }
   bool may_be_hub(std::size_t p) {
-    if (p < cluster_.listed() || owner_[p] != kNobody) return false;
-    if (!hub_) hub_ = p;
-    return p == hub_;
+    if (p < cluster_.listed()) return false;
+    if (owner_[p] == kNobody) {
+      owner_[p] = kHub;
+      hubs_.push_back(p);
+    }
+    return owner_[p] == kHub;
   }
   /// Whether the point is the first copy's, or nobody's so far.
   bool is_first(std::size_t point) {
@@ -105,12 +119,51 @@ class Correspondence {
     return cluster_.devices()[p].type == cluster_.devices()[q].type;
   }
 
+  /// Whether the shortest way between two devices of a copy leads over nobody else's points. It passes a hub
+  /// once at most, so that one hub alone leads to no other copy and back. Of several, one may lead there and
+  /// another back; not where a copy's own way from the point before the first to the second is shorter. All
+  /// copies are alike, so that the first tells, beside what no copy reaches.
+  bool ways_stay_within() {
+    for (const std::size_t to : hubs_) {
+      find_distances(to);
+      for (const std::size_t by : hubs_) {
+        if (by == to) continue;
+        const std::size_t beyond = least_distance(leaving_.of(by), &Link::to);
+        for (const Link* link : entering_.of(by)) {
+          if (owner_[link->from] == kHub) return false;  // all copies share the link
+          if (owner_[link->from] == 0 && beyond != kNoWay && distance_[link->from] >= beyond + 2)
+            return false;
+        }
+      }
+    }
+    return true;
+  }
+  std::size_t least_distance(std::span<const Link* const> links, std::size_t Link::*end) const {
+    std::size_t least = kNoWay;
+    for (const Link* link : links) least = std::min(least, distance_[link->*end]);
+    return least;
+  }
+  /// Links to a hub, through no other, from each point of the first copy and of nobody.
+  void find_distances(std::size_t hub) {
+    distance_.assign(cluster_.points().size(), kNoWay);
+    distance_[hub] = 0;
+    std::vector<std::size_t> queue{hub};
+    for (std::size_t next = 0; next < queue.size(); ++next)
+      for (const Link* link : entering_.of(queue[next]))
+        if (const std::size_t owner = owner_[link->from];
+            (owner == 0 || owner == kNobody) && distance_[link->from] == kNoWay) {
+          distance_[link->from] = distance_[queue[next]] + 1;
+          queue.push_back(link->from);
+        }
+  }
+
   const cluster::Cluster& cluster_;
   LinksAt leaving_, entering_;
   std::vector<std::size_t> owner_;  ///< [point] the copy that reaches it
-  std::optional<std::size_t> hub_;
-  std::vector<std::size_t> image_;  ///< [point of the first copy] that of this one
-  std::vector<std::size_t> open_;   ///< points of the first copy whose links are to be matched
+  std::vector<std::size_t> hubs_;
+  std::vector<std::size_t> image_;     ///< [point of the first copy] that of this one
+  std::vector<std::size_t> open_;      ///< points of the first copy whose links are to be matched
+  std::vector<std::size_t> distance_;  ///< [point] links to a hub
   std::size_t copy_ = 0;
 };
 
@@ -122,6 +175,29 @@ std::int64_t most_copies(const plan::Plan& plan) {
     most = std::gcd(most, stage.replicas());
   }
   return most;
+}
+
+/// Whether replicas of one number have one share of every micro-batch, whatever their order.
+bool same_shares(const plan::Plan& plan) {
+  const std::int64_t replicas = plan.stages.front().replicas();
+  return std::ranges::all_of(plan.stages, [&](const plan::Stage& stage) {
+    return stage.replicas() == replicas && stage.micro_batch % replicas == 0;
+  });
+}
+
+/// The same plan, but for the order of replicas: of every `copies` the first, then of every the second.
+plan::Plan dealt(std::size_t copies, plan::Plan plan) {
+  for (plan::Stage& stage : plan.stages) {
+    const auto replicas = static_cast<std::size_t>(stage.replicas());
+    const std::size_t size = stage.devices.size() / replicas;
+    std::vector<core::DeviceId> devices;
+    for (std::size_t copy = 0; copy < copies; ++copy)
+      for (std::size_t r = copy; r < replicas; r += copies)
+        devices.insert(devices.end(), stage.devices.begin() + static_cast<std::ptrdiff_t>(r * size),
+                       stage.devices.begin() + static_cast<std::ptrdiff_t>((r + 1) * size));
+    stage.devices = std::move(devices);
+  }
+  return plan;
 }
 
 plan::Plan first_of(std::int64_t copies, plan::Plan plan) {
@@ -147,9 +223,16 @@ std::optional<plan::Plan> one_copy(const cost::Problem& problem, const plan::Pla
   const std::int64_t most = most_copies(plan);
   if (most == 1 || !nothing_else_counts(problem, plan, options)) return std::nullopt;
   Correspondence correspondence(problem.cluster);
-  for (std::int64_t copies = most; copies > 1; --copies)
-    if (most % copies == 0 && correspondence.holds(plan, static_cast<std::size_t>(copies)))
-      return first_of(copies, plan);
+  const bool any_order = same_shares(plan);
+  for (std::int64_t copies = most; copies > 1; --copies) {
+    if (most % copies != 0) continue;
+    const auto count = static_cast<std::size_t>(copies);
+    if (correspondence.holds(plan, count)) return first_of(copies, plan);
+    if (!any_order || plan.stages.front().replicas() == copies) continue;
+    // Copies need not be replicas that follow each other: two stages that became one have theirs apart.
+    plan::Plan other = dealt(count, plan);
+    if (correspondence.holds(other, count)) return first_of(copies, std::move(other));
+  }
   return std::nullopt;
 }
 

@@ -12,8 +12,10 @@ namespace penstock::sim {
 /// replicas, and their part of every micro-batch. Its tasks take place at the same times as in the whole
 /// plan, as long as they take what they take there (collectives among all replicas too):
 ///  - replicas split micro-batches of one size, so that a copy's samples never leave it;
-///  - copies run on devices, and send over links, of their own: without one point that all reach the network
-///  falls apart into parts that are alike, link by link;
+///  - copies run on devices, and send over links, of their own: without the points that all reach (a switch,
+///  or
+///    the switches of rails) the network falls apart into parts that are alike, link by link, and no way
+///    between two devices of a part leads over another;
 ///  - all gradients are reduced in closed form, which waits for all copies and these are ready at once.
 /// None where the plan is its only copy, where replicas take turns (without a flush), where parts of a
 /// colocated stage send samples across copies, where anything is perturbed, travels for a group, or crowds,

@@ -81,6 +81,108 @@ TEST_CASE("replicas on nodes of their own are as many copies; two that share an 
   CHECK(copies("4xH100x4", {4, 1, 1, 4}) == 1);
 }
 
+TEST_CASE("on rails a copy is as many nodes as its devices need, whichever of them its replicas have") {
+  const auto graph = small_gpt();
+  const cost::AnalyticCosts costs;
+  const auto copies = [&](const cluster::Cluster& cluster, const plan::Plan& plan) {
+    const auto out = judged({graph, cluster, costs, plan.training}, plan);
+    CHECK(out.alone == out.whole);
+    return out.copies;
+  };
+  const auto machine = cluster::load_cluster("4xH100x8-rails");
+  CHECK(copies(machine, row(graph, {2, 4, 1, 4})) == 4);             // a node each
+  CHECK(copies(machine.first(16), row(graph, {2, 2, 1, 4})) == 2);   // others are not asked
+  CHECK(copies(machine.first(16), row(graph, {2, 4, 1, 2})) == 2);   // two groups of a node share its switch
+  CHECK(copies(machine.first(16), row(graph, {1, 16, 1, 1})) == 4);  // devices of a node do
+  // Two stages on two devices of every node become one, on those of the first and then of the second.
+  plan::Plan merged = row(graph, {1, 16, 1, 2});
+  for (std::size_t d = 0; d < 32; ++d)
+    merged.stages[0].devices[d] = DeviceId(d / 2 % 8 * 4 + d / 16 * 2 + d % 2);
+  CHECK(copies(machine, merged) == 8);
+}
+
+TEST_CASE("where the shortest way between a copy's devices may lead over another, all copies count") {
+  const auto graph = small_gpt();
+  const cost::AnalyticCosts costs;
+  // From a1 to b1, and from a2 to b2: over one hub, either z and the other hub; or five links of their own.
+  std::string text = R"(
+name: detour
+device_types:
+  x: {memory: 16GiB, memory_bandwidth: 900GB/s, multiprocessors: 80, launch_overhead: 5us, peak: {fp32: 10TFLOP/s}}
+machines:
+  - {name: a1, device: x}
+  - {name: a2, device: x}
+  - {name: b1, device: x}
+  - {name: b2, device: x}
+switches: [hub, other, z1, z2, p1, q1, r1, s1, p2, q2, r2, s2]
+links:
+)";
+  const auto link = [&](const std::string& from, const std::string& to) {
+    text += "  - {from: " + from + ", to: " + to + ", bandwidth: 1GB/s, latency: 1us, both_ways: true}\n";
+  };
+  for (const char* k : {"1", "2"}) {
+    const auto own = [&](const char* name) { return name + std::string(k); };
+    link(own("a"), "hub");
+    link(own("z"), "hub");
+    link(own("z"), "other");
+    link(own("b"), "other");
+    link(own("a"), own("p"));
+    link(own("p"), own("q"));
+    link(own("q"), own("r"));
+    link(own("r"), own("s"));
+    link(own("s"), own("b"));
+  }
+  const auto cluster = cluster::parse_cluster(text, "detour.yaml");
+  const plan::Plan plan = row(graph, {2, 2, 1, 1});
+  const auto out = judged({graph, cluster, costs, plan.training}, plan);
+  CHECK(out.alone == out.whole);
+  CHECK(out.copies == 1);
+}
+
+TEST_CASE("copies that take unlike ones of two ways as long are not alike") {
+  const auto graph = small_gpt();
+  const cost::AnalyticCosts costs;
+  // From s to t over x or y. Over x comes the gradient that u sends to t, too.
+  std::string text = R"(
+name: fork
+device_types:
+  d: {memory: 16GiB, memory_bandwidth: 900GB/s, multiprocessors: 80, launch_overhead: 5us, peak: {fp32: 10TFLOP/s}}
+machines:
+  - {name: s1, device: d}
+  - {name: s2, device: d}
+  - {name: t1, device: d}
+  - {name: t2, device: d}
+  - {name: u1, device: d}
+  - {name: u2, device: d}
+switches: [hub, x1, y1, x2, y2]
+links:
+)";
+  const auto links = [&](const std::string& k, const std::string& first, const std::string& second) {
+    for (const auto& [from, to] : {std::pair<std::string, std::string>{"s" + k, "hub"},
+                                   {"hub", first + k},
+                                   {"hub", second + k},
+                                   {"x" + k, "t" + k},
+                                   {"y" + k, "t" + k},
+                                   {"x" + k, "u" + k}})
+      text += "  - {from: " + from + ", to: " + to + ", bandwidth: 100MB/s, latency: 1us, both_ways: true}\n";
+  };
+  const auto copies = [&](const std::string& name) {
+    const auto cluster = cluster::parse_cluster(text, name);
+    const plan::Plan plan = row(graph, {3, 2, 1, 1});
+    const auto out = judged({graph, cluster, costs, plan.training}, plan);
+    CHECK(out.alone == out.whole);
+    return out.copies;
+  };
+  const std::string head = text;
+  links("1", "y", "x");
+  links("2", "x", "y");
+  CHECK(copies("unlike.yaml") == 1);
+  text = head;
+  links("1", "y", "x");
+  links("2", "y", "x");
+  CHECK(copies("alike.yaml") == 2);
+}
+
 TEST_CASE("what copies have together is left whole") {
   const auto graph = small_gpt();
   const cost::AnalyticCosts costs;
@@ -119,7 +221,8 @@ TEST_CASE("random rows of stages: one copy takes as long as all") {
     plan.training.bucket = core::Bytes(random.chance(0.5) ? 10'000 : 0);
     const int nodes = static_cast<int>(
         (shape.stages * static_cast<std::size_t>(shape.copies * shape.replicas * shape.tensor) + 3) / 4);
-    const auto cluster = cluster::load_cluster("4xA100-40x" + std::to_string(nodes));
+    const auto cluster =
+        cluster::load_cluster("4xA100-40x" + std::to_string(nodes) + (random.chance(0.5) ? "-rails" : ""));
     sim::SimulationOptions options;
     options.network = random.chance(0.5) ? sim::NetworkModel::fair : sim::NetworkModel::fifo;
     CAPTURE(seed);
