@@ -218,8 +218,8 @@ bool nothing_else_counts(const cost::Problem& problem, const plan::Plan& plan,
 
 }  // namespace
 
-std::optional<plan::Plan> one_copy(const cost::Problem& problem, const plan::Plan& plan,
-                                   const SimulationOptions& options) {
+std::optional<Copy> one_copy(const cost::Problem& problem, const plan::Plan& plan,
+                             const SimulationOptions& options) {
   const std::int64_t most = most_copies(plan);
   if (most == 1 || !nothing_else_counts(problem, plan, options)) return std::nullopt;
   Correspondence correspondence(problem.cluster);
@@ -227,11 +227,11 @@ std::optional<plan::Plan> one_copy(const cost::Problem& problem, const plan::Pla
   for (std::int64_t copies = most; copies > 1; --copies) {
     if (most % copies != 0) continue;
     const auto count = static_cast<std::size_t>(copies);
-    if (correspondence.holds(plan, count)) return first_of(copies, plan);
+    if (correspondence.holds(plan, count)) return Copy{first_of(copies, plan), {}};
     if (!any_order || plan.stages.front().replicas() == copies) continue;
     // Copies need not be replicas that follow each other: two stages that became one have theirs apart.
-    plan::Plan other = dealt(count, plan);
-    if (correspondence.holds(other, count)) return first_of(copies, std::move(other));
+    plan::Plan whole = dealt(count, plan);
+    if (correspondence.holds(whole, count)) return Copy{first_of(copies, whole), whole};
   }
   return std::nullopt;
 }

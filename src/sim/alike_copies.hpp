@@ -8,8 +8,14 @@
 
 namespace penstock::sim {
 
-/// The plan with the replicas of one copy alone, as many copies as there are: of every stage the first
-/// replicas, and their part of every micro-batch. Its tasks take place at the same times as in the whole
+/// One of them, as many as there are.
+struct Copy {
+  plan::Plan plan;  ///< of every stage its replicas alone, and their part of every micro-batch
+  std::optional<plan::Plan>
+      whole;  ///< all replicas, copy by copy, where the plan lists them in another order
+};
+
+/// The plan with the replicas of its first copy alone. Its tasks take place at the same times as in the whole
 /// plan, as long as they take what they take there (collectives among all replicas too):
 ///  - replicas split micro-batches of one size, so that a copy's samples never leave it;
 ///  - copies run on devices, and send over links, of their own: without the points that all reach (a switch,
@@ -20,7 +26,7 @@ namespace penstock::sim {
 /// None where the plan is its only copy, where replicas take turns (without a flush), where parts of a
 /// colocated stage send samples across copies, where anything is perturbed, travels for a group, or crowds,
 /// and where routes are given.
-std::optional<plan::Plan> one_copy(const cost::Problem& problem, const plan::Plan& plan,
-                                   const SimulationOptions& options);
+std::optional<Copy> one_copy(const cost::Problem& problem, const plan::Plan& plan,
+                             const SimulationOptions& options);
 
 }  // namespace penstock::sim

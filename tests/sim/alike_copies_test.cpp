@@ -60,7 +60,7 @@ Judged judged(const cost::Problem& problem, plan::Plan plan, const sim::Simulati
   const auto copy = sim::one_copy(problem, scheduled.plan, options);
   return {sim::simulate_time(problem, scheduled, options),
           sim::simulate(problem, scheduled, options).iteration,
-          copy ? plan.training.mini_batch / copy->training.mini_batch : 1};
+          copy ? plan.training.mini_batch / copy->plan.training.mini_batch : 1};
 }
 
 }  // namespace
@@ -99,6 +99,22 @@ TEST_CASE("on rails a copy is as many nodes as its devices need, whichever of th
   for (std::size_t d = 0; d < 32; ++d)
     merged.stages[0].devices[d] = DeviceId(d / 2 % 8 * 4 + d / 16 * 2 + d % 2);
   CHECK(copies(machine, merged) == 8);
+}
+
+TEST_CASE("copies whose replicas do not follow each other take what their own devices take") {
+  const auto graph = small_gpt();
+  const cost::AnalyticCosts costs;
+  const auto plain = cluster::load_cluster("4xH100x1");
+  cluster::DeviceType slow = plain.types().front();
+  slow.kernel_slowdown = 3;
+  auto devices = plain.devices();
+  for (const std::size_t d : {2, 3}) devices[d].type = 1;
+  const cluster::Cluster cluster("two fast, two slow", {plain.types().front(), slow}, devices, 2,
+                                 plain.links());
+  const plan::Plan plan = row(graph, {1, 4, 1, 1});
+  const auto out = judged({graph, cluster, costs, plan.training}, plan);
+  CHECK(out.alone == out.whole);
+  CHECK(out.copies == 2);
 }
 
 TEST_CASE("where the shortest way between a copy's devices may lead over another, all copies count") {

@@ -44,7 +44,9 @@ Abridged abridged(const cost::Problem& problem, const schedule::ScheduledPlan& s
                   const SimulationOptions& options) {
   const auto copy = one_copy(problem, scheduled.plan, options);
   if (!copy) return {scheduled.plan, prepare(problem, scheduled, options)};
-  return {*copy, build_iteration(problem, scheduled, options, nullptr, &*copy)};
+  if (!copy->whole) return {copy->plan, build_iteration(problem, scheduled, options, nullptr, &copy->plan)};
+  const schedule::ScheduledPlan whole(problem.graph, *copy->whole, scheduled.order);
+  return {copy->plan, build_iteration(problem, whole, options, nullptr, &copy->plan)};
 }
 
 std::int64_t mini_batches(const plan::Plan& plan, const Iteration& iteration) {
