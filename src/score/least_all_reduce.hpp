@@ -7,8 +7,9 @@
 
 namespace penstock::score {
 
-/// Not above cost::all_reduce on any set of so many devices. With x the best bandwidth of any pair and y the
-/// best at which so many devices are connected: a ring takes 2(r-1)/r bytes / y or more, a tree 2 bytes / y;
+/// Not above cost::all_reduce on any set of so many devices. With x the bandwidth at which two devices hang
+/// together over links as fast or faster (no way between two is faster, whichever routes take), and y that of
+/// so many devices: a ring takes 2(r-1)/r bytes / y or more, a tree 2 bytes / y;
 /// a hierarchical one passes all bytes over y in one of its phases and over x in the other. No algorithm
 /// takes fewer than 2 ceil(log2 r) messages one after the other. Nor above what was measured within a node.
 class LeastAllReduce {

@@ -4,7 +4,7 @@
 
 using namespace penstock;
 
-namespace support {
+namespace penstock::support {
 namespace {
 
 std::size_t below(core::Random& random, std::size_t end) {
@@ -51,4 +51,4 @@ Network random_mesh(core::Random& random) {
   return out;
 }
 
-}  // namespace support
+}  // namespace penstock::support

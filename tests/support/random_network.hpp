@@ -4,7 +4,7 @@
 #include "penstock/cluster/cluster.hpp"
 #include "penstock/core/random.hpp"
 
-namespace support {
+namespace penstock::support {
 
 struct Network {
   std::size_t devices = 0, points = 0;
@@ -18,4 +18,4 @@ Network random_tree(penstock::core::Random& random);
 /// The same with cables across, some beside another one, some one way only.
 Network random_mesh(penstock::core::Random& random);
 
-}  // namespace support
+}  // namespace penstock::support
