@@ -6,7 +6,11 @@
 #include <atomic>
 #include <bit>
 #include <limits>
+#include <variant>
 
+#include "models/catalogue.hpp"
+#include "penstock/cost/analytic.hpp"
+#include "penstock/plan/layer_row.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
@@ -174,6 +178,25 @@ TEST_CASE("megatron interleaves where that is faster: 4 operators as 4 stages on
   // One micro-batch of 8 samples is no round of 2: nothing to interleave.
   by_stages.pipeline_micro_batch = 8;
   CHECK(planned("megatron", chain.problem(8), by_stages).plan.schedule == "1f1b");
+}
+
+TEST_CASE("megatron deals out whole layers where it is asked to, the embedding and the head as one each") {
+  const auto graph = models::build(
+      "gpt", {{"layers", "6"}, {"hidden", "64"}, {"heads", "4"}, {"sequence", "32"}, {"vocabulary", "128"}});
+  const auto row = std::get<plan::LayerRow>(plan::layer_row(graph));
+  const auto cluster = support::tiny_cluster(4);
+  const cost::AnalyticCosts costs;
+  planners::SearchOptions options;
+  options.own = {{"units", "layers"}};
+  for (const std::size_t stages : {4, 8}) {  // as many as ranks, and two on each
+    options.evaluate = [&](const plan::Plan& p) { return core::Seconds(p.stages.size() == stages ? 1 : 2); };
+    const auto found = planned("megatron", {graph, cluster, costs, {8, plan::Optimizer::sgd}}, options);
+    REQUIRE(found.plan.stages.size() == stages);
+    for (std::size_t s = 0; s < stages; ++s)
+      for (const core::OpId op : found.plan.stages[s].operators)
+        CHECK(static_cast<std::size_t>(row.part_of[op.index()]) / (8 / stages) == s);
+  }
+  CHECK(message<core::BadInput>("megatron", Chain({1, 1}, 2).problem(8), options) != "a plan was found");
 }
 
 TEST_CASE("megatron interleaves no further than the schedule goes: 64 stages per device") {

@@ -274,6 +274,9 @@ TEST_CASE(
   CHECK(asks({}, 16384, "megatron"));
   CHECK_FALSE(asks({{"starts", "quick"}}, 8, "piper"));
   CHECK_FALSE(asks({{"starts", "direct"}}, 8, "graphpipe"));
+  const planners::PlannerChoice whole_layers{"megatron", {{"units", "layers"}}};
+  CHECK(std::ranges::count(planners::joint_questions({}, graph, 16384), whole_layers) == 1);
+  CHECK(std::ranges::count(planners::joint_questions({}, graph, 8), whole_layers) == 0);
 }
 
 TEST_CASE("it says how far it is: ever more plans judged, ever faster, at last what it found") {

@@ -92,7 +92,9 @@ class Asking {
 
 }  // namespace
 
-/// Every planner as it is, and once more for a schedule with a flush where it has to be told.
+/// Every planner as it is, and once more for a schedule with a flush where it has to be told; of large
+/// problems, where few are asked, megatron's plans of whole layers too: a stage of one operator more than
+/// they have may not fit.
 std::vector<PlannerChoice> questions(AskedPlanners asked, std::size_t units, std::size_t devices) {
   if (units * devices > kMostTabled) asked = AskedPlanners::direct;
   std::vector<PlannerChoice> out;
@@ -102,6 +104,7 @@ std::vector<PlannerChoice> questions(AskedPlanners asked, std::size_t units, std
     if (std::ranges::count(info.options, "flush", &PlannerOption::name) > 0)
       out.push_back({info.name, {{"flush", "true"}}});
   }
+  if (asked == AskedPlanners::direct) out.push_back({"megatron", {{"units", "layers"}}});
   return out;
 }
 

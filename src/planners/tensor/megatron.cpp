@@ -118,7 +118,10 @@ const std::vector<PlannerOption>& megatron_options() {
       number(
           kMaxExpertParallel, 1, 1, std::int64_t{1} << 20,
           "most replicas, context groups among them, that divide the experts of every mixture, by powers of "
-          "two; 1: none")};
+          "two; 1: none"),
+      words("units", {"operators", "layers"},
+            "what is dealt out: operators; or whole layers, as Megatron-LM does, of models that are a row of "
+            "them")};
   return options;
 }
 
@@ -130,20 +133,21 @@ const std::vector<PlannerOption>& tensor_parallel_options() {
 // Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC
 // 2021: pipeline times tensor times data parallel size is the device count, tensor parallelism stays within a
 // node, layers are dealt out uniformly, in v chunks per device where they divide (section 2). Differs: a
-// layer is a planning unit of any model in one row, divided by the rule of layout/infer.hpp; where layers do
-// not divide, stages differ by one; and instead of the takeaways of section 3 every (p, t, d, v, b) that fits
-// is estimated, with tokens divided too, a distributed optimizer (ZeRO 1), attention's cores computed again
-// (Korthikanti et al., MLSys 2023) and all layers, one after the other, where it does not fit else; and where
-// plans are evaluated the 64 of least estimate are. With max_context_parallel replicas divide their tokens
-// too (Megatron-LM's context parallelism), round a ring; with max_expert_parallel replicas and context groups
-// divide experts, of one size in all stages, as Megatron-LM's --expert-model-parallel-size is, and evenly
-// loaded.
+// layer is a planning unit of any model in one row (unless whole layers are asked for), divided by the rule
+// of layout/infer.hpp; where they do not divide, stages differ by one; and instead of the takeaways of
+// section 3 every (p, t, d, v, b) that fits is estimated, with tokens divided too, a distributed optimizer
+// (ZeRO 1), attention's cores computed again (Korthikanti et al., MLSys 2023) and all layers, one after the
+// other, where it does not fit else; and where plans are evaluated the 64 of least estimate are. With
+// max_context_parallel replicas divide their tokens too (Megatron-LM's context parallelism), round a ring;
+// with max_expert_parallel replicas and context groups divide experts, of one size in all stages, as
+// Megatron-LM's --expert-model-parallel-size is, and evenly loaded.
 SearchResult megatron(const cost::Problem& problem, const SearchOptions& asked, core::StopToken stop) {
   const OwnValues own("megatron", megatron_options(), asked.own);
   const SearchOptions options = limited(asked, own);
   refuse_size_per_stage(options, "megatron");
   refuse_k(options, "megatron");
-  const Units units = planning_units(problem.graph);
+  const Units units =
+      own.word("units") == "layers" ? layer_units(problem.graph) : planning_units(problem.graph);
   const std::size_t size = units.operators.size(), devices = problem.cluster.size();
   std::vector<EvenRow> rows;
   for (const auto& [t, c, replicas, e] : all_degrees(problem, options, own)) {
