@@ -4,6 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "models/catalogue.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/cost/analytic.hpp"
@@ -48,6 +52,24 @@ graph::OpGraph small_gpt() {
   return models::build(
       "gpt", {{"layers", "4"}, {"hidden", "64"}, {"heads", "4"}, {"sequence", "32"}, {"vocabulary", "128"}});
 }
+
+/// Devices that are all alike, switches, and the cables between them, in this order.
+struct Cables {
+  std::vector<std::string> devices;
+  std::string switches;
+  std::vector<std::pair<std::string, std::string>> ends{};
+  void add(const std::string& from, const std::string& to) { ends.emplace_back(from, to); }
+  cluster::Cluster cluster() const {
+    std::string text =
+        "name: cables\ndevice_types:\n  d: {memory: 16GiB, memory_bandwidth: 900GB/s, multiprocessors: 80, "
+        "launch_overhead: 5us, peak: {fp32: 10TFLOP/s}}\nmachines:\n";
+    for (const std::string& device : devices) text += "  - {name: " + device + ", device: d}\n";
+    text += "switches: [" + switches + "]\nlinks:\n";
+    for (const auto& [from, to] : ends)
+      text += "  - {from: " + from + ", to: " + to + ", bandwidth: 1GB/s, latency: 1us, both_ways: true}\n";
+    return cluster::parse_cluster(text, "cables.yaml");
+  }
+};
 
 struct Judged {
   core::Picoseconds alone, whole;
@@ -121,34 +143,16 @@ TEST_CASE("where the shortest way between a copy's devices may lead over another
   const auto graph = small_gpt();
   const cost::AnalyticCosts costs;
   // From a1 to b1, and from a2 to b2: over one hub, either z and the other hub; or five links of their own.
-  std::string text = R"(
-name: detour
-device_types:
-  x: {memory: 16GiB, memory_bandwidth: 900GB/s, multiprocessors: 80, launch_overhead: 5us, peak: {fp32: 10TFLOP/s}}
-machines:
-  - {name: a1, device: x}
-  - {name: a2, device: x}
-  - {name: b1, device: x}
-  - {name: b2, device: x}
-switches: [hub, other, z1, z2, p1, q1, r1, s1, p2, q2, r2, s2]
-links:
-)";
-  const auto link = [&](const std::string& from, const std::string& to) {
-    text += "  - {from: " + from + ", to: " + to + ", bandwidth: 1GB/s, latency: 1us, both_ways: true}\n";
-  };
-  for (const char* k : {"1", "2"}) {
-    const auto own = [&](const char* name) { return name + std::string(k); };
-    link(own("a"), "hub");
-    link(own("z"), "hub");
-    link(own("z"), "other");
-    link(own("b"), "other");
-    link(own("a"), own("p"));
-    link(own("p"), own("q"));
-    link(own("q"), own("r"));
-    link(own("r"), own("s"));
-    link(own("s"), own("b"));
+  Cables cables{{"a1", "a2", "b1", "b2"}, "hub, other, z1, z2, p1, q1, r1, s1, p2, q2, r2, s2"};
+  for (const std::string k : {"1", "2"}) {
+    cables.add("a" + k, "hub");
+    cables.add("z" + k, "hub");
+    cables.add("z" + k, "other");
+    cables.add("b" + k, "other");
+    for (const auto& [from, to] : {std::pair{"a", "p"}, {"p", "q"}, {"q", "r"}, {"r", "s"}, {"s", "b"}})
+      cables.add(from + k, to + k);
   }
-  const auto cluster = cluster::parse_cluster(text, "detour.yaml");
+  const auto cluster = cables.cluster();
   const plan::Plan plan = row(graph, {2, 2, 1, 1});
   const auto out = judged({graph, cluster, costs, plan.training}, plan);
   CHECK(out.alone == out.whole);
@@ -158,45 +162,27 @@ links:
 TEST_CASE("copies that take unlike ones of two ways as long are not alike") {
   const auto graph = small_gpt();
   const cost::AnalyticCosts costs;
-  // From s to t over x or y. Over x comes the gradient that u sends to t, too.
-  std::string text = R"(
-name: fork
-device_types:
-  d: {memory: 16GiB, memory_bandwidth: 900GB/s, multiprocessors: 80, launch_overhead: 5us, peak: {fp32: 10TFLOP/s}}
-machines:
-  - {name: s1, device: d}
-  - {name: s2, device: d}
-  - {name: t1, device: d}
-  - {name: t2, device: d}
-  - {name: u1, device: d}
-  - {name: u2, device: d}
-switches: [hub, x1, y1, x2, y2]
-links:
-)";
-  const auto links = [&](const std::string& k, const std::string& first, const std::string& second) {
-    for (const auto& [from, to] : {std::pair<std::string, std::string>{"s" + k, "hub"},
-                                   {"hub", first + k},
-                                   {"hub", second + k},
-                                   {"x" + k, "t" + k},
-                                   {"y" + k, "t" + k},
-                                   {"x" + k, "u" + k}})
-      text += "  - {from: " + from + ", to: " + to + ", bandwidth: 100MB/s, latency: 1us, both_ways: true}\n";
-  };
-  const auto copies = [&](const std::string& name) {
-    const auto cluster = cluster::parse_cluster(text, name);
+  // From s to t over x or y, whichever is listed first. Over x comes the gradient that u sends to t, too.
+  const auto copies = [&](const std::string& first_of_two) {
+    const std::string second_of_two = first_of_two == "x" ? "y" : "x";
+    Cables cables{{"s1", "s2", "t1", "t2", "u1", "u2"}, "hub, x1, y1, x2, y2"};
+    const auto add = [&](const std::string& k, const std::string& first, const std::string& second) {
+      cables.add("s" + k, "hub");
+      cables.add("hub", first + k);
+      cables.add("hub", second + k);
+      for (const auto& [from, to] : {std::pair{"x", "t"}, {"y", "t"}, {"x", "u"}})
+        cables.add(from + k, to + k);
+    };
+    add("1", "y", "x");
+    add("2", first_of_two, second_of_two);
+    const auto cluster = cables.cluster();
     const plan::Plan plan = row(graph, {3, 2, 1, 1});
     const auto out = judged({graph, cluster, costs, plan.training}, plan);
     CHECK(out.alone == out.whole);
     return out.copies;
   };
-  const std::string head = text;
-  links("1", "y", "x");
-  links("2", "x", "y");
-  CHECK(copies("unlike.yaml") == 1);
-  text = head;
-  links("1", "y", "x");
-  links("2", "y", "x");
-  CHECK(copies("alike.yaml") == 2);
+  CHECK(copies("x") == 1);
+  CHECK(copies("y") == 2);
 }
 
 TEST_CASE("what copies have together is left whole") {

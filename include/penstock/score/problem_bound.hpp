@@ -65,19 +65,17 @@ enum class ProblemBoundKind : std::uint8_t {
   /// keeps
   /// for I (it may be computed again alone), so time >= B sum kept (F + I) / the memory left.
   memory,
-  /// The shares that make work cheap make the chain long. With a way p down and up as in `chain`, three times
-  /// are below the iteration's:
-  /// all work; the chain; and the way down, then the backward work of all operators from which p's turn is
-  /// reached, for no device begins their backward passes before some sample has come down (release dates of
-  /// machine scheduling: Carlier, EJOR 1982). So is any mean of them, and that is a sum over operators of
-  /// terms
-  /// in which its division alone stands, a share and a group size: time >= the sum of each term's least. Work
-  /// counts g devices for as long as the largest part takes where that is more than the whole operator's
-  /// rate,
-  /// for a group's devices go on together: smaller kernels are slower. Ways tried: the longest by the least
-  /// times; the one with the most work; and the mean of many, which is a bound as its terms are, so that
-  /// branches beside the longest cannot have any share for nothing. Lagrangian relaxation of the problem in
-  /// which every operator may be divided in another way; the best weights are searched for, all are valid.
+  /// The shares that make work cheap make the chain long. With a way p down and up as in `chain`, three
+  /// times are below the iteration's: all work; the chain; and the way down, then the backward work of
+  /// all operators from which p's turn is reached, for no device begins their backward passes before some
+  /// sample has come down (release dates of machine scheduling: Carlier, EJOR 1982). So is any mean of
+  /// them, and that is a sum over operators of terms in which its division alone stands, a share and a
+  /// group size: time >= the sum of each term's least. Work counts g devices for as long as the largest
+  /// part takes where that is more than the whole operator's rate, for a group's devices go on together:
+  /// smaller kernels are slower. Ways tried: the longest by the least times; the one with the most work;
+  /// and the mean of many, which is a bound as its terms are, so that branches beside the longest cannot
+  /// have any share for nothing. Lagrangian relaxation of the problem in which every operator may be
+  /// divided in another way; the best weights are searched for, all are valid.
   relaxation,
 };
 inline constexpr std::size_t kProblemBoundKinds = 6;
