@@ -64,17 +64,19 @@ void check_devices(const cluster::Cluster& cluster, const Plan& plan, Violations
   std::vector<std::size_t> stage_of(cluster.size(), kNone);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     if (plan.stages[s].devices.empty()) violations.push_back(fmt::format("stage {} has no device", s));
+    std::size_t alike = s;  // the stage last found to have the same devices: compared once, not per device
     for (DeviceId d : plan.stages[s].devices) {
-      if (!d.valid() || d.index() >= cluster.size())
+      if (!d.valid() || d.index() >= cluster.size()) {
         violations.push_back(fmt::format("stage {}: there is no device {}", s, d.index()));
-      else if (stage_of[d.index()] == s)
+      } else if (const std::size_t other = stage_of[d.index()]; other == s) {
         violations.push_back(fmt::format("stage {} names device {} twice", s, d.index()));
-      else if (stage_of[d.index()] != kNone &&
-               plan.stages[stage_of[d.index()]].devices != plan.stages[s].devices)
-        violations.push_back(fmt::format("device {} serves stage {} and stage {}, whose devices differ",
-                                         d.index(), stage_of[d.index()], s));
-      else
+      } else if (other != kNone && other != alike && plan.stages[other].devices != plan.stages[s].devices) {
+        violations.push_back(
+            fmt::format("device {} serves stage {} and stage {}, whose devices differ", d.index(), other, s));
+      } else {
+        if (other != kNone) alike = other;
         stage_of[d.index()] = s;
+      }
     }
   }
   for (std::size_t d = 0; d < cluster.size(); ++d)
