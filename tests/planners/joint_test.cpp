@@ -218,6 +218,10 @@ TEST_CASE("of every plan of a tiny problem it finds the fastest in nine cases of
   CHECK(met.worst <= 0.05);
 }
 
+TEST_CASE("where little fits it finds plans that only several changes at once lead to") {
+  for (const std::uint64_t seed : {2617, 3952}) CHECK(meets_every_plan(seed, seed, least_time).best == 1);
+}
+
 TEST_CASE("so it does where plans are judged by a quantile over seeds") {
   const auto met = meets_every_plan(1, 45, least_p90);
   CHECK(met.problems > 6);

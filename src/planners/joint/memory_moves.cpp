@@ -16,6 +16,7 @@ class MemoryMoves {
   Moves all() {
     const Stages every = all_stages();
     degrees(every);
+    and_sharded(every);
     settings(every);
     with_other_sizes(every);
     if (sight_.ranks.size() > 1)
@@ -48,6 +49,13 @@ class MemoryMoves {
         stage.tensor_parallel = degree;
         if (pin) stage.micro_batch = *pin * stage.replicas();
       });
+  }
+
+  /// What a lower degree holds more of may fit only where it is sharded: both at once.
+  void and_sharded(const Stages& every) {
+    const Moves alone = out_;
+    for (const Move& degree : alone)
+      for (const int zero : {1, 2, 3}) add_after(degree, every, [zero](Stage& stage) { stage.zero = zero; });
   }
 
   void settings(const Stages& which) {

@@ -167,12 +167,16 @@ bool PlanSpace::counted(Draft& draft) const {
   }
 }
 
+bool PlanSpace::well_formed(const Plan& plan) const {
+  return pinned_well(plan) && limits_.allow(plan) &&
+         plan::structural_violations(problem_.graph, problem_.cluster, plan).empty() &&
+         !shares_devices_in_vain(plan) && quickly_ordered(plan) &&
+         layout::tie_violations(problem_.graph, plan).empty();
+}
+
 std::optional<Draft> PlanSpace::completed(Draft draft) const {
   Plan& plan = draft.plan;
-  if (!pinned_well(plan) || !limits_.allow(plan)) return std::nullopt;
-  if (!plan::structural_violations(problem_.graph, problem_.cluster, plan).empty()) return std::nullopt;
-  if (shares_devices_in_vain(plan) || !quickly_ordered(plan)) return std::nullopt;
-  if (!layout::tie_violations(problem_.graph, plan).empty()) return std::nullopt;
+  if (!well_formed(plan)) return std::nullopt;
   if (counted(draft)) return draft;
   if (!by_count(plan) || draft.rule == schedule::InFlight::depth) return std::nullopt;
   draft.rule = schedule::InFlight::depth;

@@ -32,6 +32,8 @@ class PlanSpace {
   bool tidy(Draft& draft) const;
   /// Of a tidy draft: equal for those that differ by the numbers of like devices alone.
   std::string key(const Draft& draft) const;
+  /// Whether a tidy draft is a valid plan, as far as can be said without its order and its memory.
+  bool well_formed(const plan::Plan& plan) const;
   /// A tidy draft with in-flight counts by its rule, by `depth` where that does not fit; nothing when it is
   /// no valid plan. Whether 1F1B of unlike micro-batches can run is left to the simulator.
   std::optional<Draft> completed(Draft draft) const;

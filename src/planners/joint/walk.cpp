@@ -13,6 +13,7 @@ constexpr std::size_t kSideBySide = 32;  ///< moves judged side by side
 constexpr std::size_t kPatience = 192;   ///< moves without success after which a kicked walk gives up
 constexpr int kFruitless = 48;           ///< kicks from the same best plan after which it ends
 constexpr int kMostKicks = 4;            ///< moves at once
+constexpr int kTries = 4;  ///< of a kick, until it makes a new plan: few do where memory is tight
 
 template <class List>
 void shuffle(List& list, core::Random& random) {
@@ -107,7 +108,8 @@ void Walk::arrive(Draft draft, const Worth& worth) {
 
 void Walk::kick() {
   ++kicks_;
-  auto draft = kicked();
+  std::optional<Draft> draft;
+  for (int tries = 0; tries < kTries && !draft; ++tries) draft = kicked();
   if (!draft) return;
   met_.insert(space_->key(*draft));
   ++judged_;
@@ -115,10 +117,10 @@ void Walk::kick() {
   arrive(std::move(*draft), worth);
 }
 
-/// Some moves, of kinds alike likely, one after the other; nothing where none makes a new plan.
+/// Some moves, of kinds alike likely, one after the other; nothing where they make no new plan. Only the last
+/// draft has to fit: two changes may save memory together where one alone takes more than there is.
 std::optional<Draft> Walk::kicked() {
   Draft draft = best_.draft;
-  bool changed = false;
   for (int left = random_.between(2, kMostKicks); left > 0; --left) {
     stop_.check();
     auto kinds = moves(Sight(*space_, draft), change_);
@@ -128,14 +130,10 @@ std::optional<Draft> Walk::kicked() {
         kinds[static_cast<std::size_t>(random_.between(0, static_cast<int>(kinds.size()) - 1))];
     Draft next = draft;
     kind[static_cast<std::size_t>(random_.between(0, static_cast<int>(kind.size()) - 1))](next);
-    if (!space_->tidy(next)) continue;
-    if (auto made = space_->completed(std::move(next))) {
-      draft = std::move(*made);
-      changed = true;
-    }
+    if (space_->tidy(next) && space_->well_formed(next.plan)) draft = std::move(next);
   }
-  if (!changed || met_.contains(space_->key(draft))) return std::nullopt;
-  return draft;
+  if (met_.contains(space_->key(draft))) return std::nullopt;
+  return space_->completed(std::move(draft));
 }
 
 }  // namespace penstock::planners
