@@ -41,10 +41,13 @@ class Correspondence {
 
   /// `copies` divides the replicas of every stage.
   bool holds(const plan::Plan& plan, std::size_t copies) {
-    owner_.assign(cluster_.points().size(), kNobody);
+    for (std::vector<std::size_t>* of : {&owner_, &origin_, &image_})
+      of->assign(cluster_.points().size(), kNobody);
     hubs_.clear();
+    mapped_.clear();
     for (std::size_t copy = 1; copy < copies; ++copy)
       if (!matches(plan, copies, copy)) return false;
+    if (!std::ranges::all_of(hubs_, [&](std::size_t hub) { return same_order(hub, copies); })) return false;
     return hubs_.size() <= 1 || ways_stay_within();
   }
 
@@ -54,7 +57,8 @@ class Correspondence {
 
   bool matches(const plan::Plan& plan, std::size_t copies, std::size_t copy) {
     copy_ = copy;
-    image_.assign(cluster_.points().size(), kNobody);
+    for (const std::size_t p : mapped_) image_[p] = kNobody;
+    mapped_.clear();
     open_.clear();
     for (const plan::Stage& stage : plan.stages) {
       const std::size_t width = stage.devices.size() / copies;
@@ -66,17 +70,23 @@ class Correspondence {
       open_.pop_back();
       if (!match_ends(leaving_, p, &Link::to) || !match_ends(entering_, p, &Link::from)) return false;
     }
-    return std::ranges::all_of(hubs_, [&](std::size_t hub) { return same_order(hub); });
+    return true;
   }
 
-  /// Of ways of equal length the first listed counts (cluster::Cluster::route).
-  bool same_order(std::size_t hub) const {
-    std::vector<std::size_t> images, theirs;
+  /// Of ways of equal length the first listed counts (cluster::Cluster::route): every copy's links from a hub
+  /// are listed as the first one's are.
+  bool same_order(std::size_t hub, std::size_t copies) const {
+    std::vector<std::size_t> first;
+    for (const Link* link : leaving_.of(hub))
+      if (owner_[link->to] == 0) first.push_back(link->to);
+    std::vector<std::size_t> met(copies);
     for (const Link* link : leaving_.of(hub)) {
-      if (owner_[link->to] == 0) images.push_back(image_[link->to]);
-      if (owner_[link->to] == copy_) theirs.push_back(link->to);
+      const std::size_t copy = owner_[link->to];
+      if (copy == 0 || copy >= copies) continue;
+      if (met[copy] == first.size() || origin_[link->to] != first[met[copy]]) return false;
+      ++met[copy];
     }
-    return images == theirs;
+    return std::all_of(met.begin() + 1, met.end(), [&](std::size_t n) { return n == first.size(); });
   }
 
   bool match_ends(const LinksAt& at, std::size_t p, std::size_t Link::*end) {
@@ -95,7 +105,9 @@ class Correspondence {
     if (image_[p] != kNobody) return image_[p] == q;
     if (owner_[q] != kNobody || !alike(p, q) || !is_first(p)) return false;
     owner_[q] = copy_;
+    origin_[q] = p;
     image_[p] = q;
+    mapped_.push_back(p);
     open_.push_back(p);
     return true;
   }
@@ -161,8 +173,10 @@ class Correspondence {
   LinksAt leaving_, entering_;
   std::vector<std::size_t> owner_;  ///< [point] the copy that reaches it
   std::vector<std::size_t> hubs_;
+  std::vector<std::size_t> origin_;    ///< [point of another copy] that of the first
   std::vector<std::size_t> image_;     ///< [point of the first copy] that of this one
-  std::vector<std::size_t> open_;      ///< points of the first copy whose links are to be matched
+  std::vector<std::size_t> mapped_;    ///< points of the first copy that have an image
+  std::vector<std::size_t> open_;      ///< of these, whose links are to be matched
   std::vector<std::size_t> distance_;  ///< [point] links to a hub
   std::size_t copy_ = 0;
 };
