@@ -3,6 +3,8 @@
 #include <bit>
 #include <utility>
 
+#include "penstock/core/varint.hpp"
+
 namespace penstock::cost {
 
 StageKey::StageKey(const char* question, const plan::Stage& stage) : bytes_(question) {
@@ -24,13 +26,7 @@ StageKey::StageKey(const char* question, const plan::Stage& stage) : bytes_(ques
 }
 
 StageKey& StageKey::add(std::int64_t value) {
-  // Most are small: one byte each, as in LEB128.
-  auto rest = static_cast<std::uint64_t>(value);
-  while (rest >= 0x80) {
-    bytes_ += static_cast<char>(rest | 0x80);
-    rest >>= 7;
-  }
-  bytes_ += static_cast<char>(rest);
+  core::append_varint(bytes_, static_cast<std::uint64_t>(value));
   return *this;
 }
 

@@ -117,7 +117,7 @@ std::vector<std::int32_t> rank_of_stage(const Plan& plan) {
   std::map<std::vector<core::DeviceId>, std::int32_t> ranks;
   std::vector<std::int32_t> out;
   for (const Stage& stage : plan.stages)
-    out.push_back(ranks.emplace(stage.devices, static_cast<std::int32_t>(ranks.size())).first->second);
+    out.push_back(ranks.try_emplace(stage.devices, static_cast<std::int32_t>(ranks.size())).first->second);
   return out;
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "penstock/core/varint.hpp"
+
 namespace penstock::report {
 
 /// The bytes of one message. Fields appear in the order they are added.
@@ -40,11 +42,7 @@ class Message {
  private:
   void tag(unsigned field, unsigned wire_type) { varint(field << 3 | wire_type); }
 
-  /// Seven bits a byte, the least significant first; the top bit says that more follow.
-  void varint(std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) bytes_.push_back(static_cast<char>(value | 0x80));
-    bytes_.push_back(static_cast<char>(value));
-  }
+  void varint(std::uint64_t value) { core::append_varint(bytes_, value); }
 
   std::string bytes_;
 };

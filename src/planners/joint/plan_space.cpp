@@ -1,13 +1,11 @@
 #include "joint/plan_space.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <set>
 
 #include "penstock/core/digest.hpp"
+#include "penstock/core/varint.hpp"
 #include "penstock/layout/ties.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/plan/violations.hpp"
@@ -209,22 +207,38 @@ Draft PlanSpace::draft_of(const Plan& plan) const {
 
 std::string PlanSpace::key(const Draft& draft) const {
   const Plan& plan = draft.plan;
-  std::string out = fmt::format("{} {} {};", plan.schedule, in_row(plan),
-                                by_count(plan) ? static_cast<int>(draft.rule) : 0);
-  const auto end = std::back_inserter(out);
+  std::string out = plan.schedule;
+  const auto add = [&](auto value) { core::append_varint(out, static_cast<std::uint64_t>(value)); };
+  add(in_row(plan));
+  add(by_count(plan) ? static_cast<int>(draft.rule) : 0);
   for (const Stage& stage : plan.stages) {
     const plan::Recomputation& again = stage.recompute;
-    fmt::format_to(end, "{} {} {}{}{} {} {} {}:", stage.micro_batch, stage.k, static_cast<int>(again.of),
-                   again.early ? "e" : "", again.first, stage.tensor_parallel, stage.zero,
-                   stage.sequence_parallel);
-    for (const auto& [op, how] : stage.partition) fmt::format_to(end, "{}{} ", op.index(), name(how));
-    for (const std::int64_t share : stage.shares) fmt::format_to(end, "/{}", share);
-    for (const OpId op : stage.operators) fmt::format_to(end, " {}", op.index());
+    for (const std::int64_t setting :
+         {stage.micro_batch, std::int64_t{stage.k}, static_cast<std::int64_t>(again.of),
+          std::int64_t{again.early}, std::int64_t{again.first}, std::int64_t{stage.tensor_parallel},
+          std::int64_t{stage.zero}, std::int64_t{stage.sequence_parallel}})
+      add(setting);
+    add(stage.partition.size());
+    for (const auto& [op, how] : stage.partition) {
+      add(op.index());
+      add(static_cast<int>(how));
+    }
+    add(stage.shares.size());
+    for (const std::int64_t share : stage.shares) add(share);
+    add(stage.operators.size());
+    for (const OpId op : stage.operators) add(op.index());
   }
   const auto form = form_.of(plan.stages);
   if (form) return core::digest(out + *form);
-  for (const Stage& stage : plan.stages)
-    for (const core::DeviceId device : stage.devices) fmt::format_to(end, ",{}", device.index());
+  const auto ranks = plan::rank_of_stage(plan);
+  std::int32_t listed = 0;  // ranks whose devices are told
+  for (std::size_t s = 0; s < ranks.size(); ++s) {
+    add(ranks[s]);
+    if (ranks[s] < listed) continue;
+    ++listed;
+    add(plan.stages[s].devices.size());
+    for (const core::DeviceId device : plan.stages[s].devices) add(device.index());
+  }
   return core::digest(out);
 }
 

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <set>
+
+#include "penstock/core/varint.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -75,16 +76,21 @@ void PlacementForm::check_nodes(const cluster::Cluster& cluster) {
 
 std::optional<std::string> PlacementForm::of(const std::vector<plan::Stage>& stages) const {
   if (!tree_) return std::nullopt;
-  std::vector<std::string> name(points_.size());
+  std::vector<std::string> name(
+      points_.size());  // a stage plus one and a place, of each that it runs; a zero; what it is
   for (std::size_t s = 0; s < stages.size(); ++s)
-    for (std::size_t i = 0; i < stages[s].devices.size(); ++i)
-      fmt::format_to(std::back_inserter(name[stages[s].devices[i].index()]), "{}.{} ", s, i);
+    for (std::size_t i = 0; i < stages[s].devices.size(); ++i) {
+      std::string& of = name[stages[s].devices[i].index()];
+      core::append_varint(of, s + 1);
+      core::append_varint(of, i);
+    }
   std::vector<std::vector<std::string>> below(points_.size());
   for (const std::size_t p : order_) {
     // What no stage runs on, or below, carries nothing.
     if (name[p].empty() && below[p].empty()) continue;
     std::sort(below[p].begin(), below[p].end());
     std::string& mine = name[p];
+    mine += '\0';
     if (p < devices_) mine += type_[p];
     for (const std::string& part : below[p]) mine += part;
     if (p == order_.back()) return mine;
