@@ -199,9 +199,11 @@ bool PiperCosts::fits(const StageRef& stage, double crossing_bytes, int data_deg
     case Recompute::per_layer:
       return fits_with_swaps(stage, in_flight, excess, budget - fast, slower);
     case Recompute::per_stage:
+      if (behind.slow.time - later.slow.time > budget ||
+          behind.slow.memory(in_flight) - later.slow.memory(in_flight) > setting_.memory)
+        return false;
       slower = lattice_.between(stage.i, stage.j);
-      return behind.slow.time - later.slow.time <= budget &&
-             behind.slow.memory(in_flight) - later.slow.memory(in_flight) <= setting_.memory;
+      return true;
     default:
       return false;
   }
