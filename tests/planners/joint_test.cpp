@@ -283,6 +283,24 @@ TEST_CASE(
   CHECK(std::ranges::count(planners::joint_questions({}, graph, 8), whole_layers) == 0);
 }
 
+TEST_CASE("plans that take long to judge count as several") {
+  const auto graph = models::build("case_study", {{"layers", "1"}});
+  const auto cluster = summit(2);
+  const auto judged = [&](std::int64_t micro_batches) {
+    const cost::Problem problem{graph, cluster, kAnalytic, {micro_batches, plan::Optimizer::sgd}};
+    auto options = by_simulation(problem);
+    options.pipeline_micro_batch = 1;
+    const auto states = [&](const char* evaluations) {
+      return search("joint", problem, options, {{"evaluations", evaluations}, {"starts", "direct"}})->states;
+    };
+    return states("80") - states("0");
+  };
+  CHECK(judged(64) >= 80);
+  const auto long_ones = judged(16384);  // a stage of so many counts three times, two five times
+  CHECK(long_ones > 0);
+  CHECK(long_ones <= 40);
+}
+
 TEST_CASE("it says how far it is: ever more plans judged, ever faster, at last what it found") {
   const auto graph = models::build("case_study", {{"layers", "1"}});
   const auto cluster = summit(4);

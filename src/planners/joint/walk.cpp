@@ -9,10 +9,11 @@
 namespace penstock::planners {
 namespace {
 
-constexpr std::size_t kSideBySide = 32;  ///< moves judged side by side
-constexpr std::size_t kPatience = 192;   ///< moves without success after which a kicked walk gives up
-constexpr int kFruitless = 48;           ///< kicks from the same best plan after which it ends
-constexpr int kMostKicks = 4;            ///< moves at once
+constexpr std::size_t kSideBySide = 32;     ///< moves judged side by side
+constexpr std::size_t kPatience = 192;      ///< moves without success after which a kicked walk gives up
+constexpr int kFruitless = 48;              ///< kicks from the same best plan after which it ends
+constexpr int kMostKicks = 4;               ///< moves at once
+constexpr std::int64_t kManyPasses = 8192;  ///< forward, of all stages: a plan of so many counts twice
 constexpr int kTries = 4;  ///< of a kick, until it makes a new plan: few do where memory is tight
 
 template <class List>
@@ -36,10 +37,10 @@ Walk::Walk(const PlanSpace& space, const JointJudge& judge, Change change, Judge
 }
 
 void Walk::go_on(std::size_t plans, const std::function<void()>& stepped) {
-  goal_ = judged_ + plans;
-  while (judged_ < goal_ && kicks_ < kFruitless) {
-    while (judged_ < goal_ && descend()) stepped();
-    if (judged_ < goal_) kick();
+  goal_ = spent_ + plans;
+  while (spent_ < goal_ && kicks_ < kFruitless) {
+    while (spent_ < goal_ && descend()) stepped();
+    if (spent_ < goal_) kick();
     stepped();
   }
 }
@@ -63,7 +64,7 @@ std::vector<Move> Walk::shuffled(const Draft& draft) {
 bool Walk::descend() {
   const auto tried = shuffled(now_.draft);
   const std::size_t most = kicks_ > 0 ? std::min(tried.size(), kPatience) : tried.size();
-  for (std::size_t begin = 0; begin < most && judged_ < goal_; begin += kSideBySide)
+  for (std::size_t begin = 0; begin < most && spent_ < goal_; begin += kSideBySide)
     if (take_best(tried, begin, std::min(begin + kSideBySide, most))) return true;
   return false;
 }
@@ -93,10 +94,18 @@ bool Walk::take_best(const std::vector<Move>& tried, std::size_t begin, std::siz
     stop_.check();
     return judge_->worth(drafts[i]->plan, ties ? judge_->just_above(least) : least);
   });
-  for (const auto& draft : drafts) judged_ += draft.has_value();
+  for (const auto& draft : drafts)
+    if (draft) spend(draft->plan);
   if (!best.index) return false;
   arrive(std::move(*drafts[*best.index]), best.value);
   return true;
+}
+
+void Walk::spend(const plan::Plan& plan) {
+  std::int64_t passes = 0;
+  for (const plan::Stage& stage : plan.stages) passes += plan.training.mini_batch / stage.micro_batch;
+  ++judged_;
+  spent_ += 1 + static_cast<std::size_t>(passes / kManyPasses);
 }
 
 void Walk::arrive(Draft draft, const Worth& worth) {
@@ -112,7 +121,7 @@ void Walk::kick() {
   for (int tries = 0; tries < kTries && !draft; ++tries) draft = kicked();
   if (!draft) return;
   met_.insert(space_->key(*draft));
-  ++judged_;
+  spend(draft->plan);
   const Worth worth = judge_->worth(draft->plan);
   arrive(std::move(*draft), worth);
 }

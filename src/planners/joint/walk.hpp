@@ -28,8 +28,9 @@ class Walk {
   Walk(const PlanSpace& space, const JointJudge& judge, Change change, JudgedDraft start, std::uint64_t seed,
        core::StopToken stop);
 
-  /// Until so many more plans are judged, or many kicks in a row lead to nothing better; `stepped` is called
-  /// after each few of them. Throws LimitHit; best() is then the best until the limit.
+  /// Until so many more plans are judged, one of many passes counted as several, or many kicks in a row lead
+  /// to nothing better; `stepped` is called after each few of them. Throws LimitHit; best() is then the best
+  /// until the limit.
   void go_on(std::size_t plans, const std::function<void()>& stepped);
   const JudgedDraft& best() const { return best_; }
   std::size_t judged() const { return judged_; }
@@ -41,6 +42,7 @@ class Walk {
   std::optional<Draft> kicked();
   std::vector<Move> shuffled(const Draft& draft);
   void arrive(Draft draft, const Worth& worth);
+  void spend(const plan::Plan& plan);
 
   const PlanSpace* space_;
   const JointJudge* judge_;
@@ -49,8 +51,9 @@ class Walk {
   core::StopToken stop_;
   JudgedDraft now_, best_;
   std::unordered_set<std::string> met_;  ///< keys of plans
-  std::size_t judged_ = 0, goal_ = 0;
-  int kicks_ = 0;  ///< from the best plan
+  std::size_t judged_ = 0;
+  std::size_t spent_ = 0, goal_ = 0;  ///< plans, by how long it takes to judge them
+  int kicks_ = 0;                     ///< from the best plan
 };
 
 }  // namespace penstock::planners
