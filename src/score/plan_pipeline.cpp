@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 
 #include "exposed_reduction.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/cost/stage_memo.hpp"
 #include "penstock/plan/colocated.hpp"
 #include "penstock/plan/mesh.hpp"
 #include "penstock/plan/shared_parameters.hpp"
@@ -57,11 +59,15 @@ std::int64_t share_start(const plan::Stage& stage, std::size_t replica) {
   return stage.micro_batch * static_cast<std::int64_t>(replica) / stage.replicas();
 }
 
-void add_machines(const cost::Problem& problem, const plan::Stage& stage,
-                  const std::vector<core::OpId>& reduced, bool bounding, Pipeline& out) {
+using Machines = std::vector<PipelineStage>;
+
+/// One per replica.
+Machines make_machines(const cost::Problem& problem, const plan::Stage& stage,
+                       const std::vector<core::OpId>& reduced, bool bounding) {
   const auto room = stage.in_flight > 0 ? std::max<std::int64_t>(1, stage.in_flight / stage.micro_batch) : 0;
   cost::ReplicaTimes times(problem, stage, stage.operators);
   ExposedReduction exposed(problem, stage, reduced);
+  Machines out;
   for (std::size_t r = 0; r < replicas(stage); ++r) {
     const std::int64_t samples = share_start(stage, r + 1) - share_start(stage, r);
     const cost::OpTime time = times.time(r, samples).total();
@@ -70,10 +76,19 @@ void add_machines(const cost::Problem& problem, const plan::Stage& stage,
     // The simulator rounds every piece of the last pass.
     const Picoseconds pieces(bounding && exposed.pieces() > 1 ? static_cast<std::int64_t>(exposed.pieces())
                                                               : 0);
-    out.stages.push_back({rounded(time.forward),
-                          std::max(Picoseconds(0), again + rounded(time.backward()) - pieces),
-                          static_cast<int>(room), after, stage.recompute.early ? again : Picoseconds(0)});
+    out.push_back({rounded(time.forward), std::max(Picoseconds(0), again + rounded(time.backward()) - pieces),
+                   static_cast<int>(room), after, stage.recompute.early ? again : Picoseconds(0)});
   }
+  return out;
+}
+
+/// A search asks about plans that have most stages alike, and about each of them more than once.
+std::shared_ptr<const Machines> machines_of(const cost::Problem& problem, const plan::Stage& stage,
+                                            const std::vector<core::OpId>& reduced, bool bounding) {
+  cost::StageKey key("machines", stage);
+  key.add(reduced).add(stage.in_flight).add(bounding);
+  return cost::StageMemo::recall(problem, key,
+                                 [&] { return make_machines(problem, stage, reduced, bounding); });
 }
 
 struct Flight {
@@ -170,7 +185,8 @@ Pipeline machines(const cost::Problem& problem, const plan::Plan& plan, bool bou
   const auto shared = plan::shared_parameters(problem.graph, plan);
   for (const plan::Stage& stage : plan.stages) {
     first.push_back(static_cast<int>(out.stages.size()));
-    add_machines(problem, stage, plan::unshared(stage.operators, shared), bounding, out);
+    const auto here = machines_of(problem, stage, plan::unshared(stage.operators, shared), bounding);
+    out.stages.insert(out.stages.end(), here->begin(), here->end());
   }
   const plan::StageGraph stages(problem.graph, plan);
   for (const plan::Boundary& boundary : stages.boundaries()) {
