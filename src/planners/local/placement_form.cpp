@@ -76,8 +76,8 @@ void PlacementForm::check_nodes(const cluster::Cluster& cluster) {
 
 std::optional<std::string> PlacementForm::of(const std::vector<plan::Stage>& stages) const {
   if (!tree_) return std::nullopt;
-  std::vector<std::string> name(
-      points_.size());  // a stage plus one and a place, of each that it runs; a zero; what it is
+  // Of each stage that it runs its number plus one and its place there, a zero, its type, what is below it.
+  std::vector<std::string> name(points_.size());
   for (std::size_t s = 0; s < stages.size(); ++s)
     for (std::size_t i = 0; i < stages[s].devices.size(); ++i) {
       std::string& of = name[stages[s].devices[i].index()];
