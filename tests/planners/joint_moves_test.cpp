@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "joint/move.hpp"
 #include "joint/row_shape.hpp"
 #include "penstock/score/validate.hpp"
@@ -86,6 +88,25 @@ TEST_CASE("ranks joined in pairs have the devices and the work of both, halved o
   CHECK(planners::halved(shapes).empty());  // no rank has two replicas
   const std::vector<planners::RankShape> three(shapes.begin(), shapes.begin() + 3);
   CHECK(planners::joined(three).empty());
+}
+
+TEST_CASE("one move lowers the degree and shards what replicas then hold alike: neither may fit alone") {
+  const Row row;
+  Draft whole = row.draft({6});
+  whole.plan.stages.front().devices = {core::DeviceId(0), core::DeviceId(1), core::DeviceId(2),
+                                       core::DeviceId(3)};
+  whole.plan.stages.front().tensor_parallel = 4;
+  const auto leads_to = [&](int degree, int zero) {
+    return std::ranges::any_of(planners::memory_moves(planners::Sight(row.space, whole)),
+                               [&](const planners::Move& move) {
+                                 Draft next = whole;
+                                 move(next);
+                                 const plan::Stage& stage = next.plan.stages.front();
+                                 return stage.tensor_parallel == degree && stage.zero == zero;
+                               });
+  };
+  for (const int degree : {1, 2})
+    for (const int zero : {1, 2, 3}) CHECK(leads_to(degree, zero));
 }
 
 TEST_CASE("plans on exchanged like devices have one name; what says nothing is left out of it") {
