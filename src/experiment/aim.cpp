@@ -51,20 +51,6 @@ Reached reached_p95(const cost::Problem& problem, const plan::Plan& plan, const 
                   sim::in_words(*seeds.perturbation))};
 }
 
-AimedPlan for_p95(const cost::Problem& problem, const Cell& cell, SearchSetting setting, const Seeds& seeds,
-                  core::StopToken stop) {
-  setting.robust = drawn(seeds);
-  AimedPlan out{problem.cluster, search(problem, cell, setting, stop), {}};
-  out.reached = reached_p95(problem, *out.outcome.plan, *setting.robust, setting.simulation, stop);
-  return out;
-}
-
-Seconds simulated(const cost::Problem& problem, const plan::Plan& plan, sim::SimulationOptions simulation,
-                  core::StopToken stop) {
-  simulation.stop = stop;
-  return simulated_time(problem, simulation)(plan);
-}
-
 /// What an earlier part of the same search took.
 void add_search(const report::CellResult& earlier, report::CellResult& row) {
   row.search_s = row.search_s.value_or(0) + earlier.search_s.value_or(0);
@@ -72,6 +58,36 @@ void add_search(const report::CellResult& earlier, report::CellResult& row) {
   row.states = row.states.value_or(0) + earlier.states.value_or(0);
   if (earlier.search_memory_bytes)
     row.search_memory_bytes = std::max(row.search_memory_bytes.value_or(0), *earlier.search_memory_bytes);
+}
+
+/// Other planners list the same plans for either aim; walks of `joint` differ, and one for the percentile may
+/// end behind one for time, which takes as long as one seed of it.
+AimedPlan for_p95(const cost::Problem& problem, const Cell& cell, const SearchSetting& by_time,
+                  const Seeds& seeds, core::StopToken stop) {
+  SearchSetting setting = by_time;
+  setting.robust = drawn(seeds);
+  const auto searched = [&](const SearchSetting& by) {
+    AimedPlan out{problem.cluster, search(problem, cell, by, stop), {}};
+    out.reached = reached_p95(problem, *out.outcome.plan, *setting.robust, setting.simulation, stop);
+    return out;
+  };
+  AimedPlan robust = searched(setting);
+  if (cell.planner.name != "joint" || setting.options.from) return robust;
+  try {
+    AimedPlan fastest = searched(by_time);
+    AimedPlan &better = fastest.reached.value < robust.reached.value ? fastest : robust,
+              &other = &better == &robust ? fastest : robust;
+    add_search(other.outcome.row, better.outcome.row);
+    return std::move(better);
+  } catch (const core::LimitHit&) {
+    return robust;
+  }
+}
+
+Seconds simulated(const cost::Problem& problem, const plan::Plan& plan, sim::SimulationOptions simulation,
+                  core::StopToken stop) {
+  simulation.stop = stop;
+  return simulated_time(problem, simulation)(plan);
 }
 
 std::string_view which(const core::LimitHit& limit) {
@@ -183,7 +199,7 @@ AimedPlan search_for(const AimSetting& aim, const cost::Problem& problem, const 
   if (aim.aim == Aim::cost) return for_cost(problem, cell, setting, stop);
   if (aim.aim == Aim::time) return for_time(problem, cell, setting, stop);
   if (!aim.seeds) throw core::BadInput("the aim p95 needs a perturbation");
-  return for_p95(problem, cell, std::move(setting), *aim.seeds, stop);
+  return for_p95(problem, cell, setting, *aim.seeds, stop);
 }
 
 void check_aim(Aim aim, const planners::PlannerChoice& planner, bool by_estimate) {

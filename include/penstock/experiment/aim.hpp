@@ -48,7 +48,8 @@ struct AimedPlan {
 };
 
 /// Searches as `search`, for the aim:
-/// - time, p95: by whatever planner; all judge their plans by it.
+/// - time, p95: by whatever planner; all judge their plans by it. joint's p95 is no worse than that of the
+///   fastest plan that it finds, for which it searches too.
 /// - memory: by `joint` alone, which begins at the fastest plan that it found, or at options.from, and may
 ///   take `slower` longer than that.
 /// - cost: by whatever planner, for time, on all devices and on the first 1, 2, 4, ... of them; of equals on
