@@ -60,6 +60,10 @@ void add_search(const report::CellResult& earlier, report::CellResult& row) {
     row.search_memory_bytes = std::max(row.search_memory_bytes.value_or(0), *earlier.search_memory_bytes);
 }
 
+std::string_view which(const core::LimitHit& limit) {
+  return dynamic_cast<const core::MemoryFull*>(&limit) ? "memory full" : "timed out";
+}
+
 /// Other planners list the same plans for either aim; walks of `joint` differ, and one for the percentile may
 /// end behind one for time, which takes as long as one seed of it.
 AimedPlan for_p95(const cost::Problem& problem, const Cell& cell, const SearchSetting& by_time,
@@ -78,8 +82,11 @@ AimedPlan for_p95(const cost::Problem& problem, const Cell& cell, const SearchSe
     AimedPlan &better = fastest.reached.value < robust.reached.value ? fastest : robust,
               &other = &better == &robust ? fastest : robust;
     add_search(other.outcome.row, better.outcome.row);
+    if (other.outcome.row.status != "ok") better.outcome.row.status = other.outcome.row.status;
     return std::move(better);
-  } catch (const core::LimitHit&) {
+  } catch (const core::LimitHit& limit) {
+    report::CellResult& row = robust.outcome.row;
+    if (row.status == "ok") row.status = fmt::format("{}: the best plan found until then", which(limit));
     return robust;
   }
 }
@@ -88,10 +95,6 @@ Seconds simulated(const cost::Problem& problem, const plan::Plan& plan, sim::Sim
                   core::StopToken stop) {
   simulation.stop = stop;
   return simulated_time(problem, simulation)(plan);
-}
-
-std::string_view which(const core::LimitHit& limit) {
-  return dynamic_cast<const core::MemoryFull*>(&limit) ? "memory full" : "timed out";
 }
 
 /// From `fastest`, as good as a limit allows.
