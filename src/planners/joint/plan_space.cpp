@@ -208,21 +208,16 @@ Draft PlanSpace::draft_of(const Plan& plan) const {
 std::string PlanSpace::key(const Draft& draft) const {
   const Plan& plan = draft.plan;
   std::string out = plan.schedule;
-  const auto add = [&](auto value) { core::append_varint(out, static_cast<std::uint64_t>(value)); };
-  add(in_row(plan));
-  add(by_count(plan) ? static_cast<int>(draft.rule) : 0);
+  const auto add = [&](auto... values) {
+    (core::append_varint(out, static_cast<std::uint64_t>(values)), ...);
+  };
+  add(in_row(plan), by_count(plan) ? static_cast<int>(draft.rule) : 0);
   for (const Stage& stage : plan.stages) {
     const plan::Recomputation& again = stage.recompute;
-    for (const std::int64_t setting :
-         {stage.micro_batch, std::int64_t{stage.k}, static_cast<std::int64_t>(again.of),
-          std::int64_t{again.early}, std::int64_t{again.first}, std::int64_t{stage.tensor_parallel},
-          std::int64_t{stage.zero}, std::int64_t{stage.sequence_parallel}})
-      add(setting);
+    add(stage.micro_batch, stage.k, again.of, again.early, again.first, stage.tensor_parallel, stage.zero,
+        stage.sequence_parallel);
     add(stage.partition.size());
-    for (const auto& [op, how] : stage.partition) {
-      add(op.index());
-      add(static_cast<int>(how));
-    }
+    for (const auto& [op, how] : stage.partition) add(op.index(), how);
     add(stage.shares.size());
     for (const std::int64_t share : stage.shares) add(share);
     add(stage.operators.size());
