@@ -12,6 +12,7 @@
 #include "least_so_far.hpp"
 #include "own_options.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/core/quantity_text.hpp"
 #include "penstock/graph/series_parallelize.hpp"
 #include "penstock/plan/violations.hpp"
 #include "penstock/schedule/in_flight_search.hpp"
@@ -126,6 +127,11 @@ Verdict judged(const SearchOptions& options, const plan::Plan& plan, core::Secon
 
 core::Seconds evaluated_at_least(const SearchOptions& options, const plan::Plan& plan) {
   return by_evaluation(options) && options.at_least ? options.at_least(plan) : core::Seconds(0);
+}
+
+void nothing_within(const char* planner, core::Seconds give_up) {
+  throw core::Infeasible(
+      fmt::format("{}: no plan of which every device computes less than {}", planner, core::show(give_up)));
 }
 
 bool until_limit(std::size_t count, const std::function<void(std::size_t)>& body) {

@@ -68,6 +68,9 @@ Verdict judged(const SearchOptions& options, const plan::Plan& plan, core::Secon
 /// counts.
 core::Seconds evaluated_at_least(const SearchOptions& options, const plan::Plan& plan);
 
+/// Throws Infeasible: what is left has a device that computes as long as SearchOptions::give_up.
+[[noreturn]] void nothing_within(const char* planner, core::Seconds give_up);
+
 /// Calls body(i) for each i below `count` in parallel, begun in order, each to its end or to a limit; false
 /// when one met a limit.
 bool until_limit(std::size_t count, const std::function<void(std::size_t)>& body);

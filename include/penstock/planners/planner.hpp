@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -50,13 +51,17 @@ struct SearchOptions {
   std::function<core::Seconds(const plan::Plan&, core::Seconds to_beat)> evaluate_against;
   std::function<core::Seconds(const plan::Plan&)>
       at_least;  ///< evaluate's answer is never below: cheap, spares evaluations
+  /// Plans of which one device alone computes as long are of no use: planners may leave them out, where the
+  /// search is shorter for it, and are Infeasible where nothing is left. `joint` asks so; who reports a
+  /// planner's own answer does not. No perturbation may make devices faster.
+  core::Seconds give_up{std::numeric_limits<double>::infinity()};
   bool judge_by_estimate =
       false;  ///< choose micro-batch sizes by score::estimate even where `evaluate` is given
   /// Told in a few words how far a long search is, by planners that can say it; from the thread that called
   /// the planner. Changes nothing.
   std::function<void(const std::string&)> progress{};
-  /// How `joint` asks another planner, of joint_questions(), for its answer under these same options. Must be
-  /// callable from any thread and give what the planner gives; default: the planner is called.
+  /// How `joint` gets the answer to one of joint_questions(). Must be callable from any thread and give what
+  /// joint_answer() does; default: the planner is called.
   std::function<SearchResult(const PlannerChoice&, core::StopToken)> ask{};
   /// Where `joint` begins instead of at other planners' answers: a plan that score::violations accepts.
   const plan::Plan* from = nullptr;
@@ -122,5 +127,9 @@ std::string written(const PlannerChoice& choice);
 /// many devices. Throws BadInput.
 std::vector<PlannerChoice> joint_questions(const OwnOptions& own, const graph::OpGraph& graph,
                                            std::size_t devices);
+
+/// The answer to one of them, as `joint` with these options asks for it. Throws as the planner does.
+SearchResult joint_answer(const cost::Problem& problem, const SearchOptions& options,
+                          const PlannerChoice& question, core::StopToken stop);
 
 }  // namespace penstock::planners

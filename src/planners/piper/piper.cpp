@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "families.hpp"
 #include "least_so_far.hpp"
@@ -36,6 +37,7 @@ PiperOptions rules_of(const OwnValues& own, const SearchOptions& options) {
   out.rules.powers_of_two = !options.any_degree;
   out.flush = own.flag("flush");
   out.all_devices = true;
+  out.give_up = options.give_up.value();
   return out;
 }
 
@@ -197,6 +199,7 @@ class SizeSearch {
     if (!sharded_.empty())
       for (PiperCandidate& better : at_all_sizes(sharded_, below)) found.push_back(std::move(better));
     if (found.empty() && !complete_) stop_.give_up();
+    if (found.empty() && std::isfinite(options_.give_up.value())) nothing_within("piper", options_.give_up);
     if (found.empty()) {
       PiperAtSize smallest(problem_, rules_, source_, units_, lattice_, sharded_, sizes_.front(), in_row_,
                            stop_);

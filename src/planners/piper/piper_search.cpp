@@ -47,7 +47,8 @@ class PiperSearch {
  private:
   /// Any plan within `time` per micro-batch and, unless 0, so many stages.
   std::optional<PiperPlan> attempt(double time, int stages) {
-    table_.fill({time, stages, options_.all_devices}, stop_);
+    const double most_work = options_.give_up / workload_.setting.micro_batches;
+    table_.fill({time, std::min(time, most_work), stages, options_.all_devices}, stop_);
     states_ += table_.states();
     auto found = table_.plan();
     table_.remember(found.has_value());

@@ -21,6 +21,8 @@ struct PiperOptions {
   bool all_devices = false;  ///< leave no device idle
   double below =
       std::numeric_limits<double>::infinity();  ///< seconds of an iteration: slower plans may be missed
+  double give_up =
+      std::numeric_limits<double>::infinity();  ///< so may plans of which a device computes so long
 };
 
 struct PiperStage {

@@ -90,7 +90,7 @@ template <class Visit>
 bool PiperTable::extend(const StageRef& stage, const Frontier& found, int most_devices, Visit& visit) const {
   const auto& degrees = costs_.data_degrees();
   const int t = costs_.tensor_degrees()[stage.t];
-  const double least = costs_.least_time(stage) / bounds_.time * (1 - 1e-9);
+  const double least = costs_.least_time(stage) / bounds_.work * (1 - 1e-9);
   const auto first = std::lower_bound(degrees.begin(), degrees.end(), least);
   double crossing = -1;
   thread_local std::vector<graph::Vertex> slower;
@@ -147,8 +147,8 @@ void PiperTable::reset(const PiperBounds& bounds) {
   rows_.assign(lattice_.size(), {});
   outlook_.assign(lattice_.size(), {});
   for (std::size_t i = 0; i < lattice_.size(); ++i) {
-    outlook_[i].work = costs_.work(i) / bounds.time;
-    outlook_[i].replica_work = costs_.replica_work(i) / bounds.time;
+    outlook_[i].work = costs_.work(i) / bounds.work;
+    outlook_[i].replica_work = costs_.replica_work(i) / bounds.work;
   }
 }
 

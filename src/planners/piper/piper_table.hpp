@@ -18,6 +18,7 @@ struct PiperUse {
 
 struct PiperBounds {
   double time = 0;  ///< seconds per micro-batch of every stage
+  double work = 0;  ///< of them, computing
   int stages = 0;   ///< at most; 0: any number
   bool all_devices = false;
 };
@@ -47,7 +48,7 @@ class PiperTable {
 
   /// What a prefix offers to stages in front of it, at a glance.
   struct Outlook {
-    double work = 0, replica_work = 0;  ///< of the layers behind it, in units of the time bound
+    double work = 0, replica_work = 0;  ///< of the layers behind it, in units of PiperBounds::work
     int devices = kNone, replicas = 0;  ///< the fewest in its row, each for itself
   };
   static constexpr int kNone = 1 << 30;  ///< the row is empty

@@ -156,11 +156,13 @@ class AlpaInter {
         cost::samples_per_device(trial.flow.samples, static_cast<std::int64_t>(size));
     for (int begin = 0; begin < costs.layers; ++begin)
       for (int end = begin + 1; end <= costs.layers; ++end) {
-        double slowest = 0;
+        double slowest = 0, work = 0;
         for (int slice : slices) {
           const PhaseTimes& times = prices[slice].times[layers.index(begin, end)];
           slowest = std::max(slowest, times.both() + times.reduce / costs.micro_batches);
+          work = std::max(work, costs.micro_batches * times.both());
         }
+        if (work >= options_.give_up.value()) break;  // and longer runs too
         const std::size_t at = costs.index(begin, end - 1, submesh, 0);
         const int room = layers.room(begin, end, samples, least, costs.micro_batches);
         costs.cost[at] = slowest;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "families.hpp"
 #include "rows/dapple_search.hpp"
@@ -39,6 +40,7 @@ class Dapple {
       return &tables.of(junction(routes_, devices(front), devices(behind), trial.flow.samples));
     };
     if (!by_evaluation(options_)) costs.give_up = trial.give_up;
+    costs.most_work = options_.give_up.value();
     const auto found = least_latency(costs, kMostKept, stop_);
     if (!found) return std::nullopt;
     states += found->states;
@@ -61,20 +63,9 @@ class Dapple {
     costs.machines = capacity_;
     for (int r : row_degrees(options_, static_cast<int>(devices_.size())))
       if (r <= micro_batch && flow.allows(r)) costs.replicas.push_back(r);
-    costs.least_forward = costs.least_both = {0};
-    std::vector<std::pair<int, PassSums>> ways;  // replicas, times
-    for (const cluster::DeviceType& type : problem_.cluster.types())
-      for (int r : costs.replicas)
-        ways.emplace_back(r, layers.passes(type, cost::samples_per_device(micro_batch, r)));
-    for (int l = 0; l < layers.size(); ++l) {
-      double forward = std::numeric_limits<double>::infinity(), both = forward;
-      for (const auto& [r, sums] : ways) {
-        forward = std::min(forward, r * sums.forward_of(l, l + 1).value());
-        both = std::min(both, r * sums.of(l, l + 1).value());
-      }
-      costs.least_forward.push_back(costs.least_forward.back() + forward);
-      costs.least_both.push_back(costs.least_both.back() + both);
-    }
+    LeastWork least = least_work(problem_, layers, micro_batch, costs.replicas);
+    costs.least_forward = std::move(least.forward);
+    costs.least_both = std::move(least.both);
     return costs;
   }
 

@@ -123,9 +123,12 @@ class DappleSearch {
     }
   }
 
+  /// A device that computes as long makes no plan that may win.
+  double most_work() const { return std::min(best_.latency, costs_.most_work); }
+
   /// The most layers that the devices left can do fast enough.
   int longest_in_front(int occupancy) const {
-    const double most = best_.latency * (devices_ - used(occupancy)) / costs_.micro_batches;
+    const double most = most_work() * (devices_ - used(occupancy)) / costs_.micro_batches;
     return static_cast<int>(std::lower_bound(costs_.least_both.begin(), costs_.least_both.end(), most) -
                             costs_.least_both.begin()) -
            1;
@@ -138,7 +141,7 @@ class DappleSearch {
     const SliceCosts& costs = *stage_costs_[static_cast<std::size_t>(move.set)];
     const PhaseTimes& times = costs.times[range];
     // 1. The stage alone must be faster than the best plan; a longer one is not either.
-    if (costs_.micro_batches * times.both() >= best_.latency) return false;
+    if (costs_.micro_batches * times.both() >= most_work()) return false;
     // 2. Its micro-batches in flight must fit: one more than the stages behind it.
     if (costs.room[range] < std::min(behind.stages + 1, costs_.micro_batches)) return true;
     Partial out{in_front(times, tail, costs_.micro_batches),
@@ -151,7 +154,7 @@ class DappleSearch {
                 move.occupancy};
     // 3. Latency with this stage in front, and a lower bound on any plan that continues it.
     out.bound = bound(out);
-    if (out.bound >= best_.latency) return true;
+    if (out.bound >= best_.latency || work_left(out) >= costs_.most_work) return true;
     if (begin == 0)
       finish(out);
     else
@@ -166,6 +169,13 @@ class DappleSearch {
     const double left = devices_ - used(p.occupancy), both = costs_.least_both[cut] / left;
     return std::max(
         {p.tail.whole + costs_.least_forward[cut] / left, p.tail.behind + both, costs_.micro_batches * both});
+  }
+
+  /// Of the busiest device that is left, at least.
+  double work_left(const Partial& p) const {
+    if (p.begin == 0) return 0;
+    return costs_.micro_batches * costs_.least_both[static_cast<std::size_t>(p.begin)] /
+           (devices_ - used(p.occupancy));
   }
 
   void keep(const Partial& p) {

@@ -28,6 +28,8 @@ struct DappleCosts {
   std::vector<double> least_forward, least_both;
   double give_up =
       std::numeric_limits<double>::infinity();  ///< plans of this latency or more are not looked for
+  double most_work =
+      std::numeric_limits<double>::infinity();  ///< nor those of which a stage computes so long, in all
 };
 
 struct DappleStage {

@@ -1,6 +1,7 @@
 #include "rows/mapping.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace penstock::planners {
@@ -19,9 +20,18 @@ Mapping::Mapping(const MappingCosts& costs, int most_stages, double limit, core:
     for (int l = costs_.layers - x; l >= 0; --l) {
       for (int i = costs_.devices - x; i >= 0; --i) {
         if (i % kCellsBetweenChecks == 0) stop.check();
-        fill(x, l, i);
+        if (balanced(l, i)) fill(x, l, i);
       }
     }
+}
+
+bool Mapping::balanced(int l, int i) const {
+  if (std::isinf(costs_.most_work)) return true;
+  constexpr double kRounding = 1 + 1e-9;
+  const double before = costs_.least_work[static_cast<std::size_t>(l)],
+               behind = costs_.least_work.back() - before;
+  const double most = costs_.most_work * kRounding;
+  return before <= most * i && behind <= most * (costs_.devices - i);
 }
 
 void Mapping::fill(int x, int l, int i) {

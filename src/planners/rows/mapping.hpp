@@ -2,6 +2,7 @@
 // Partition, replication and mapping of a row of layers onto a row of devices, stage count by stage count.
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -22,6 +23,10 @@ struct MappingCosts {
   std::vector<std::vector<int>> room;      ///< [class][...]: micro-batches the stage can hold
   std::vector<std::vector<double>>
       transfer;  ///< [junction][cut]: seconds per micro-batch, the slower of both directions
+  std::vector<double>
+      least_work;  ///< [cut] device-seconds that the layers before it take at least, per micro-batch
+  double most_work =
+      std::numeric_limits<double>::infinity();  ///< seconds that a device may compute, per micro-batch
   /// Junction of slice (i, r) and the slice of replicas[next] devices behind it.
   std::size_t junction(int i, std::size_t r, std::size_t next) const {
     return (static_cast<std::size_t>(i) * replicas.size() + r) * replicas.size() + next;
@@ -66,6 +71,8 @@ class Mapping {
     return (row * static_cast<std::size_t>(costs_.devices + 1) + static_cast<std::size_t>(i)) *
            (costs_.replicas.size() + 1);
   }
+  /// Whether devices from i on can do the layers from l on in time, and those before i the layers before.
+  bool balanced(int l, int i) const;
   void fill(int x, int l, int i);
   /// The best that x stages on layers [l, end of row) and devices [i, end of row) can do, replicas[r] of them
   /// first.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "penstock/core/quantity_text.hpp"
 
@@ -100,6 +101,7 @@ SearchResult search_row(const cost::Problem& problem, const SearchOptions& optio
     if (found[i] && (best == all.size() || found[i]->verdict < found[best]->verdict)) best = i;
   }
   if (best == all.size() && !complete) stop.give_up();
+  if (best == all.size() && std::isfinite(options.give_up.value())) nothing_within(name, options.give_up);
   if (best == all.size()) explain(problem, name, layers, all, planner);
   SearchResult out{std::move(found[best]->plan),
                    found[best]->bottleneck / static_cast<double>(all[best].samples)};

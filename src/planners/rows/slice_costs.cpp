@@ -1,6 +1,8 @@
 #include "rows/slice_costs.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "penstock/score/estimate.hpp"
 
@@ -70,6 +72,25 @@ const std::vector<PhaseTimes>& TransferTables::of(const Junction& junction) {
       tables_.try_emplace({there.latency, there.per_byte, back.latency, back.per_byte});
   if (is_new) known->second = transfers(layers_, junction);
   return known->second;
+}
+
+LeastWork least_work(const cost::Problem& problem, const Layers& layers, std::int64_t micro_batch,
+                     const std::vector<int>& replicas) {
+  std::vector<std::pair<int, PassSums>> ways;  // replicas, times
+  for (const cluster::DeviceType& type : problem.cluster.types())
+    for (const int r : replicas)
+      ways.emplace_back(r, layers.passes(type, cost::samples_per_device(micro_batch, r)));
+  LeastWork out{{0}, {0}};
+  for (int l = 0; l < layers.size(); ++l) {
+    double forward = std::numeric_limits<double>::infinity(), both = forward;
+    for (const auto& [r, sums] : ways) {
+      forward = std::min(forward, r * sums.forward_of(l, l + 1).value());
+      both = std::min(both, r * sums.of(l, l + 1).value());
+    }
+    out.forward.push_back(out.forward.back() + forward);
+    out.both.push_back(out.both.back() + both);
+  }
+  return out;
 }
 
 SlicePrices::SlicePrices(const cost::Problem& problem, const Layers& layers, std::int64_t micro_batch,

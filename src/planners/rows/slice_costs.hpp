@@ -60,6 +60,14 @@ class TransferTables {
   std::map<std::array<double, 4>, std::vector<PhaseTimes>> tables_;
 };
 
+/// [cut] device-seconds that all layers before it take at least, for a micro-batch that so many replicas
+/// split.
+struct LeastWork {
+  std::vector<double> forward, both;
+};
+LeastWork least_work(const cost::Problem& problem, const Layers& layers, std::int64_t micro_batch,
+                     const std::vector<int>& replicas);
+
 /// Sets that cost the same share one table.
 class SlicePrices {
  public:

@@ -41,14 +41,16 @@ class OrderedDevices {
   std::vector<DeviceId> order_;
 };
 
-/// W counts an all-reduce as work of every micro-batch.
-std::vector<double> loads(const std::vector<PhaseTimes>& times, int micro_batches) {
+/// W counts an all-reduce as work of every micro-batch. Stages that compute `give_up` s in all are none.
+std::vector<double> loads(const std::vector<PhaseTimes>& times, int micro_batches, double give_up) {
   std::vector<double> out;
-  for (const PhaseTimes& stage : times) out.push_back(stage.both() + stage.reduce / micro_batches);
+  for (const PhaseTimes& stage : times)
+    out.push_back(micro_batches * stage.both() < give_up ? stage.both() + stage.reduce / micro_batches
+                                                         : std::numeric_limits<double>::infinity());
   return out;
 }
 
-void add_slices(MappingCosts& costs, const OrderedDevices& devices, SlicePrices& prices,
+void add_slices(MappingCosts& costs, const OrderedDevices& devices, SlicePrices& prices, double give_up,
                 core::StopToken stop) {
   for (int i = 0; i < costs.devices; ++i) {
     costs.slice.emplace_back();
@@ -58,7 +60,7 @@ void add_slices(MappingCosts& costs, const OrderedDevices& devices, SlicePrices&
     }
   }
   for (int slice = 0; slice < prices.size(); ++slice) {
-    costs.stage.push_back(loads(prices[slice].times, costs.micro_batches));
+    costs.stage.push_back(loads(prices[slice].times, costs.micro_batches, give_up));
     costs.room.push_back(prices[slice].room);
   }
 }
@@ -125,8 +127,12 @@ class SppLuo {
     costs.micro_batches = static_cast<int>(problem_.training.mini_batch / trial.flow.samples);
     for (int r : replicas_)
       if (r <= trial.flow.samples && trial.flow.allows(r)) costs.replicas.push_back(r);
+    if (std::isfinite(options_.give_up.value())) {
+      costs.least_work = least_work(problem_, layers, trial.flow.samples, costs.replicas).both;
+      costs.most_work = options_.give_up.value() / costs.micro_batches;
+    }
     SlicePrices prices(problem_, layers, trial.flow.samples, trial.memory);
-    add_slices(costs, devices_, prices, stop_);
+    add_slices(costs, devices_, prices, options_.give_up.value(), stop_);
     add_junctions(costs, devices_, layers, trial.flow.samples, stop_);
     return costs;
   }
