@@ -188,16 +188,20 @@ std::vector<std::string> judged_on_climbs(const char* model, std::int64_t mini_b
 
 TEST_CASE("of climbs from the same plan one goes") {
   // A model without branches: the series-parallel space and the row have the same best plan.
-  const auto plans = judged_on_climbs("transformer", 64);
+  const auto plans = judged_on_climbs("transformer", 256);
   CHECK(plans.size() > 20);
   CHECK(std::set(plans.begin(), plans.end()).size() == plans.size());
 }
 
 TEST_CASE("climbs race: a slow one ends early") {
   constexpr std::size_t kBatch = 64;
-  // Data parallelism is far ahead and has no faster neighbour; of the others one ends at a sixteenth, one at
-  // a quarter.
-  CHECK(judged_on_climbs("inception_v3", 256).size() <= 25 + 100 + 2 * kBatch);
+  // Three begin: one ends at a sixteenth, one at a quarter.
+  CHECK(judged_on_climbs("dlrm", 8).size() <= 25 + 100 + 400 + 3 * kBatch);
+}
+
+TEST_CASE("starts far behind the fastest are judged and not climbed") {
+  // Data parallelism is more than twice as fast as any pipeline.
+  CHECK(judged_on_climbs("inception_v3", 256).size() <= 3);
 }
 
 TEST_CASE("a pinned micro-batch stays pinned") {
