@@ -92,10 +92,14 @@ std::function<core::Seconds(const plan::Plan&, core::Seconds)> p95_against(const
 /// A time that every plan beats, far from where picoseconds end.
 constexpr core::Seconds kNever(1e6);
 
-/// The planner's answer, and in the row what it took, also when there is none.
+using SearchFunction = std::function<planners::SearchResult(const cost::Problem&,
+                                                            const planners::SearchOptions&, core::StopToken)>;
+
+/// The planner's answer, or that of another search with its options, and in the row what it took, also when
+/// there is none.
 planners::SearchResult measured_search(const cost::Problem& asked, const planners::PlannerChoice& planner,
                                        const SearchSetting& setting, core::StopToken stop,
-                                       report::CellResult& row) {
+                                       report::CellResult& row, const SearchFunction& other = {}) {
   const auto& info = planners::planner(planner.name);
   planners::check_options(info, planner.options);
   cost::StageMemo memo;
@@ -122,7 +126,7 @@ planners::SearchResult measured_search(const cost::Problem& asked, const planner
     };
   planners::SearchResult found = [&] {
     const SearchMeter meter(timed, setting.alone, row);
-    return info.plan(problem, options, stop);
+    return other ? other(problem, options, stop) : info.plan(problem, options, stop);
   }();
   row.states = static_cast<std::int64_t>(found.states);
   if (found.estimate) row.estimate_s = found.estimate->value();
@@ -371,14 +375,19 @@ CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
   return run_cell_into(row, spec, cell, costs, stop);
 }
 
-planners::SearchResult search_cell(const Spec& spec, const Cell& cell, const planners::PlannerChoice& planner,
-                                   const cost::CostModel& costs, core::StopToken stop) {
+planners::SearchResult joint_answer(const Spec& spec, const Cell& cell,
+                                    const planners::PlannerChoice& question, const cost::CostModel& costs,
+                                    core::StopToken stop) {
+  const SearchFunction ask = [&](const cost::Problem& problem, const planners::SearchOptions& options,
+                                 core::StopToken until) {
+    return planners::joint_answer(problem, options, question, until);
+  };
   return with_problem(spec, cell, costs, [&](const cost::Problem& problem, const SearchSetting& setting) {
     report::CellResult row;
-    auto found = measured_search(problem, planner, setting, stop, row);
+    auto found = measured_search(problem, cell.planner, setting, stop, row, ask);
     found.plan.model = cell.model;
     found.plan.cluster = cell.cluster;
-    found.plan.planner = planners::written(planner);
+    found.plan.planner = planners::written(question);
     return found;
   });
 }

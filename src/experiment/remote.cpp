@@ -63,7 +63,7 @@ std::string run_start(const Spec& spec, const RemoteCell& told, const std::strin
   try {
     const auto costs = spec.inputs->costs(spec.costs);
     return to_text(spec.inputs->model(cell.model),
-                   search_cell(spec, cell, planners::planner_choice(planner), *costs, stop));
+                   joint_answer(spec, cell, planners::planner_choice(planner), *costs, stop));
   } catch (const core::Interrupted&) {
     throw;
   } catch (const core::Error& error) {
@@ -79,7 +79,7 @@ RemoteEntry run_remote(const Spec& spec, const RemoteCell& told, const Answers& 
     ask = [&](const planners::PlannerChoice& planner, core::StopToken until) {
       const auto known = answers.find(planners::written(planner));
       if (known == answers.end())
-        return search_cell(spec, cell, planner, *spec.inputs->costs(spec.costs), until);
+        return joint_answer(spec, cell, planner, *spec.inputs->costs(spec.costs), until);
       return answered(spec.inputs->model(cell.model), known->second);
     };
   CellOutcome outcome = try_cell(spec, cell, *spec.inputs->costs(spec.costs), stop, ask);

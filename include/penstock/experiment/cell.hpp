@@ -70,10 +70,10 @@ using Ask = std::function<planners::SearchResult(const planners::PlannerChoice&,
 CellOutcome try_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop,
                      const Ask& ask = {});
 
-/// What another planner finds on the cell's problem, by its options: the answer that `joint` asks it for.
-/// Throws as planners do.
-planners::SearchResult search_cell(const Spec& spec, const Cell& cell, const planners::PlannerChoice& planner,
-                                   const cost::CostModel& costs, core::StopToken stop);
+/// What another planner finds on a cell of `joint`'s: planners::joint_answer. Throws as planners do.
+planners::SearchResult joint_answer(const Spec& spec, const Cell& cell,
+                                    const planners::PlannerChoice& question, const cost::CostModel& costs,
+                                    core::StopToken stop);
 
 /// Throws a limit's error unless it is above zero: what takes less than a picosecond, the simulator's unit,
 /// has no rate.

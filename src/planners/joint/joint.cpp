@@ -206,6 +206,14 @@ std::vector<PlannerChoice> joint_questions(const OwnOptions& own, const graph::O
   return questions(asked_planners(values), units_of(graph, values).operators.size(), devices);
 }
 
+SearchResult joint_answer(const cost::Problem& problem, const SearchOptions& asked,
+                          const PlannerChoice& question, core::StopToken stop) {
+  const OwnValues own("joint", joint_options(), asked.own);
+  const SearchOptions options = limited(asked, own);
+  const PlanSpace space(problem, options, units_of(problem.graph, own), plan_limits(own));
+  return start(space, JointJudge(problem, options), asked_planners(own), question, stop);
+}
+
 // Ours. Planners decide some things exactly, by a formula, and the others not at all; this one decides
 // everything that a plan with a flush may say, by the simulator alone and without a proof. It begins with the
 // answers of all others, so that it is never slower than one of them, and walks on from the fastest of each

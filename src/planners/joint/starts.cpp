@@ -1,13 +1,16 @@
 #include "joint/starts.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <set>
+#include <span>
 #include <string_view>
 
 #include "penstock/core/parallel.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
+#include "sweep.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -33,9 +36,16 @@ bool direct(std::string_view planner) {
 /// Units times devices up to which all planners answer within minutes.
 constexpr std::size_t kMostTabled = std::size_t{1} << 15;
 
+/// Whose answers graphpipe_climb begins with, which no answer of its own is slower than; and graphpipe_rows
+/// those of graphpipe.
+bool in_another(std::string_view planner, AskedPlanners asked) {
+  return planner == "graphpipe" || (planner == "graphpipe_rows" && asked == AskedPlanners::all);
+}
+
 bool is_asked(std::string_view planner, AskedPlanners asked) {
   if (asked == AskedPlanners::direct) return direct(planner);
-  return planner != "joint" && !(asked == AskedPlanners::quick && takes_minutes(planner));
+  if (planner == "joint" || in_another(planner, asked)) return false;
+  return asked == AskedPlanners::all || !takes_minutes(planner);
 }
 
 /// 1F1B, whose replicas split the micro-batches that they took in turn.
@@ -51,6 +61,20 @@ class Asking {
   Asking(const PlanSpace& space, const JointJudge& judge, core::StopToken stop)
       : space_(space), judge_(judge), options_(space.options()), stop_(stop) {
     options_.progress = {};
+  }
+
+  /// Plans no faster than these are of no use from now on.
+  void give_up_beyond(std::span<const Answer> answers) {
+    if (!by_evaluation(options_) || !options_.at_least)
+      return;  // a device may be faster than it is said to be
+    for (const Answer& answer : answers)
+      if (answer.plan) options_.give_up = std::min(options_.give_up, answer.plan->worth.iteration);
+  }
+
+  SearchResult called(const PlannerChoice& question) const {
+    SearchOptions options = options_;
+    options.own = question.options;  // none of joint's
+    return planner(question.name).plan(space_.problem(), options, stop_);
   }
 
   Answer answer(const PlannerChoice& question) const {
@@ -78,12 +102,6 @@ class Asking {
   }
 
  private:
-  SearchResult called(const PlannerChoice& question) const {
-    SearchOptions options = options_;
-    options.own = question.options;  // none of joint's
-    return planner(question.name).plan(space_.problem(), options, stop_);
-  }
-
   const PlanSpace& space_;
   const JointJudge& judge_;
   SearchOptions options_;
@@ -108,17 +126,39 @@ std::vector<PlannerChoice> questions(AskedPlanners asked, std::size_t units, std
   return out;
 }
 
-Starts starts(const PlanSpace& space, const JointJudge& judge, AskedPlanners asked, core::StopToken stop) {
-  const Asking asking(space, judge, stop);
-  const auto asked_for = questions(asked, space.units().operators.size(), space.problem().cluster.size());
-  std::vector<Answer> answers(asked_for.size());
-  std::vector<std::size_t> order(asked_for.size());
+namespace {
+
+/// In parallel.
+std::vector<Answer> all_answers(const Asking& asking, std::span<const PlannerChoice> questions) {
+  std::vector<Answer> out(questions.size());
+  std::vector<std::size_t> order(questions.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   // A long search that begins last would leave the other threads idle.
   std::stable_partition(order.begin(), order.end(),
-                        [&](std::size_t i) { return takes_minutes(asked_for[i].name); });
+                        [&](std::size_t i) { return takes_minutes(questions[i].name); });
   core::parallel_in_order(order.size(),
-                          [&](std::size_t n) { answers[order[n]] = asking.answer(asked_for[order[n]]); });
+                          [&](std::size_t n) { out[order[n]] = asking.answer(questions[order[n]]); });
+  return out;
+}
+
+/// First those who need not be spared anything: the best of their answers is what the others have to beat.
+std::vector<PlannerChoice> first_questions(const std::vector<PlannerChoice>& all) {
+  std::vector<PlannerChoice> out;
+  std::ranges::copy_if(all, std::back_inserter(out),
+                       [](const PlannerChoice& each) { return direct(each.name); });
+  return out;
+}
+
+}  // namespace
+
+Starts starts(const PlanSpace& space, const JointJudge& judge, AskedPlanners asked, core::StopToken stop) {
+  Asking asking(space, judge, stop);
+  auto later = questions(asked, space.units().operators.size(), space.problem().cluster.size());
+  const auto first = first_questions(later);
+  std::erase_if(later, [&](const PlannerChoice& each) { return std::ranges::count(first, each) > 0; });
+  std::vector<Answer> answers = all_answers(asking, first);
+  asking.give_up_beyond(answers);
+  std::ranges::move(all_answers(asking, later), std::back_inserter(answers));
   Starts out;
   std::set<std::string> met;
   for (Answer& answer : answers) {
@@ -130,6 +170,15 @@ Starts starts(const PlanSpace& space, const JointJudge& judge, AskedPlanners ask
   }
   std::ranges::stable_sort(out.plans, {}, &JudgedDraft::worth);
   return out;
+}
+
+SearchResult start(const PlanSpace& space, const JointJudge& judge, AskedPlanners asked,
+                   const PlannerChoice& question, core::StopToken stop) {
+  Asking asking(space, judge, stop);
+  const auto first =
+      first_questions(questions(asked, space.units().operators.size(), space.problem().cluster.size()));
+  if (std::ranges::count(first, question) == 0) asking.give_up_beyond(all_answers(asking, first));
+  return asking.called(question);
 }
 
 }  // namespace penstock::planners

@@ -23,7 +23,13 @@ enum class AskedPlanners : std::uint8_t { all, quick, direct };
 /// Of a problem with so many units of the model, on so many devices.
 std::vector<PlannerChoice> questions(AskedPlanners asked, std::size_t units, std::size_t devices);
 
-/// Plans of planners without a flush run as 1F1B where they can.
+/// Plans of planners without a flush run as 1F1B where they can. Those that list uniform plans are asked
+/// first: the others may leave out what cannot beat these (SearchOptions::give_up), so that the fastest of
+/// all is among the answers still.
 Starts starts(const PlanSpace& space, const JointJudge& judge, AskedPlanners asked, core::StopToken stop);
+
+/// One of these answers: what the planner says when it is asked so. Throws as it does.
+SearchResult start(const PlanSpace& space, const JointJudge& judge, AskedPlanners asked,
+                   const PlannerChoice& question, core::StopToken stop);
 
 }  // namespace penstock::planners
