@@ -438,7 +438,7 @@ StageLoad load_of(const Problem& given, const plan::Stage& stage, std::size_t me
 }  // namespace
 
 StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size_t member) {
-  StageKey key("load", stage);
+  StageKey key("load", problem, stage);
   key.add(static_cast<std::int64_t>(member));
   return *StageMemo::recall(problem, key, [&] { return load_of(problem, stage, member); });
 }

@@ -44,7 +44,7 @@ std::shared_ptr<const TimesByReplica> replica_times(const Problem& problem, cons
                                                     const OperatorSets& sets,
                                                     std::span<const std::int64_t> samples,
                                                     ReplicaTimes::Waits waits) {
-  StageKey key("times", stage);
+  StageKey key("times", problem, stage);
   key.add(sets);
   for (const std::int64_t count : samples) key.add(count);
   key.add(static_cast<std::int64_t>(waits));

@@ -50,7 +50,7 @@ Passes passes(const cost::Problem& problem, const plan::Stage& stage) {
 /// What no replica's last backward pass hides of the stage's all-reduces.
 Seconds exposed(const cost::Problem& problem, const plan::Stage& stage,
                 const std::vector<core::OpId>& reduced) {
-  cost::StageKey key("exposed", stage);
+  cost::StageKey key("exposed", problem, stage);
   key.add(reduced);
   return *cost::StageMemo::recall(problem, key,
                                   [&] { return ExposedReduction(problem, stage, reduced).least(); });

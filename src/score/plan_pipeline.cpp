@@ -85,7 +85,7 @@ Machines make_machines(const cost::Problem& problem, const plan::Stage& stage,
 /// A search asks about plans that have most stages alike, and about each of them more than once.
 std::shared_ptr<const Machines> machines_of(const cost::Problem& problem, const plan::Stage& stage,
                                             const std::vector<core::OpId>& reduced, bool bounding) {
-  cost::StageKey key("machines", stage);
+  cost::StageKey key("machines", problem, stage);
   key.add(reduced).add(stage.in_flight).add(bounding);
   return cost::StageMemo::recall(problem, key,
                                  [&] { return make_machines(problem, stage, reduced, bounding); });

@@ -62,6 +62,7 @@ class AnalyticCosts final : public CostModel {
   /// activation between their products.
   OpTime expert_moves(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                       double samples, const OpShard& part) const;
+  bool equal_of_alike() const override { return true; }
   std::string source() const override { return "analytic"; }
 
  private:

@@ -50,6 +50,7 @@ class CalibratedCosts final : public EstimatedCosts {
   /// gradients moves bytes alone.
   OpTime memory_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                      std::int64_t samples, const OpShard& part) const override;
+  bool equal_of_alike() const override { return true; }
   const Crowding* crowding() const override { return crowding_.get(); }
   std::string source() const override { return "calibration of " + calibration_.identity.device; }
   std::vector<std::string> foreign(const cluster::Cluster& cluster) const override;

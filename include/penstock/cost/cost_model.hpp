@@ -81,6 +81,9 @@ class CostModel {
   virtual const Crowding* crowding() const { return nullptr; }
   /// Whether times follow an operator's attributes and FLOPs; false where they are known by its name alone.
   virtual bool goes_by_extents() const { return true; }
+  /// Whether operators of equal attributes, FLOPs and bytes, that read equal tensors, take equal times: what
+  /// layers that repeat have in common is worked out once then. Unless a source says so: no.
+  virtual bool equal_of_alike() const { return false; }
   /// Source of the times, in a few words for results.
   virtual std::string source() const { return "given"; }
   /// Names of the types of the cluster's devices that the times are known not to hold for; none: no such

@@ -84,6 +84,7 @@ class TableCosts final : public EstimatedCosts {
   core::Seconds step_time(core::Bytes weights, const plan::Training& training,
                           const cluster::DeviceType& device) const override;
   std::shared_ptr<const cluster::CollectiveTimes> collectives() const override { return collectives_; }
+  bool equal_of_alike() const override { return true; }
   std::string source() const override { return "kernel tables of " + device_; }
   /// Types whose name is no part of the device's, upper or lower case.
   std::vector<std::string> foreign(const cluster::Cluster& cluster) const override;

@@ -15,18 +15,26 @@
 
 namespace penstock::cost {
 
+class StageForms;
+
 /// Everything about a stage that its passes, its memory and its reductions depend on, and what else a
 /// question depends on, as bytes: equal keys have equal answers.
 class StageKey {
  public:
-  StageKey(const char* question, const plan::Stage& stage);
+  StageKey(const char* question, const plan::Stage& stage) : StageKey(nullptr, question, stage) {}
+  /// For answers that name no operator and no device: stages that differ by numbers of operators and devices
+  /// that are alike alone have one key, where the problem remembers (stage_forms.hpp).
+  StageKey(const char* question, const Problem& problem, const plan::Stage& stage);
   StageKey& add(std::int64_t value);
   StageKey& add(std::span<const core::OpId> operators);
   StageKey& add(const std::vector<std::vector<core::OpId>>& sets);  ///< of operators
   const std::string& bytes() const { return bytes_; }
 
  private:
+  StageKey(StageForms* forms, const char* question, const plan::Stage& stage);
+  void add(core::OpId op);
   std::string bytes_;
+  std::span<const core::OpId> places_;  ///< the stage's operators, where these go by their places
 };
 
 /// About as many bytes as an answer takes.
@@ -45,12 +53,14 @@ std::int64_t held_bytes(const std::vector<Item>& list) {
 /// without it. Forgets a part when it holds more than it may.
 class StageMemo {
  public:
-  explicit StageMemo(core::Bytes most = core::Bytes(std::int64_t{128} << 20)) : most_(most) {}
+  explicit StageMemo(core::Bytes most = core::Bytes(std::int64_t{128} << 20));
+  ~StageMemo();
 
   /// This problem remembers, not the copies that are made of it, which may be changed. Must outlive it.
-  void serve(Problem& problem) {
-    problem.memo = this;
-    problem_ = &problem;
+  void serve(Problem& problem);
+  /// Null where the problem does not remember.
+  static StageForms* forms(const Problem& problem) {
+    return remembers(problem) ? problem.memo->forms_.get() : nullptr;
   }
 
   /// The answer to this key, made by `make()` unless it is known. `problem` without a memo of its own: made.
@@ -59,8 +69,8 @@ class StageMemo {
   static auto recall(const Problem& problem, const StageKey& key, const Make& make)
       -> std::shared_ptr<const decltype(make())> {
     using Answer = decltype(make());
+    if (!remembers(problem)) return std::make_shared<const Answer>(make());
     StageMemo* memo = problem.memo;
-    if (memo == nullptr || memo->problem_ != &problem) return std::make_shared<const Answer>(make());
     if (auto known = memo->find(key)) return std::static_pointer_cast<const Answer>(known);
     auto made = std::make_shared<const Answer>(make());
     memo->keep(key, made, held_bytes(*made));
@@ -68,6 +78,9 @@ class StageMemo {
   }
 
  private:
+  static bool remembers(const Problem& problem) {
+    return problem.memo != nullptr && problem.memo->problem_ == &problem;
+  }
   static constexpr std::size_t kShards = 16;
   struct Shard {
     std::mutex mutex;
@@ -80,6 +93,7 @@ class StageMemo {
 
   core::Bytes most_;
   const Problem* problem_ = nullptr;
+  std::unique_ptr<StageForms> forms_;
   std::array<Shard, kShards> shards_;
 };
 
