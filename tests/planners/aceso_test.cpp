@@ -110,7 +110,7 @@ TEST_CASE("a plan that does not fit is made to fit, by less in flight or by reco
   CHECK_THROWS_AS(planners::alleviate(hopeless, pinned, start, {}), core::Infeasible);
 }
 
-TEST_CASE("a start of more than one and a half times the best answer's time is judged, and left as it is") {
+TEST_CASE("a start of more than three times the best answer's time is judged, and left as it is") {
   const auto graph = support::tiny_graph(6, {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}});
   const auto cluster = support::tiny_cluster(4);
   const auto costs = support::FixedCosts::uniform(6, 1, 2);
@@ -126,8 +126,8 @@ TEST_CASE("a start of more than one and a half times the best answer's time is j
     CHECK(planners::planner("aceso").plan(problem, options, {}).plan.stages.size() < 4);
     return judged.load();
   };
-  CHECK(judged_of_four_stages(1.51) > 0);
-  CHECK(judged_of_four_stages(1.49) > 2 * judged_of_four_stages(1.51));
+  CHECK(judged_of_four_stages(3.01) > 0);
+  CHECK(judged_of_four_stages(2.99) > 2 * judged_of_four_stages(3.01));
 }
 
 namespace {

@@ -283,6 +283,16 @@ TEST_CASE(
   CHECK(std::ranges::count(planners::joint_questions({}, graph, 8), whole_layers) == 0);
 }
 
+TEST_CASE("where nothing fits it says so, whichever planners have no answer to a pinned micro-batch") {
+  const auto graph = models::build("gpt", {{"layers", "12"}, {"hidden", "8192"}, {"heads", "64"}});
+  const auto cluster = summit(2);
+  const cost::Problem problem{graph, cluster, kAnalytic, {4, plan::Optimizer::adam}};
+  auto options = by_simulation(problem);
+  options.pipeline_micro_batch = 1;  // pipedream_2bw has none
+  options.own = {{"starts", "direct"}};
+  CHECK_THROWS_AS(planners::planner("joint").plan(problem, options, {}), core::Infeasible);
+}
+
 TEST_CASE("plans that take long to judge count as several") {
   const auto graph = models::build("case_study", {{"layers", "1"}});
   const auto cluster = summit(2);

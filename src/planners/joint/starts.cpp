@@ -1,8 +1,7 @@
 #include "joint/starts.hpp"
 
 #include <algorithm>
-#include <iterator>
-#include <numeric>
+#include <functional>
 #include <set>
 #include <span>
 #include <string_view>
@@ -21,6 +20,7 @@ struct Answer {
   std::uint64_t states = 0;
   bool late = false;
   std::exception_ptr error;
+  bool infeasible = false;  ///< the error is that no plan fits
 };
 
 bool takes_minutes(std::string_view planner) {
@@ -97,6 +97,7 @@ class Asking {
     } catch (const core::Error& error) {
       if (error.code() == core::ExitCode::internal) throw;
       out.error = std::current_exception();
+      out.infeasible = error.code() == core::ExitCode::infeasible;
     }
     return out;
   }
@@ -128,46 +129,48 @@ std::vector<PlannerChoice> questions(AskedPlanners asked, std::size_t units, std
 
 namespace {
 
-/// In parallel.
-std::vector<Answer> all_answers(const Asking& asking, std::span<const PlannerChoice> questions) {
-  std::vector<Answer> out(questions.size());
-  std::vector<std::size_t> order(questions.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+/// Fills in what those of `questions` answer of whom `asked` says so, in parallel.
+template <class Asked>
+void ask(const Asking& asking, const std::vector<PlannerChoice>& questions, const Asked& asked,
+         std::vector<Answer>& answers) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < questions.size(); ++i)
+    if (asked(questions[i])) order.push_back(i);
   // A long search that begins last would leave the other threads idle.
   std::stable_partition(order.begin(), order.end(),
                         [&](std::size_t i) { return takes_minutes(questions[i].name); });
   core::parallel_in_order(order.size(),
-                          [&](std::size_t n) { out[order[n]] = asking.answer(questions[order[n]]); });
-  return out;
+                          [&](std::size_t n) { answers[order[n]] = asking.answer(questions[order[n]]); });
 }
 
-/// First those who need not be spared anything: the best of their answers is what the others have to beat.
-std::vector<PlannerChoice> first_questions(const std::vector<PlannerChoice>& all) {
-  std::vector<PlannerChoice> out;
-  std::ranges::copy_if(all, std::back_inserter(out),
-                       [](const PlannerChoice& each) { return direct(each.name); });
-  return out;
+/// Those who need not be spared anything: the best of their answers is what the others have to beat.
+bool first(const PlannerChoice& question) {
+  return direct(question.name);
 }
 
 }  // namespace
 
 Starts starts(const PlanSpace& space, const JointJudge& judge, AskedPlanners asked, core::StopToken stop) {
   Asking asking(space, judge, stop);
-  auto later = questions(asked, space.units().operators.size(), space.problem().cluster.size());
-  const auto first = first_questions(later);
-  std::erase_if(later, [&](const PlannerChoice& each) { return std::ranges::count(first, each) > 0; });
-  std::vector<Answer> answers = all_answers(asking, first);
+  const auto all = questions(asked, space.units().operators.size(), space.problem().cluster.size());
+  std::vector<Answer> answers(all.size());
+  ask(asking, all, first, answers);
   asking.give_up_beyond(answers);
-  std::ranges::move(all_answers(asking, later), std::back_inserter(answers));
+  ask(asking, all, std::not_fn(first), answers);
   Starts out;
   std::set<std::string> met;
-  for (Answer& answer : answers) {
-    out.states += answer.states;
-    out.complete = out.complete && !answer.late;
-    if (answer.error && !out.error) out.error = answer.error;
-    if (answer.plan && met.insert(space.key(answer.plan->draft)).second)
-      out.plans.push_back(std::move(*answer.plan));
-  }
+  for (const bool now : {true, false})
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      Answer& answer = answers[i];
+      if (first(all[i]) != now) continue;
+      out.states += answer.states;
+      out.complete = out.complete && !answer.late;
+      if (answer.plan && met.insert(space.key(answer.plan->draft)).second)
+        out.plans.push_back(std::move(*answer.plan));
+    }
+  for (const bool infeasible : {true, false})
+    for (const Answer& answer : answers)
+      if (!out.error && answer.error && answer.infeasible == infeasible) out.error = answer.error;
   std::ranges::stable_sort(out.plans, {}, &JudgedDraft::worth);
   return out;
 }
@@ -175,9 +178,10 @@ Starts starts(const PlanSpace& space, const JointJudge& judge, AskedPlanners ask
 SearchResult start(const PlanSpace& space, const JointJudge& judge, AskedPlanners asked,
                    const PlannerChoice& question, core::StopToken stop) {
   Asking asking(space, judge, stop);
-  const auto first =
-      first_questions(questions(asked, space.units().operators.size(), space.problem().cluster.size()));
-  if (std::ranges::count(first, question) == 0) asking.give_up_beyond(all_answers(asking, first));
+  const auto all = questions(asked, space.units().operators.size(), space.problem().cluster.size());
+  std::vector<Answer> answers(all.size());
+  if (!first(question)) ask(asking, all, first, answers);
+  asking.give_up_beyond(answers);
   return asking.called(question);
 }
 

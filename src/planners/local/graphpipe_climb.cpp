@@ -21,9 +21,9 @@ struct Rule {
 constexpr std::array<Rule, 2> kRules = {
     {{"depth", schedule::InFlight::depth}, {"hide_transfers", schedule::InFlight::hide_transfers}}};
 
-/// A start that takes more than so many times as long as the fastest, or as what is of no use to who asks, is
-/// not climbed: of three on 8, 16 and 64 devices for 30 models and clusters none became the fastest.
-constexpr double kHopeless = 1.5;
+/// A start that takes more than so many times as long as the fastest is not climbed, nor one that takes so
+/// many times as long as what is of no use to who asks.
+constexpr double kHopeless = 3, kOfNoUse = 1.5;
 
 class Climber {
  public:
@@ -81,12 +81,12 @@ class Climber {
   }
 
   void leave_hopeless(std::list<Climb>& climbs) const {
-    core::Seconds fastest = options_.give_up;
+    core::Seconds most = options_.give_up * kOfNoUse;
     for (Climb& climb : climbs) {
       climb.go_on(1);
-      if (climb.best().complete) fastest = std::min(fastest, climb.best().iteration);
+      if (climb.best().complete) most = std::min(most, climb.best().iteration * kHopeless);
     }
-    climbs.remove_if([&](const Climb& climb) { return climb.best().iteration > fastest * kHopeless; });
+    climbs.remove_if([&](const Climb& climb) { return climb.best().iteration > most; });
   }
 
   /// The slower half ends after every round, the others go on for kLonger times as long.
