@@ -44,7 +44,8 @@ auto attributes_of(const graph::OpGraph& graph, OpId id) {
 
 }  // namespace
 
-StageForms::StageForms(const Problem& problem) : problem_(problem) {
+StageForms::StageForms(const Problem& problem, std::size_t most_bytes)
+    : problem_(problem), most_bytes_(most_bytes) {
   number_operators();
   number_layers();
   number_nodes();
@@ -170,9 +171,16 @@ StageForms::Form StageForms::form(Known& known, std::span<const Id> list, bool b
   }
   std::string told_apart = by_place ? name(list) : '=' + bytes;
   const std::lock_guard lock(known.mutex);
-  const auto number = static_cast<std::uint32_t>(known.forms.size());
-  const Form out{known.forms.try_emplace(std::move(told_apart), number).first->second, by_place};
-  known.lists.emplace(std::move(bytes), out);
+  constexpr std::size_t kEntries = 256;  // of two tables, or so
+  known.bytes += bytes.size() + told_apart.size() + kEntries;
+  if (known.bytes > most_bytes_) {
+    known.lists.clear(), known.forms.clear();
+    known.bytes = bytes.size() + told_apart.size() + kEntries;
+  }
+  const auto [form, is_new] = known.forms.try_emplace(std::move(told_apart), known.next);
+  known.next += is_new;  // never one that another form had
+  const Form out{form->second, by_place};
+  known.lists.insert_or_assign(std::move(bytes), out);
   return out;
 }
 

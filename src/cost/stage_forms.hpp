@@ -20,8 +20,9 @@ namespace penstock::cost {
 /// with others, and of networks with routes of their own, every one is told apart.
 class StageForms {
  public:
-  /// The problem must outlive it.
-  explicit StageForms(const Problem& problem);
+  /// The problem must outlive it. Forgets lists when it holds more bytes of them than it may: they get new
+  /// numbers then.
+  explicit StageForms(const Problem& problem, std::size_t most_bytes = std::size_t{16} << 20);
   struct Form {
     std::uint32_t number;
     bool by_place;  ///< operators go by their places in the list; else by their own numbers
@@ -36,6 +37,8 @@ class StageForms {
     std::mutex mutex;
     std::unordered_map<std::string, Form> lists;
     std::unordered_map<std::string, std::uint32_t> forms;
+    std::uint32_t next = 0;
+    std::size_t bytes = 0;  ///< about
   };
   template <class Id, class Name>
   Form form(Known& known, std::span<const Id> list, bool by_place, const Name& name);
@@ -47,6 +50,7 @@ class StageForms {
   void number_nodes();
 
   const Problem& problem_;
+  std::size_t most_bytes_;
   bool operators_alike_ = false;        ///< where they are: times do not go by name
   std::vector<std::uint32_t> kind_of_;  ///< [operator] alike ones have one number
   std::vector<char> tied_;              ///< [operator] its parameters are not its own
