@@ -20,7 +20,6 @@ struct Answer {
   std::uint64_t states = 0;
   bool late = false;
   std::exception_ptr error;
-  bool infeasible = false;  ///< the error is that no plan fits
 };
 
 bool takes_minutes(std::string_view planner) {
@@ -97,7 +96,6 @@ class Asking {
     } catch (const core::Error& error) {
       if (error.code() == core::ExitCode::internal) throw;
       out.error = std::current_exception();
-      out.infeasible = error.code() == core::ExitCode::infeasible;
     }
     return out;
   }
@@ -143,6 +141,15 @@ void ask(const Asking& asking, const std::vector<PlannerChoice>& questions, cons
                           [&](std::size_t n) { answers[order[n]] = asking.answer(questions[order[n]]); });
 }
 
+/// Of those who know every option and any number of devices, so that it is the problem's or the user's fault;
+/// else of the first that has one.
+std::exception_ptr error_of(const std::vector<PlannerChoice>& questions, const std::vector<Answer>& answers) {
+  for (const std::string_view telling : {"graphpipe_climb", "graphpipe_rows", "megatron", ""})
+    for (std::size_t i = 0; i < questions.size(); ++i)
+      if (answers[i].error && (telling.empty() || questions[i].name == telling)) return answers[i].error;
+  return nullptr;
+}
+
 /// Those who need not be spared anything: the best of their answers is what the others have to beat.
 bool first(const PlannerChoice& question) {
   return direct(question.name);
@@ -168,9 +175,7 @@ Starts starts(const PlanSpace& space, const JointJudge& judge, AskedPlanners ask
       if (answer.plan && met.insert(space.key(answer.plan->draft)).second)
         out.plans.push_back(std::move(*answer.plan));
     }
-  for (const bool infeasible : {true, false})
-    for (const Answer& answer : answers)
-      if (!out.error && answer.error && answer.infeasible == infeasible) out.error = answer.error;
+  out.error = error_of(all, answers);
   std::ranges::stable_sort(out.plans, {}, &JudgedDraft::worth);
   return out;
 }

@@ -12,7 +12,7 @@ struct Starts {
   std::vector<JudgedDraft> plans;  ///< the best first; no two alike
   std::uint64_t states = 0;
   bool complete = true;      ///< false: some planner met a limit
-  std::exception_ptr error;  ///< of the first for which no plan fits, else of the first that had none
+  std::exception_ptr error;  ///< of one that had no plan
 };
 
 /// Whose plans are asked for. `quick` leaves out those whose search may take minutes: piper, graphpipe_climb,
