@@ -62,7 +62,7 @@ void bind_experiment(nb::module_& m) {
       .def_prop_ro("name", [](const Experiment& e) { return e.spec.name; })
       .def_prop_ro("summary", [](const Experiment& e) { return e.spec.summary; })
       .def_prop_ro(
-          "alone", [](const Experiment& e) { return e.spec.memory_limit.has_value(); },
+          "alone", [](const Experiment& e) { return e.spec.searches_one_by_one(); },
           "Whether a process runs one cell at a time, since its memory is measured.")
       .def("__len__", [](const Experiment& e) { return e.spec.cells.size(); })
       .def("__getstate__",

@@ -355,7 +355,7 @@ auto with_problem(const Spec& spec, const Cell& cell, const cost::CostModel& cos
   if (cell.perturbation) perturbation = spec.inputs->perturbation(*cell.perturbation, cell.cluster);
   setting.perturbation = perturbation ? &*perturbation : nullptr;
   setting.memory_limit = spec.memory_limit;
-  setting.alone = spec.memory_limit.has_value();
+  setting.alone = spec.searches_one_by_one();
   return work(problem, setting);
 }
 

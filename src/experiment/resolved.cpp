@@ -136,7 +136,7 @@ std::string resolved(const Spec& spec, const Cell& cell, const std::string& prog
       or_null(cell.micro_batch), "pipeline_micro_batch", or_null(cell.pipeline_micro_batch), "choose_by",
       spec.choose_by_simulation ? "simulation" : "estimate", "simulation", simulation(cell.simulation),
       "memory", memory(spec.memory), "time_limit_s", or_null(spec.time_limit), "memory_limit_bytes",
-      or_null(spec.memory_limit), "setting", setting_text(cell));
+      or_null(spec.memory_limit), "one_by_one", spec.searches_one_by_one(), "setting", setting_text(cell));
   return out.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + '\n';
 }
 

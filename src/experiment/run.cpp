@@ -72,7 +72,7 @@ class Runner {
                      [&](std::size_t a, std::size_t b) { return attempts[a] < attempts[b]; });
     std::atomic<std::size_t> next{0};  // oneTBB does not promise any order
     const auto visit_next = [&](std::size_t) { visit(order[next++], again); };
-    if (spec_.memory_limit)
+    if (spec_.searches_one_by_one())
       for (std::size_t i = 0; i < order.size(); ++i) visit_next(i);
     else
       core::parallel_for(order.size(), visit_next);

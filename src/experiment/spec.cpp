@@ -245,12 +245,19 @@ bool read_choice(const Yaml& node) {
   return by == "simulation";
 }
 
+bool read_searches(const Yaml& node) {
+  const std::string how = node.text();
+  if (how != "side_by_side" && how != "one_by_one") node.fail("expected side_by_side or one_by_one");
+  return how == "one_by_one";
+}
+
 void read_limits_and_rules(const Yaml& root, const fs::path& folder, Spec& spec) {
   if (const auto node = root.find("summary")) spec.summary = node->text();
   if (const auto node = root.find("costs")) spec.costs = (folder / node->text()).lexically_normal().string();
   if (const auto node = root.find("memory")) spec.memory = read_memory(*node);
   if (const auto node = root.find("choose_by")) spec.choose_by_simulation = read_choice(*node);
   if (const auto node = root.find("time_limit")) spec.time_limit = node->seconds();
+  if (const auto node = root.find("searches")) spec.one_by_one = read_searches(*node);
   if (const auto node = root.find("memory_limit")) spec.memory_limit = node->bytes();
 }
 
@@ -279,8 +286,8 @@ Spec parse(const std::string& text, const std::string& path, const Overrides& ov
       {"experiment",  "summary",    "models",     "clusters",      "planners",    "optimizer",
        "compression", "precision",  "bucket",     "runtime",       "micro_batch", "pipeline_micro_batch",
        "search",      "schedule",   "costs",      "allow_foreign", "choose_by",   "baseline",
-       "memory",      "simulation", "time_limit", "memory_limit",  "include",     "exclude",
-       "claims"});
+       "memory",      "simulation", "time_limit", "memory_limit",  "searches",    "include",
+       "exclude",     "claims"});
   const fs::path folder = fs::path(path).parent_path();
   Spec spec;
   spec.inputs = std::make_shared<Snapshot>(files);

@@ -156,6 +156,7 @@ TEST_CASE("whatever decides a cell's result decides whether it is found again") 
   decides([](auto& s) { s.memory.activation_copies = 2; });
   decides([](auto& s) { s.choose_by_simulation = false; });
   decides([](auto& s) { s.time_limit = core::Seconds(9); });
+  decides([](auto& s) { s.one_by_one = true; });
   decides([](auto& s) { s.memory_limit = core::Bytes(std::int64_t{1} << 33); });
   options.program = "another build";
   CHECK_FALSE(is_cached());
@@ -282,6 +283,21 @@ TEST_CASE("with a memory limit each search has the process to itself, and may hi
   spec.memory_limit = core::Bytes(0);
   const auto none = experiment::run(spec, {scratch.path("r"), {}, {}}, {});
   for (const auto& row : none.rows) CHECK(row.status.starts_with("memory full"));
+}
+
+TEST_CASE("searches that run one by one have threads and memory for themselves, and find the same") {
+  if (!core::resident_memory()) return;
+  const support::Scratch scratch("run_one_by_one");
+  auto spec = small_spec();
+  const auto beside = experiment::run(spec, {scratch.path("a"), {}, {}}, {});
+  spec.one_by_one = true;
+  const auto alone = experiment::run(spec, {scratch.path("b"), {}, {}}, {});
+  REQUIRE(alone.rows.size() == beside.rows.size());
+  for (std::size_t i = 0; i < alone.rows.size(); ++i) {
+    CHECK(alone.rows[i].search_memory_bytes);
+    CHECK_FALSE(beside.rows[i].search_memory_bytes);
+    CHECK(alone.rows[i].iteration_s == beside.rows[i].iteration_s);
+  }
 }
 
 TEST_CASE("a follower runs cells and writes no results; the leader finds them") {

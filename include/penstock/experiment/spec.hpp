@@ -51,8 +51,11 @@ struct Spec {
   std::optional<std::string> costs;         ///< profile or calibration file; default: analytic
   bool choose_by_simulation = true;         ///< how the best micro-batch size is picked; else by estimate
   std::optional<core::Seconds> time_limit;  ///< of each cell's search; default: none
-  std::optional<core::Bytes> memory_limit;  ///< of each search; cells then run one after the other
-  cost::MemoryRule memory;                  ///< how memory is counted
+  std::optional<core::Bytes> memory_limit;  ///< of each search
+  bool one_by_one = false;  ///< each search has all threads for itself: its time and memory are its own
+  /// Always, where memory is limited.
+  bool searches_one_by_one() const { return one_by_one || memory_limit; }
+  cost::MemoryRule memory;  ///< how memory is counted
   std::string baseline;     ///< planner the ratios divide by, as planners::written; empty: no ratios
   std::vector<Cell> cells;  ///< model by model, devices, mini-batch, further axes, planner: as in the file
   std::vector<report::Claim> claims;
