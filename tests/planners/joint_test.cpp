@@ -306,7 +306,7 @@ TEST_CASE("plans that take long to judge count as several") {
     return states("80") - states("0");
   };
   CHECK(judged(64) >= 80);
-  const auto long_ones = judged(16384);  // a stage of so many counts five times, two nine times
+  const auto long_ones = judged(4096);  // a stage of so many counts five times, two nine times
   CHECK(long_ones > 0);
   CHECK(long_ones <= 40);
 }

@@ -82,8 +82,8 @@ void drop_idle_settings(const graph::OpGraph& graph, Plan& plan) {
   }
 }
 
-/// Orders of searched families take a time in proportion to this; a thousandth of a second or so.
-constexpr std::int64_t kMostSearched = 100'000;
+/// Orders of searched families take a time in proportion to this; a twentieth of a second or so.
+constexpr std::int64_t kMostSearched = 2'000'000;
 /// Passes of the others.
 constexpr std::int64_t kMostOrdered = 1'000'000;
 

@@ -13,7 +13,7 @@ constexpr std::size_t kSideBySide = 32;     ///< moves judged side by side
 constexpr std::size_t kPatience = 192;      ///< moves without success after which a kicked walk gives up
 constexpr int kFruitless = 48;              ///< kicks from the same best plan after which it ends
 constexpr int kMostKicks = 4;               ///< moves at once
-constexpr std::int64_t kManyPasses = 4096;  ///< forward, of all stages: a plan of so many counts twice
+constexpr std::int64_t kManyPasses = 1024;  ///< forward, of all stages: a plan of so many counts twice
 constexpr int kTries = 4;  ///< of a kick, until it makes a new plan: few do where memory is tight
 
 template <class List>
