@@ -20,19 +20,22 @@ namespace {
 namespace nb = nanobind;
 using namespace nb::literals;
 using experiment::RemoteCell;
-using State =
-    std::tuple<std::size_t, std::string, std::string, std::string, std::string, std::vector<std::string>>;
+using Names = std::vector<std::string>;
+using State = std::tuple<std::size_t, std::string, std::string, std::string, std::string, Names, Names>;
 
 void bind_cell(nb::module_& m) {
   nb::class_<RemoteCell>(m, "RemoteCell",
                          "A cell as another process is told of it. Immutable; can be pickled.")
       .def_ro("name", &RemoteCell::name)
-      .def_ro("starts", &RemoteCell::starts, "Planners whose answers the cell's search begins with.")
+      .def_ro("first", &RemoteCell::first, "Planners whose answers the cell's search begins with.")
+      .def_ro("then", &RemoteCell::then, "The others, which go by the answers of the first.")
       .def("__getstate__",
-           [](const RemoteCell& c) { return State(c.cell, c.name, c.key, c.model, c.cluster, c.starts); })
+           [](const RemoteCell& c) {
+             return State(c.cell, c.name, c.key, c.model, c.cluster, c.first, c.then);
+           })
       .def("__setstate__", [](RemoteCell& self, const State& state) {
-        const auto& [cell, name, key, model, cluster, starts] = state;
-        new (&self) RemoteCell{cell, name, key, model, cluster, starts};
+        const auto& [cell, name, key, model, cluster, first, then] = state;
+        new (&self) RemoteCell{cell, name, key, model, cluster, first, then};
       });
 }
 
@@ -48,10 +51,10 @@ auto at_work(int threads, const Beat& beat, const Work& work) {
 }
 
 std::string run_start(const Experiment& given, const RemoteCell& cell, const std::string& planner,
-                      int threads, const Beat& beat) {
+                      const experiment::Answers& answers, int threads, const Beat& beat) {
   const auto options = RunSetting{}.options();
   return at_work(threads, beat, [&](core::StopToken stop) {
-    return experiment::run_start(given.spec, cell, planner, options, stop);
+    return experiment::run_start(given.spec, cell, planner, answers, options, stop);
   });
 }
 
@@ -75,7 +78,11 @@ void bind_remote(nb::module_& m) {
         return experiment::remote_cells(given.spec, setting.options());
       },
       "experiment"_a, "setting"_a);
-  m.def("run_start", run_start, "experiment"_a, "cell"_a, "planner"_a, "threads"_a, "beat"_a);
+  m.def(
+      "run_start", run_start, "experiment"_a, "cell"_a, "planner"_a, "answers"_a, "threads"_a, "beat"_a,
+      nb::sig("def run_start(experiment: Experiment, cell: RemoteCell, planner: str, answers: "
+              "collections.abc.Mapping[str, str], threads: int, beat: collections.abc.Callable[[], object]) "
+              "-> str"));
   m.def(
       "run_remote", run_remote, "experiment"_a, "cell"_a, "answers"_a, "threads"_a, "beat"_a,
       nb::sig("def run_remote(experiment: Experiment, cell: RemoteCell, answers: "

@@ -46,14 +46,14 @@ def _same(value: object) -> object:
     return value
 
 
-def _start(experiment: _core.Experiment, cell: _core.RemoteCell, planner: str) -> str:
-    return _core.run_start(experiment, cell, planner, _threads(), _beat())
+def _start(experiment: _core.Experiment, cell: _core.RemoteCell, planner: str, first: list[str]) -> str:
+    return _core.run_start(experiment, cell, planner, dict(zip(cell.first, first)), _threads(), _beat())
 
 
 def _cell(
     experiment: _core.Experiment, cell: _core.RemoteCell, starts: list[str]
 ) -> tuple[bytes, Exception | None]:
-    answers = dict(zip(cell.starts, starts))
+    answers = dict(zip([*cell.first, *cell.then], starts))
     if not experiment.alone:
         return _core.run_remote(experiment, cell, answers, _threads(), _beat())
     with _alone:
@@ -107,8 +107,9 @@ def run_cells(
         sent = tasks.submit("inputs", experiment.name, _same, experiment)
         numbers = {}
         for number, cell in enumerate(cells):
-            starts = [tasks.submit("start", f"{cell.name} {name}", _start, sent, cell, name) for name in cell.starts]
-            numbers[tasks.submit("cell", cell.name, _cell, sent, cell, starts)] = number
+            first = [tasks.submit("start", f"{cell.name} {name}", _start, sent, cell, name, []) for name in cell.first]
+            then = [tasks.submit("start", f"{cell.name} {name}", _start, sent, cell, name, first) for name in cell.then]
+            numbers[tasks.submit("cell", cell.name, _cell, sent, cell, first + then)] = number
         lost = []
         for done, future in enumerate(distributed.as_completed(numbers), 1):
             number = numbers[future]

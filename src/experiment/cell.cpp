@@ -92,6 +92,45 @@ std::function<core::Seconds(const plan::Plan&, core::Seconds)> p95_against(const
 /// A time that every plan beats, far from where picoseconds end.
 constexpr core::Seconds kNever(1e6);
 
+/// How plans of a search are judged, of whatever problem.
+class Judges {
+ public:
+  /// Setting and meter outlive it, and the options that it is handed into.
+  Judges(const SearchSetting& setting, TimedJudge& timed, core::StopToken stop)
+      : setting_(setting), timed_(timed), simulation_(setting.simulation) {
+    simulation_.stop = stop;
+  }
+
+  void hand_in(const cost::Problem& problem, planners::SearchOptions& options) {
+    const auto against = setting_.robust ? p95_against(problem, simulation_, *setting_.robust)
+                                         : simulated_time_against(problem, simulation_);
+    const auto simulated = setting_.robust
+                               ? [against](const plan::Plan& plan) { return against(plan, kNever); }
+                               : simulated_time(problem, simulation_);
+    options.evaluate = [this, simulated](const plan::Plan& plan) {
+      return timed_.time([&] { return simulated(plan); });
+    };
+    options.evaluate_against = [this, against](const plan::Plan& plan, core::Seconds to_beat) {
+      return timed_.time([&] { return against(plan, to_beat); });
+    };
+    // Under a perturbation devices may be faster than their type, and on links collectives than their closed
+    // form.
+    if (!setting_.robust && simulation_.pass_collectives == sim::PassCollectives::closed_form)
+      options.at_least = [this, &problem](const plan::Plan& plan) {
+        return score::least_iteration(problem, plan, reduction(simulation_));
+      };
+    if (!setting_.robust)  // which is of this cluster's devices and links
+      options.judge_another = [this](const cost::Problem& other, planners::SearchOptions& another) {
+        hand_in(other, another);
+      };
+  }
+
+ private:
+  const SearchSetting& setting_;
+  TimedJudge& timed_;
+  sim::SimulationOptions simulation_;
+};
+
 using SearchFunction = std::function<planners::SearchResult(const cost::Problem&,
                                                             const planners::SearchOptions&, core::StopToken)>;
 
@@ -105,25 +144,11 @@ planners::SearchResult measured_search(const cost::Problem& asked, const planner
   cost::StageMemo memo;
   cost::Problem problem = asked;
   memo.serve(problem);
-  sim::SimulationOptions judge = setting.simulation;
-  judge.stop = stop;
   planners::SearchOptions options = setting.options;
   options.own = planner.options;
   TimedJudge timed;
-  const auto against =
-      setting.robust ? p95_against(problem, judge, *setting.robust) : simulated_time_against(problem, judge);
-  const auto simulated = setting.robust ? [&](const plan::Plan& plan) { return against(plan, kNever); }
-                                        : simulated_time(problem, judge);
-  options.evaluate = [&](const plan::Plan& plan) { return timed.time([&] { return simulated(plan); }); };
-  options.evaluate_against = [&](const plan::Plan& plan, core::Seconds to_beat) {
-    return timed.time([&] { return against(plan, to_beat); });
-  };
-  // Under a perturbation devices may be faster than their type, and on links collectives than their closed
-  // form.
-  if (!setting.robust && judge.pass_collectives == sim::PassCollectives::closed_form)
-    options.at_least = [&](const plan::Plan& plan) {
-      return score::least_iteration(problem, plan, reduction(judge));
-    };
+  Judges judges(setting, timed, stop);
+  judges.hand_in(problem, options);
   planners::SearchResult found = [&] {
     const SearchMeter meter(timed, setting.alone, row);
     return other ? other(problem, options, stop) : info.plan(problem, options, stop);
@@ -361,9 +386,9 @@ auto with_problem(const Spec& spec, const Cell& cell, const cost::CostModel& cos
 
 /// As run_cell(); what is known of the row stands in it whatever happens.
 CellOutcome run_cell_into(report::CellResult& row, const Spec& spec, const Cell& cell,
-                          const cost::CostModel& costs, core::StopToken stop, const Ask& ask = {}) {
+                          const cost::CostModel& costs, core::StopToken stop, const Known& known = {}) {
   return with_problem(spec, cell, costs, [&](const cost::Problem& problem, SearchSetting& setting) {
-    setting.options.ask = ask;
+    setting.options.known = known;
     return try_search_into(row, problem, cell, setting, stop);
   });
 }
@@ -375,14 +400,28 @@ CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
   return run_cell_into(row, spec, cell, costs, stop);
 }
 
+planners::JointQuestions joint_questions(const Spec& spec, const Cell& cell, const cost::CostModel& costs) {
+  return with_problem(spec, cell, costs, [&](const cost::Problem& problem, const SearchSetting& setting) {
+    planners::JointQuestions out;
+    report::CellResult row;
+    measured_search(problem, cell.planner, setting, {}, row,
+                    [&](const cost::Problem& asked, const planners::SearchOptions& options, core::StopToken) {
+                      out = planners::joint_questions(asked, options);
+                      return planners::SearchResult();
+                    });
+    return out;
+  });
+}
+
 planners::SearchResult joint_answer(const Spec& spec, const Cell& cell,
                                     const planners::PlannerChoice& question, const cost::CostModel& costs,
-                                    core::StopToken stop) {
+                                    core::StopToken stop, const Known& known) {
   const SearchFunction ask = [&](const cost::Problem& problem, const planners::SearchOptions& options,
                                  core::StopToken until) {
     return planners::joint_answer(problem, options, question, until);
   };
-  return with_problem(spec, cell, costs, [&](const cost::Problem& problem, const SearchSetting& setting) {
+  return with_problem(spec, cell, costs, [&](const cost::Problem& problem, SearchSetting& setting) {
+    setting.options.known = known;
     report::CellResult row;
     auto found = measured_search(problem, cell.planner, setting, stop, row, ask);
     found.plan.model = cell.model;
@@ -393,14 +432,14 @@ planners::SearchResult joint_answer(const Spec& spec, const Cell& cell,
 }
 
 CellOutcome try_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop,
-                     const Ask& ask) {
+                     const Known& known) {
   report::CellResult row = describe(cell);
   const auto failed = [&](std::string status, std::exception_ptr error) {
     row.status = std::move(status);
     return CellOutcome{row, {}, {}, {}, std::move(error)};
   };
   try {
-    return run_cell_into(row, spec, cell, costs, stop, ask);
+    return run_cell_into(row, spec, cell, costs, stop, known);
   } catch (const core::Interrupted&) {
     throw;
   } catch (const core::BadInput& e) {

@@ -14,14 +14,27 @@
 namespace penstock::experiment {
 namespace {
 
-std::vector<std::string> starts_of(const Spec& spec, const Cell& cell) {
+std::vector<std::string> written(const std::vector<planners::PlannerChoice>& planners) {
   std::vector<std::string> out;
-  if (cell.planner.name != "joint" || spec.time_limit || spec.memory_limit) return out;
-  const auto& graph = spec.inputs->model(cell.model);
-  const std::size_t devices = spec.inputs->cluster(cell.cluster).size();
-  for (const auto& question : planners::joint_questions(cell.planner.options, graph, devices))
-    out.push_back(planners::written(question));
+  for (const auto& planner : planners) out.push_back(planners::written(planner));
   return out;
+}
+
+void add_starts(const Spec& spec, const Cell& cell, RemoteCell& told) {
+  if (cell.planner.name != "joint" || spec.time_limit || spec.memory_limit) return;
+  const auto questions = joint_questions(spec, cell, *spec.inputs->costs(spec.costs));
+  told.first = written(questions.first);
+  told.then = written(questions.then);
+}
+
+/// Those that are there.
+Known known(const graph::OpGraph& graph, const Answers& answers) {
+  if (answers.empty()) return {};
+  return [&](const planners::PlannerChoice& planner) -> std::optional<planners::SearchResult> {
+    const auto found = answers.find(planners::written(planner));
+    if (found == answers.end()) return std::nullopt;
+    return answered(graph, found->second);
+  };
 }
 
 RemoteCell remote_cell(const Spec& spec, std::size_t i, const std::string& key, const RunOptions& options) {
@@ -29,7 +42,9 @@ RemoteCell remote_cell(const Spec& spec, std::size_t i, const std::string& key, 
   plan::Plan names;
   names.model = cell.model, names.cluster = cell.cluster;
   names = plan::written_to(options.folder + "/plans/" + cell_name(cell) + ".yaml", std::move(names));
-  return {i, cell_name(cell), key, names.model.name, names.cluster.name, starts_of(spec, cell)};
+  RemoteCell out{i, cell_name(cell), key, names.model.name, names.cluster.name, {}, {}};
+  add_starts(spec, cell, out);
+  return out;
 }
 
 /// The cell, if it is the leader's to the last byte of its inputs.
@@ -58,12 +73,13 @@ std::vector<RemoteCell> remote_cells(const Spec& spec, const RunOptions& options
 }
 
 std::string run_start(const Spec& spec, const RemoteCell& told, const std::string& planner,
-                      const RunOptions& options, core::StopToken stop) {
+                      const Answers& answers, const RunOptions& options, core::StopToken stop) {
   const Cell& cell = checked(spec, told, options);
   try {
     const auto costs = spec.inputs->costs(spec.costs);
-    return to_text(spec.inputs->model(cell.model),
-                   joint_answer(spec, cell, planners::planner_choice(planner), *costs, stop));
+    const graph::OpGraph& graph = spec.inputs->model(cell.model);
+    return to_text(graph, joint_answer(spec, cell, planners::planner_choice(planner), *costs, stop,
+                                       known(graph, answers)));
   } catch (const core::Interrupted&) {
     throw;
   } catch (const core::Error& error) {
@@ -74,15 +90,8 @@ std::string run_start(const Spec& spec, const RemoteCell& told, const std::strin
 RemoteEntry run_remote(const Spec& spec, const RemoteCell& told, const Answers& answers,
                        const RunOptions& options, core::StopToken stop) {
   const Cell& cell = checked(spec, told, options);
-  Ask ask;
-  if (!answers.empty())
-    ask = [&](const planners::PlannerChoice& planner, core::StopToken until) {
-      const auto known = answers.find(planners::written(planner));
-      if (known == answers.end())
-        return joint_answer(spec, cell, planner, *spec.inputs->costs(spec.costs), until);
-      return answered(spec.inputs->model(cell.model), known->second);
-    };
-  CellOutcome outcome = try_cell(spec, cell, *spec.inputs->costs(spec.costs), stop, ask);
+  const Known there = known(spec.inputs->model(cell.model), answers);
+  CellOutcome outcome = try_cell(spec, cell, *spec.inputs->costs(spec.costs), stop, there);
   if (outcome.plan) outcome.plan->model.name = told.model, outcome.plan->cluster.name = told.cluster;
   Entry entry = entry_of(*spec.inputs, cell, outcome);
   entry.row.date = options.provenance.date;

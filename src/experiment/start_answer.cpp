@@ -24,8 +24,10 @@ std::string dumped(const Json& json) {
 }  // namespace
 
 std::string to_text(const graph::OpGraph& graph, const planners::SearchResult& found) {
-  return dumped(
-      {{"plan", plan::to_yaml(graph, found.plan)}, {"states", found.states}, {"complete", found.complete}});
+  Json out{
+      {"plan", plan::to_yaml(graph, found.plan)}, {"states", found.states}, {"complete", found.complete}};
+  if (found.estimate) out["estimate_s"] = found.estimate->value();
+  return dumped(out);
 }
 
 std::string to_text(const core::Error& error) {
@@ -41,6 +43,8 @@ planners::SearchResult answered(const graph::OpGraph& graph, const std::string& 
     out.plan = plan::parse_plan(json.at("plan").get<std::string>(), kAnswer, graph);
     out.states = json.at("states").get<std::uint64_t>();
     out.complete = json.at("complete").get<bool>();
+    if (const auto estimate = json.find("estimate_s"); estimate != json.end())
+      out.estimate = core::Seconds(estimate->get<double>());
     return out;
   } catch (const Json::exception& e) {
     throw core::BadInput({kAnswer, 0, ""}, e.what());

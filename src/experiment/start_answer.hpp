@@ -9,12 +9,12 @@
 
 namespace penstock::experiment {
 
-/// JSON: the plan as its file form, states, whether the search was complete.
+/// JSON: the plan as its file form, states, what the planner foretells, whether the search was complete.
 std::string to_text(const graph::OpGraph& graph, const planners::SearchResult& found);
 /// JSON: the error's exit code and words.
 std::string to_text(const core::Error& error);
 
-/// Reads either: returns the result, without bottleneck and estimate, or throws the error. Throws BadInput
+/// Reads either: returns the result, without its bottleneck, or throws the error. Throws BadInput
 /// for other text.
 planners::SearchResult answered(const graph::OpGraph& graph, const std::string& text);
 

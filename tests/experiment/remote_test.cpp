@@ -1,7 +1,9 @@
 #include "penstock/experiment/remote.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "penstock/core/files.hpp"
@@ -72,27 +74,43 @@ TEST_CASE_FIXTURE(Fixture,
 
 TEST_CASE_FIXTURE(Fixture,
                   "joint finds the same with its starts searched one by one, some of them, or none") {
-  const auto cells = experiment::remote_cells(spec, options(scratch.path("out")));
-  const RemoteCell& cell = cells[1];
-  REQUIRE(spec.cells[cell.cell].planner.name == "joint");
-  REQUIRE(cell.starts.size() > 10);
-  CHECK(cells[0].starts.empty());
-  Answers answers, some;
-  for (const std::string& planner : cell.starts) {
-    answers[planner] = experiment::run_start(spec, cell, planner, options(""), {});
-    if (answers.size() % 3 == 0) some[planner] = answers[planner];
+  for (const char* clusters : {"{name: summit, devices: [2]}", "{name: 8xH100x8}"}) {
+    spec = experiment::parse_spec(
+        fmt::format(
+            "experiment: small\nmodels: [{{name: case_study, parameters: {{layers: 2}}, mini_batch: [64]}}]\n"
+            "clusters: [{}]\nplanners: [spp, joint: {{evaluations: 64, starts: quick}}]\n",
+            clusters),
+        path);
+    const auto cells = experiment::remote_cells(spec, options(scratch.path("out")));
+    const RemoteCell& cell = cells[1];
+    CHECK(std::ranges::count(cell.first, "joint:evaluations=48:part=alone:starts=quick") ==
+          (clusters[7] == '8' ? 1 : 0));
+    REQUIRE(spec.cells[cell.cell].planner.name == "joint");
+    REQUIRE(cell.first.size() + cell.then.size() > 10);
+    CHECK(cells[0].first.empty());
+    CHECK(cells[0].then.empty());
+    Answers answers, some;
+    const auto ask = [&](const std::string& planner, const Answers& known) {
+      answers[planner] = experiment::run_start(spec, cell, planner, known, options(""), {});
+      if (answers.size() % 3 == 0) some[planner] = answers[planner];
+    };
+    for (const std::string& planner : cell.first) ask(planner, {});
+    const Answers first = answers;
+    for (const std::string& planner : cell.then) ask(planner, first);
+    for (const std::string& planner : cell.then)
+      CHECK(experiment::run_start(spec, cell, planner, {}, options(""), {}) == answers.at(planner));
+    const auto timeless = [&](const Answers& given) {
+      std::string text = entry(spec, cell, given);
+      const auto taken = options(scratch.path("taken"));
+      auto row = experiment::take_in(taken, cell, text);
+      row.search_s = row.judging_s = {};
+      return report::to_record(row) + text.substr(text.find("\npenstock_plan: "));
+    };
+    const std::string whole = timeless({});
+    const auto plan_of = [](const std::string& text) { return text.substr(0, text.rfind("end ")); };
+    CHECK(plan_of(timeless(answers)) == plan_of(whole));
+    CHECK(plan_of(timeless(some)) == plan_of(whole));
   }
-  const auto timeless = [&](const Answers& given) {
-    std::string text = entry(spec, cell, given);
-    const auto taken = options(scratch.path("taken"));
-    auto row = experiment::take_in(taken, cell, text);
-    row.search_s = row.judging_s = {};
-    return report::to_record(row) + text.substr(text.find("\npenstock_plan: "));
-  };
-  const std::string whole = timeless({});
-  const auto plan_of = [](const std::string& text) { return text.substr(0, text.rfind("end ")); };
-  CHECK(plan_of(timeless(answers)) == plan_of(whole));
-  CHECK(plan_of(timeless(some)) == plan_of(whole));
 }
 
 TEST_CASE_FIXTURE(Fixture, "what is another build's, other inputs', damaged or another cell's is refused") {
@@ -101,7 +119,7 @@ TEST_CASE_FIXTURE(Fixture, "what is another build's, other inputs', damaged or a
   auto other = options("");
   other.program = "another build";
   CHECK_THROWS_AS(experiment::run_remote(spec, cells[0], {}, other, {}), core::BadInput);
-  CHECK_THROWS_AS(experiment::run_start(spec, cells[1], "spp", other, {}), core::BadInput);
+  CHECK_THROWS_AS(experiment::run_start(spec, cells[1], "spp", {}, other, {}), core::BadInput);
   auto texts = spec.inputs->texts();
   texts.at(scratch.path("model.json")) =
       graph::to_json(experiment::Snapshot().model({"candle_uno", {{"towers", "2"}}}));

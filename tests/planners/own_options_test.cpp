@@ -32,7 +32,8 @@ std::string result(const planners::PlannerInfo& planner, const cost::Problem& pr
                    const planners::OwnOptions& own) {
   planners::SearchOptions options;
   options.own = own;
-  if (planner.name == "joint") options.own.try_emplace("evaluations", "200");  // its walks are long
+  options.judge_another = [](const cost::Problem&, planners::SearchOptions&) {};  // by the estimate too
+  if (planner.name == "joint") options.own.try_emplace("evaluations", "200");     // its walks are long
   try {
     const auto found = planner.plan(problem, options, {});
     CHECK(score::violations(problem, found.plan) == std::vector<std::string>{});
@@ -94,6 +95,14 @@ struct Mixture {
   cost::Problem problem() const { return {graph, cluster, costs, {4, plan::Optimizer::sgd}}; }
 };
 
+/// Enough devices for a part of them to come first.
+struct ManyDevices {
+  graph::OpGraph graph = models::build("candle_uno", {});
+  cluster::Cluster cluster = cluster::load_cluster("8xH100x8");
+  cost::AnalyticCosts costs;
+  cost::Problem problem() const { return {graph, cluster, costs, {8192, plan::Optimizer::adam}}; }
+};
+
 }  // namespace
 
 TEST_CASE("a planner with options is written with colons, and read back") {
@@ -135,6 +144,7 @@ TEST_CASE("every option of every planner makes a difference, its default none; p
   const LongSequence tokens;
   const LittleMemory cores;
   const Mixture mixture;
+  const ManyDevices many;
   for (const auto& planner : planners::catalogue())
     for (const PlannerOption& option : planner.options) {
       CAPTURE(planner.name);
@@ -153,6 +163,7 @@ TEST_CASE("every option of every planner makes a difference, its default none; p
       // though any seeds would do.
       for (const auto& problem : {tokens.problem(), cores.problem(), mixture.problem()})
         if (!alike.empty()) tell_apart(planner, option, problem, alike);
+      if (option.name == "part" && !alike.empty()) tell_apart(planner, option, many.problem(), alike);
       for (std::uint64_t seed = 290; seed < 690 && !alike.empty(); ++seed)
         tell_apart(planner, option, support::random_problem(seed).problem(), alike);
       for (const auto& [a, b] : alike) FAIL_CHECK(a << " and " << b << " do the same");

@@ -62,18 +62,21 @@ CellOutcome try_search(const cost::Problem& problem, const Cell& cell, const Sea
 /// stopped. With a memory limit it must be the only search of the process.
 CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop);
 
-/// SearchOptions::ask.
-using Ask = std::function<planners::SearchResult(const planners::PlannerChoice&, core::StopToken)>;
+/// SearchOptions::known.
+using Known = std::function<std::optional<planners::SearchResult>(const planners::PlannerChoice&)>;
 
 /// Runs a cell of the spec; every failure becomes a row: "bad input: ...", "out of memory: ...", or
 /// "internal: ..." for a defect of ours. Throws Interrupted alone.
 CellOutcome try_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop,
-                     const Ask& ask = {});
+                     const Known& known = {});
 
-/// What another planner finds on a cell of `joint`'s: planners::joint_answer. Throws as planners do.
+/// What a cell of `joint`'s asks: planners::joint_questions. Throws BadInput.
+planners::JointQuestions joint_questions(const Spec& spec, const Cell& cell, const cost::CostModel& costs);
+
+/// What another planner finds on it: planners::joint_answer. Throws as planners do.
 planners::SearchResult joint_answer(const Spec& spec, const Cell& cell,
                                     const planners::PlannerChoice& question, const cost::CostModel& costs,
-                                    core::StopToken stop);
+                                    core::StopToken stop, const Known& known = {});
 
 /// Throws a limit's error unless it is above zero: what takes less than a picosecond, the simulator's unit,
 /// has no rate.

@@ -16,9 +16,9 @@ struct RemoteCell {
   std::string
       key;  ///< digest of all that its result depends on, as the leader has it: program, inputs, settings
   std::string model, cluster;  ///< as its plan's file names them
-  std::vector<std::string>
-      starts;  ///< planners, as planners::written, that its planner `joint` asks first; each may be
-               ///< a task of its own. None where a limit on time or memory counts for the whole cell
+  /// Planners, as planners::written, whose answers its planner `joint` begins with (JointQuestions); each may
+  /// be a task of its own. None where a limit on time or memory counts for the whole cell.
+  std::vector<std::string> first, then;
 };
 
 /// The cells that run() would run and that any machine can: a schedule's own file stays with the leader.
@@ -28,15 +28,16 @@ std::vector<RemoteCell> remote_cells(const Spec& spec, const RunOptions& options
 /// Planner to its answer.
 using Answers = std::map<std::string, std::string>;
 
-/// The answer of one of the cell's `starts`, or why there is none. Throws as run_remote.
+/// The answer of one of the cell's planners, or why there is none; of `then` the sooner where the answers of
+/// `first` are there. Throws as run_remote.
 std::string run_start(const Spec& spec, const RemoteCell& cell, const std::string& planner,
-                      const RunOptions& options, core::StopToken stop);
+                      const Answers& answers, const RunOptions& options, core::StopToken stop);
 
 struct RemoteEntry {
   std::string text;            ///< for take_in
   std::exception_ptr error{};  ///< CellOutcome::error
 };
-/// Runs the cell, with the answers to its `starts` that are there already; the same bytes with and without
+/// Runs the cell, with the answers of its planners that are there already; the same bytes with and without
 /// them, times apart. Of the options it reads program and provenance. Throws Interrupted; BadInput where this
 /// process is of another build than the leader's or reads other inputs: no result of one is then called the
 /// other's.

@@ -51,6 +51,9 @@ struct SearchOptions {
   std::function<core::Seconds(const plan::Plan&, core::Seconds to_beat)> evaluate_against;
   std::function<core::Seconds(const plan::Plan&)>
       at_least;  ///< evaluate's answer is never below: cheap, spares evaluations
+  /// Sets these three to judge plans of another problem, which outlives them, as those of this one are
+  /// judged. Nothing where that depends on this problem's cluster.
+  std::function<void(const cost::Problem&, SearchOptions&)> judge_another{};
   /// Plans of which one device alone computes as long are of no use: planners may leave them out, where the
   /// search is shorter for it, and are Infeasible where nothing is left. `joint` asks so; who reports a
   /// planner's own answer does not. No perturbation may make devices faster.
@@ -60,9 +63,9 @@ struct SearchOptions {
   /// Told in a few words how far a long search is, by planners that can say it; from the thread that called
   /// the planner. Changes nothing.
   std::function<void(const std::string&)> progress{};
-  /// How `joint` gets the answer to one of joint_questions(). Must be callable from any thread and give what
-  /// joint_answer() does; default: the planner is called.
-  std::function<SearchResult(const PlannerChoice&, core::StopToken)> ask{};
+  /// What joint_answer() gives for one of joint_questions(), or throws, where that is known; nothing where
+  /// the planner has yet to be called. Must be callable from any thread.
+  std::function<std::optional<SearchResult>(const PlannerChoice&)> known{};
   /// Where `joint` begins instead of at other planners' answers: a plan that score::violations accepts.
   const plan::Plan* from = nullptr;
   /// What `joint` makes least instead of the time of an iteration: memory of the fullest device, among plans
@@ -123,12 +126,16 @@ void set_option(PlannerChoice& choice, const std::string& text);
 /// Text that planner_choice reads; options by name.
 std::string written(const PlannerChoice& choice);
 
-/// The planners whose answers `joint` begins with, when it has these options of its own, for a model on so
-/// many devices. Throws BadInput.
-std::vector<PlannerChoice> joint_questions(const OwnOptions& own, const graph::OpGraph& graph,
-                                           std::size_t devices);
+/// Whose answers `joint` begins with. What the others need not find (SearchOptions::give_up) is known when
+/// the first have answered.
+struct JointQuestions {
+  std::vector<PlannerChoice> first, then;
+};
+/// Of `joint` with these options. Throws BadInput.
+JointQuestions joint_questions(const cost::Problem& problem, const SearchOptions& options);
 
-/// The answer to one of them, as `joint` with these options asks for it. Throws as the planner does.
+/// The answer to one of them, as `joint` with these options asks for it: one of those that come then goes by
+/// the answers of the first, which options.known may know. Throws as the planner does.
 SearchResult joint_answer(const cost::Problem& problem, const SearchOptions& options,
                           const PlannerChoice& question, core::StopToken stop);
 

@@ -9,10 +9,12 @@
 #include <utility>
 
 #include "families.hpp"
+#include "joint/part.hpp"
 #include "joint/starts.hpp"
 #include "joint/thrifty.hpp"
 #include "own_options.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/cost/stage_memo.hpp"
 #include "penstock/plan/colocated.hpp"
 #include "penstock/plan/strategy.hpp"
 #include "penstock/score/estimate.hpp"
@@ -52,6 +54,24 @@ AskedPlanners asked_planners(const OwnValues& own) {
   return starts == "quick" ? AskedPlanners::quick : AskedPlanners::direct;
 }
 
+/// Of the plans judged.
+std::int64_t on_part(std::int64_t evaluations) {
+  return evaluations / 4 * 3;
+}
+
+/// `joint` on a part of the devices first, where there is one.
+JointQuestions all_questions(const cost::Problem& problem, const SearchOptions& options, const OwnValues& own,
+                             const Units& units) {
+  JointQuestions out = questions(asked_planners(own), units.operators.size(), problem.cluster.size());
+  const std::int64_t evaluations = on_part(own.number("evaluations"));
+  if (own.word("part") != "first" || evaluations == 0 || part_sizes(problem, options).empty()) return out;
+  PlannerChoice part{"joint", options.own};
+  part.options["part"] = "alone";
+  part.options["evaluations"] = std::to_string(evaluations);
+  out.first.insert(out.first.begin(), part);
+  return out;
+}
+
 /// With those that say what its plans may not have.
 std::vector<PlannerOption> joined(std::vector<PlannerOption> own) {
   std::ranges::copy(limit_options(), std::back_inserter(own));
@@ -68,14 +88,16 @@ class Joint {
         judge_(problem, options),
         stop_(stop),
         evaluations_(static_cast<std::size_t>(own.number("evaluations"))),
-        asked_(asked_planners(own)),
+        questions_(all_questions(problem, options, own, space_.units())),
         change_(own.word("change") == "cuts" ? Change::cuts : Change::all),
         layers_(own.word("units") == "layers") {}
 
   SearchResult run() {
     stop_.check();
     if (options_.from) plan::refuse_colocated(*options_.from, "planner joint");
-    Starts begun = options_.from ? given(*options_.from) : starts(space_, judge_, asked_, stop_);
+    Starts begun = options_.from ? given(*options_.from) : starts(space_, judge_, questions_, stop_);
+    if (begun.alike)
+      evaluations_ -= static_cast<std::size_t>(on_part(static_cast<std::int64_t>(evaluations_)));
     if (begun.plans.empty() && !begun.complete) stop_.give_up();
     if (begun.plans.empty()) begun.plans = last_resort(begun.error);
     best_ = begun.plans.front();
@@ -85,6 +107,7 @@ class Joint {
     const double bottleneck = score::estimate(problem_, best_.draft.plan).bottleneck;
     return {std::move(best_.draft.plan), bottleneck, begun.states + judged_, {}, complete};
   }
+  const Worth& best() const { return best_.worth; }  ///< of what run() found
 
  private:
   Starts given(const plan::Plan& plan) const {
@@ -168,7 +191,7 @@ class Joint {
   JointJudge judge_;
   core::StopToken stop_;
   std::size_t evaluations_;
-  AskedPlanners asked_;
+  JointQuestions questions_;
   Change change_;
   bool layers_;
   JudgedDraft best_;
@@ -190,6 +213,10 @@ const std::vector<PlannerOption>& joint_options() {
             "graphpipe_climb, aceso and exhaustive, whose searches may take minutes; direct: those alone "
             "that try a list of uniform plans, as always where the model's units times the devices are "
             "more than 32,768"),
+      words("part", {"first", "never", "alone"},
+            "what becomes of a part of 64 devices or more, 16 at least, with as many samples for each: three "
+            "of four plans are judged there first, and all devices begin at its answer, repeated, where that "
+            "is hardly slower, and at other planners'; nothing; or that answer alone is asked for"),
       words("change", {"all", "cuts"},
             "what may differ from the answer that it begins with: everything; or only where stages begin and "
             "end"),
@@ -200,10 +227,9 @@ const std::vector<PlannerOption>& joint_options() {
   return options;
 }
 
-std::vector<PlannerChoice> joint_questions(const OwnOptions& own, const graph::OpGraph& graph,
-                                           std::size_t devices) {
-  const OwnValues values("joint", joint_options(), own);
-  return questions(asked_planners(values), units_of(graph, values).operators.size(), devices);
+JointQuestions joint_questions(const cost::Problem& problem, const SearchOptions& asked) {
+  const OwnValues own("joint", joint_options(), asked.own);
+  return all_questions(problem, limited(asked, own), own, units_of(problem.graph, own));
 }
 
 SearchResult joint_answer(const cost::Problem& problem, const SearchOptions& asked,
@@ -211,17 +237,70 @@ SearchResult joint_answer(const cost::Problem& problem, const SearchOptions& ask
   const OwnValues own("joint", joint_options(), asked.own);
   const SearchOptions options = limited(asked, own);
   const PlanSpace space(problem, options, units_of(problem.graph, own), plan_limits(own));
-  return start(space, JointJudge(problem, options), asked_planners(own), question, stop);
+  return start(space, JointJudge(problem, options), all_questions(problem, options, own, space.units()),
+               question, stop);
 }
+
+namespace {
+
+/// Its best plan, with the time that this takes there, and fewer planners asked: all devices ask the others
+/// themselves.
+SearchResult searched(const Part& part, const SearchOptions& options, core::StopToken stop) {
+  SearchOptions likewise = options;
+  options.judge_another(part.problem(), likewise);
+  likewise.own["part"] = "never";
+  if (options.progress)
+    likewise.progress = [&](const std::string& text) {
+      options.progress(fmt::format("on {} devices: {}", part.problem().cluster.size(), text));
+    };
+  if (likewise.own["starts"] != "direct") likewise.own["starts"] = "quick";
+  Joint joint(part.problem(), likewise, OwnValues("joint", joint_options(), likewise.own), stop);
+  SearchResult out = joint.run();
+  out.estimate = joint.best().iteration;
+  return out;
+}
+
+/// The answer of the smallest part of which there is one that fits, repeated. It foretells that this takes as
+/// long as on the part.
+SearchResult repeated_part(const cost::Problem& problem, const SearchOptions& options, const OwnValues& own,
+                           core::StopToken stop) {
+  const PlanSpace space(problem, options, units_of(problem.graph, own), plan_limits(own));
+  const auto sizes = part_sizes(problem, options);
+  if (sizes.empty())
+    throw core::Infeasible(
+        "part=alone asks for 64 devices or more in nodes that repeat, as many samples for each of them, and "
+        "memory for four times the weights and what belongs to them on a quarter of them");
+  std::uint64_t states = 0;
+  for (const std::size_t devices : sizes) {
+    try {
+      const Part part(problem, devices);
+      SearchResult found = searched(part, options, stop);
+      states = found.states += states;
+      Draft draft = space.draft_of(part.repeated(std::move(found.plan)));
+      if (!space.tidy(draft)) continue;
+      auto whole = space.completed(std::move(draft));
+      if (!whole) continue;
+      found.plan = std::move(whole->plan);
+      found.bottleneck = score::estimate(problem, found.plan).bottleneck;
+      return found;
+    } catch (const core::Infeasible&) {  // more devices may do
+    }
+  }
+  throw core::Infeasible("no part of the devices has a plan that fits when it is repeated");
+}
+
+}  // namespace
 
 // Ours. Planners decide some things exactly, by a formula, and the others not at all; this one decides
 // everything that a plan with a flush may say, by the simulator alone and without a proof. It begins with the
 // answers of all others, so that it is never slower than one of them, and walks on from the fastest of each
 // kind (walk.hpp) as long as `evaluations` last: half of the walks end after every round (successive halving,
-// Jamieson, Talwalkar, AISTATS 2016). From a given plan (`penstock improve`) there is one walk.
+// Jamieson, Talwalkar, AISTATS 2016). Of many devices a part is searched first (part.hpp), where plans are
+// judged sooner. From a given plan (`penstock improve`) there is one walk.
 SearchResult joint(const cost::Problem& problem, const SearchOptions& asked, core::StopToken stop) {
   const OwnValues own("joint", joint_options(), asked.own);
   const SearchOptions options = limited(asked, own);
+  if (own.word("part") == "alone") return repeated_part(problem, options, own, stop);
   return Joint(problem, options, own, stop).run();
 }
 

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
+#include <numeric>
 #include <set>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "penstock/core/parallel.hpp"
 #include "penstock/score/order.hpp"
@@ -18,6 +21,7 @@ namespace {
 struct Answer {
   std::optional<JudgedDraft> plan;
   std::uint64_t states = 0;
+  std::optional<core::Seconds> foretold{};  ///< by the planner
   bool late = false;
   std::exception_ptr error;
 };
@@ -47,6 +51,18 @@ bool is_asked(std::string_view planner, AskedPlanners asked) {
   return asked == AskedPlanners::all || !takes_minutes(planner);
 }
 
+/// joint itself, on a part of the devices.
+bool of_part(const PlannerChoice& question) {
+  return question.name == "joint";
+}
+
+/// Of a part, whose devices speak with no others there. Where the network between parts makes the plan
+/// slower, other plans are better.
+bool as_foretold(const Answer& answer) {
+  constexpr double kHardlyLonger = 1.1;
+  return answer.plan && answer.foretold && answer.plan->worth.iteration <= *answer.foretold * kHardlyLonger;
+}
+
 /// 1F1B, whose replicas split the micro-batches that they took in turn.
 void run_with_flush(const cost::Problem& problem, plan::Plan& plan) {
   if (!plan::asynchronous(plan)) return;
@@ -59,7 +75,7 @@ class Asking {
  public:
   Asking(const PlanSpace& space, const JointJudge& judge, core::StopToken stop)
       : space_(space), judge_(judge), options_(space.options()), stop_(stop) {
-    options_.progress = {};
+    told_ = std::exchange(options_.progress, {});
   }
 
   /// Plans no faster than these are of no use from now on.
@@ -73,6 +89,8 @@ class Asking {
   SearchResult called(const PlannerChoice& question) const {
     SearchOptions options = options_;
     options.own = question.options;  // none of joint's
+    options.known = {};              // about all devices
+    if (of_part(question)) options.progress = told_;
     return planner(question.name).plan(space_.problem(), options, stop_);
   }
 
@@ -80,8 +98,10 @@ class Asking {
     Answer out;
     try {
       stop_.check();
-      SearchResult found = options_.ask ? options_.ask(question, stop_) : called(question);
+      auto known = options_.known ? options_.known(question) : std::nullopt;
+      SearchResult found = known ? std::move(*known) : called(question);
       out.states = found.states;
+      out.foretold = found.estimate;
       out.late = !found.complete;
       run_with_flush(space_.problem(), found.plan);
       if (space_.torn_off(found.plan) || !score::violations(space_.problem(), found.plan).empty()) return out;
@@ -104,6 +124,7 @@ class Asking {
   const PlanSpace& space_;
   const JointJudge& judge_;
   SearchOptions options_;
+  std::function<void(const std::string&)> told_;  ///< by joint itself alone
   core::StopToken stop_;
 };
 
@@ -111,34 +132,35 @@ class Asking {
 
 /// Every planner as it is, and once more for a schedule with a flush where it has to be told; of large
 /// problems, where few are asked, megatron's plans of whole layers too: a stage of one operator more than
-/// they have may not fit.
-std::vector<PlannerChoice> questions(AskedPlanners asked, std::size_t units, std::size_t devices) {
+/// they have may not fit. Those that list uniform plans are asked first: the others may leave out what cannot
+/// beat these, so that the fastest of all is among the answers still.
+JointQuestions questions(AskedPlanners asked, std::size_t units, std::size_t devices) {
   if (units * devices > kMostTabled) asked = AskedPlanners::direct;
-  std::vector<PlannerChoice> out;
+  JointQuestions out;
   for (const PlannerInfo& info : catalogue()) {
     if (info.states || !is_asked(info.name, asked)) continue;
-    out.push_back({info.name});
+    auto& when = direct(info.name) ? out.first : out.then;
+    when.push_back({info.name});
     if (std::ranges::count(info.options, "flush", &PlannerOption::name) > 0)
-      out.push_back({info.name, {{"flush", "true"}}});
+      when.push_back({info.name, {{"flush", "true"}}});
   }
-  if (asked == AskedPlanners::direct) out.push_back({"megatron", {{"units", "layers"}}});
+  if (asked == AskedPlanners::direct) out.first.push_back({"megatron", {{"units", "layers"}}});
   return out;
 }
 
 namespace {
 
-/// Fills in what those of `questions` answer of whom `asked` says so, in parallel.
-template <class Asked>
-void ask(const Asking& asking, const std::vector<PlannerChoice>& questions, const Asked& asked,
-         std::vector<Answer>& answers) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < questions.size(); ++i)
-    if (asked(questions[i])) order.push_back(i);
+/// What these answer, in parallel.
+std::vector<Answer> ask(const Asking& asking, const std::vector<PlannerChoice>& questions) {
+  std::vector<std::size_t> order(questions.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
   // A long search that begins last would leave the other threads idle.
   std::stable_partition(order.begin(), order.end(),
                         [&](std::size_t i) { return takes_minutes(questions[i].name); });
+  std::vector<Answer> out(questions.size());
   core::parallel_in_order(order.size(),
-                          [&](std::size_t n) { answers[order[n]] = asking.answer(questions[order[n]]); });
+                          [&](std::size_t n) { out[order[n]] = asking.answer(questions[order[n]]); });
+  return out;
 }
 
 /// Of those who know every option and any number of devices, so that it is the problem's or the user's fault;
@@ -150,43 +172,37 @@ std::exception_ptr error_of(const std::vector<PlannerChoice>& questions, const s
   return nullptr;
 }
 
-/// Those who need not be spared anything: the best of their answers is what the others have to beat.
-bool first(const PlannerChoice& question) {
-  return direct(question.name);
-}
-
 }  // namespace
 
-Starts starts(const PlanSpace& space, const JointJudge& judge, AskedPlanners asked, core::StopToken stop) {
+Starts starts(const PlanSpace& space, const JointJudge& judge, const JointQuestions& questions,
+              core::StopToken stop) {
   Asking asking(space, judge, stop);
-  const auto all = questions(asked, space.units().operators.size(), space.problem().cluster.size());
-  std::vector<Answer> answers(all.size());
-  ask(asking, all, first, answers);
+  std::vector<Answer> answers = ask(asking, questions.first);
   asking.give_up_beyond(answers);
-  ask(asking, all, std::not_fn(first), answers);
+  std::ranges::move(ask(asking, questions.then), std::back_inserter(answers));
+  std::vector<PlannerChoice> asked = questions.first;
+  asked.insert(asked.end(), questions.then.begin(), questions.then.end());
   Starts out;
+  out.error = error_of(asked, answers);
   std::set<std::string> met;
-  for (const bool now : {true, false})
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      Answer& answer = answers[i];
-      if (first(all[i]) != now) continue;
-      out.states += answer.states;
-      out.complete = out.complete && !answer.late;
-      if (answer.plan && met.insert(space.key(answer.plan->draft)).second)
-        out.plans.push_back(std::move(*answer.plan));
-    }
-  out.error = error_of(all, answers);
+  std::optional<Worth> part;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    Answer& answer = answers[i];
+    if (of_part(asked[i]) && as_foretold(answer)) part = answer.plan->worth;
+    out.states += answer.states;
+    out.complete = out.complete && !answer.late;
+    if (answer.plan && met.insert(space.key(answer.plan->draft)).second)
+      out.plans.push_back(std::move(*answer.plan));
+  }
   std::ranges::stable_sort(out.plans, {}, &JudgedDraft::worth);
+  out.alike = part && *part <= out.plans.front().worth;
   return out;
 }
 
-SearchResult start(const PlanSpace& space, const JointJudge& judge, AskedPlanners asked,
+SearchResult start(const PlanSpace& space, const JointJudge& judge, const JointQuestions& questions,
                    const PlannerChoice& question, core::StopToken stop) {
   Asking asking(space, judge, stop);
-  const auto all = questions(asked, space.units().operators.size(), space.problem().cluster.size());
-  std::vector<Answer> answers(all.size());
-  if (!first(question)) ask(asking, all, first, answers);
-  asking.give_up_beyond(answers);
+  if (std::ranges::count(questions.first, question) == 0) asking.give_up_beyond(ask(asking, questions.first));
   return asking.called(question);
 }
 

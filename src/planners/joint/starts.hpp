@@ -12,6 +12,7 @@ struct Starts {
   std::vector<JudgedDraft> plans;  ///< the best first; no two alike
   std::uint64_t states = 0;
   bool complete = true;      ///< false: some planner met a limit
+  bool alike = false;        ///< the best is of a part of the devices, and hardly slower than there
   std::exception_ptr error;  ///< of one that had no plan
 };
 
@@ -21,15 +22,14 @@ struct Starts {
 enum class AskedPlanners : std::uint8_t { all, quick, direct };
 
 /// Of a problem with so many units of the model, on so many devices.
-std::vector<PlannerChoice> questions(AskedPlanners asked, std::size_t units, std::size_t devices);
+JointQuestions questions(AskedPlanners asked, std::size_t units, std::size_t devices);
 
-/// Plans of planners without a flush run as 1F1B where they can. Those that list uniform plans are asked
-/// first: the others may leave out what cannot beat these (SearchOptions::give_up), so that the fastest of
-/// all is among the answers still.
-Starts starts(const PlanSpace& space, const JointJudge& judge, AskedPlanners asked, core::StopToken stop);
+/// Plans of planners without a flush run as 1F1B where they can.
+Starts starts(const PlanSpace& space, const JointJudge& judge, const JointQuestions& questions,
+              core::StopToken stop);
 
 /// One of these answers: what the planner says when it is asked so. Throws as it does.
-SearchResult start(const PlanSpace& space, const JointJudge& judge, AskedPlanners asked,
+SearchResult start(const PlanSpace& space, const JointJudge& judge, const JointQuestions& questions,
                    const PlannerChoice& question, core::StopToken stop);
 
 }  // namespace penstock::planners
