@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "support/random_graph.hpp"
 
@@ -83,6 +84,37 @@ TEST_CASE("a set is convex when no path leaves it and returns") {
       if ((in[v] = random.chance(0.5))) set.push_back(static_cast<Vertex>(v));
     CHECK(graph::is_convex(drawn, set) == convex_by_definition(drawn, in));
   }
+}
+
+TEST_CASE(
+    "pairs of nested downsets are as many as there are one by one, on chains, antichains and at random") {
+  const auto one_by_one = [](const Dag& dag) {
+    std::vector<std::vector<bool>> all;
+    graph::for_each_downset(dag, [&](const std::vector<bool>& downset) {
+      all.push_back(downset);
+      return true;
+    });
+    std::uint64_t pairs = 0;
+    for (const auto& inner : all)
+      for (const auto& outer : all) {
+        bool inside = true;
+        for (std::size_t v = 0; v < dag.size(); ++v) inside = inside && (!inner[v] || outer[v]);
+        pairs += inside;
+      }
+    return pairs;
+  };
+  constexpr std::size_t kMany = 1'000'000;
+  CHECK(graph::count_nested_downsets(test::chain(17), kMany) == 18 * 19 / 2);
+  CHECK(graph::count_nested_downsets(Dag(5, {}), kMany) == 3 * 3 * 3 * 3 * 3);
+  for (const int k : {2, 3})
+    CHECK(graph::count_nested_downsets(parallel_chains(k, 4), kMany) == one_by_one(parallel_chains(k, 4)));
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    core::Random random(seed);
+    const Dag dag = test::random_dag(random, random.between(1, 9), random.unit());
+    CHECK(graph::count_nested_downsets(dag, kMany) == one_by_one(dag));
+  }
+  CHECK_FALSE(graph::count_nested_downsets(parallel_chains(8, 2), 1000));  // 3 to the 8 ways
+  CHECK(graph::count_nested_downsets(Dag(60, {}), kMany) == std::numeric_limits<std::uint64_t>::max());
 }
 
 TEST_CASE("downsets: a chain of n has n + 1, k parallel chains have (n + 1) to the k") {

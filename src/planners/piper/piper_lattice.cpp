@@ -18,12 +18,24 @@ constexpr std::uint64_t kMostPairs = 400'000'000;  // 1.6 GB
   throw core::Error(core::ExitCode::limit, "piper: " + what);
 }
 
+[[noreturn]] void too_many_pairs() {
+  too_large("the model has more than 4e8 pairs of downsets");
+}
+
 }  // namespace
 
 PiperLattice::PiperLattice(const graph::Dag& dag, std::size_t most, core::StopToken stop)
     : layers_(dag.size()), words_((dag.size() + 63) / 64) {
   collect(dag, most, stop);
+  check_pairs(dag);
   relate(stop);
+}
+
+/// Before they are looked for one by one, which takes seconds where they are too many.
+void PiperLattice::check_pairs(const graph::Dag& dag) const {
+  constexpr std::size_t kMostWays = 100'000;
+  const auto pairs = graph::count_nested_downsets(dag, kMostWays);
+  if (pairs && *pairs - size() > kMostPairs) too_many_pairs();
 }
 
 void PiperLattice::collect(const graph::Dag& dag, std::size_t most, core::StopToken stop) {
@@ -69,8 +81,7 @@ void PiperLattice::relate(core::StopToken stop) {
     for (std::size_t j = 0; j < i; ++j)
       if (contains(j, i)) found.push_back(static_cast<std::uint32_t>(j));
     larger_[i].assign(found.begin(), found.end());  // no spare room
-    if (pairs += larger_[i].size(); pairs > kMostPairs)
-      too_large("the model has more than 4e8 pairs of downsets");
+    if (pairs += larger_[i].size(); pairs > kMostPairs) too_many_pairs();
   });
 }
 

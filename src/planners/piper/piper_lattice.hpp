@@ -35,6 +35,7 @@ class PiperLattice {
 
  private:
   void collect(const graph::Dag& dag, std::size_t most, core::StopToken stop);
+  void check_pairs(const graph::Dag& dag) const;
   void relate(core::StopToken stop);
   bool contains(std::size_t j, std::size_t i) const;
 
