@@ -289,7 +289,7 @@ TEST_CASE(
   CHECK(asks({}, 8, "piper"));
   CHECK(asks({}, 8, "megatron"));
   CHECK_FALSE(asks({}, 2048, "piper"));
-  CHECK_FALSE(asks({}, 2048, "joint"));
+  CHECK_FALSE(asks({{"part", "never"}}, 2048, "joint"));  // whole layers come first else
   CHECK(asks({}, 2048, "megatron"));
   CHECK_FALSE(asks({{"starts", "quick"}}, 8, "piper"));
   CHECK_FALSE(asks({{"starts", "direct"}}, 8, "graphpipe"));

@@ -54,21 +54,27 @@ AskedPlanners asked_planners(const OwnValues& own) {
   return starts == "quick" ? AskedPlanners::quick : AskedPlanners::direct;
 }
 
-/// Of the plans judged.
-std::int64_t on_part(std::int64_t evaluations) {
-  return evaluations / 4 * 3;
+/// joint itself, which judges so many plans of another kind.
+PlannerChoice itself(std::int64_t evaluations, OwnOptions kind, const SearchOptions& options) {
+  kind["evaluations"] = std::to_string(evaluations);
+  kind.insert(options.own.begin(), options.own.end());  // all others
+  return {"joint", std::move(kind)};
 }
 
-/// `joint` on a part of the devices first, where there is one.
+/// Those of `questions`, and before them what is found sooner: three of four plans are judged on a part of
+/// the devices; where there is none, and the problem is large, half of them by whole layers.
 JointQuestions all_questions(const cost::Problem& problem, const SearchOptions& options, const OwnValues& own,
                              const Units& units) {
-  JointQuestions out = questions(asked_planners(own), units.operators.size(), problem.cluster.size());
-  const std::int64_t evaluations = on_part(own.number("evaluations"));
-  if (own.word("part") != "first" || evaluations == 0 || part_sizes(problem, options).empty()) return out;
-  PlannerChoice part{"joint", options.own};
-  part.options["part"] = "alone";
-  part.options["evaluations"] = std::to_string(evaluations);
-  out.first.insert(out.first.begin(), part);
+  const std::size_t operators = units.operators.size(), devices = problem.cluster.size();
+  JointQuestions out = questions(asked_planners(own), operators, devices);
+  const std::int64_t evaluations = own.number("evaluations");
+  if (own.word("part") != "first" || evaluations < 4) return out;
+  if (!part_sizes(problem, options).empty())
+    out.first.insert(out.first.begin(), itself(evaluations / 4 * 3, {{"part", "alone"}}, options));
+  else if (own.word("units") == "operators" && only_direct(operators, devices))
+    out.first.insert(
+        out.first.begin(),
+        itself(evaluations / 2, {{"part", "never"}, {"starts", "direct"}, {"units", "layers"}}, options));
   return out;
 }
 
@@ -96,8 +102,7 @@ class Joint {
     stop_.check();
     if (options_.from) plan::refuse_colocated(*options_.from, "planner joint");
     Starts begun = options_.from ? given(*options_.from) : starts(space_, judge_, questions_, stop_);
-    if (begun.alike)
-      evaluations_ -= static_cast<std::size_t>(on_part(static_cast<std::int64_t>(evaluations_)));
+    evaluations_ -= begun.judged;
     if (begun.plans.empty() && !begun.complete) stop_.give_up();
     if (begun.plans.empty()) begun.plans = last_resort(begun.error);
     best_ = begun.plans.front();
@@ -213,10 +218,13 @@ const std::vector<PlannerOption>& joint_options() {
             "graphpipe_climb, aceso and exhaustive, whose searches may take minutes; direct: those alone "
             "that try a list of uniform plans, as always where the model's units times the devices are "
             "more than 32,768"),
-      words("part", {"first", "never", "alone"},
-            "what becomes of a part of 64 devices or more, 16 at least, with as many samples for each: three "
-            "of four plans are judged there first, and all devices begin at its answer, repeated, where that "
-            "is hardly slower, and at other planners'; nothing; or that answer alone is asked for"),
+      words(
+          "part", {"first", "never", "alone"},
+          "what is searched before all devices. first: a part of 64 or more, 16 at least, with as many "
+          "samples for each; three of four plans are judged there, and all devices begin at its answer, "
+          "repeated, where that is hardly slower, and at other planners'. Where there is no such part, and "
+          "units times devices are more than 32,768, whole layers come first, with half of the plans. never: "
+          "nothing. alone: the answer is the part's, repeated"),
       words("change", {"all", "cuts"},
             "what may differ from the answer that it begins with: everything; or only where stages begin and "
             "end"),
@@ -296,7 +304,8 @@ SearchResult repeated_part(const cost::Problem& problem, const SearchOptions& op
 // answers of all others, so that it is never slower than one of them, and walks on from the fastest of each
 // kind (walk.hpp) as long as `evaluations` last: half of the walks end after every round (successive halving,
 // Jamieson, Talwalkar, AISTATS 2016). Of many devices a part is searched first (part.hpp), where plans are
-// judged sooner. From a given plan (`penstock improve`) there is one walk.
+// judged sooner, or plans of whole layers, of which there are fewer. From a given plan (`penstock improve`)
+// there is one walk.
 SearchResult joint(const cost::Problem& problem, const SearchOptions& asked, core::StopToken stop) {
   const OwnValues own("joint", joint_options(), asked.own);
   const SearchOptions options = limited(asked, own);

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -51,9 +52,15 @@ bool is_asked(std::string_view planner, AskedPlanners asked) {
   return asked == AskedPlanners::all || !takes_minutes(planner);
 }
 
-/// joint itself, on a part of the devices.
-bool of_part(const PlannerChoice& question) {
+/// joint itself: on a part of the devices, or by whole layers.
+bool of_joint(const PlannerChoice& question) {
   return question.name == "joint";
+}
+bool of_part(const PlannerChoice& question) {
+  return of_joint(question) && question.options.at("part") == "alone";
+}
+std::size_t evaluations(const PlannerChoice& question) {
+  return std::stoul(question.options.at("evaluations"));
 }
 
 /// Of a part, whose devices speak with no others there. Where the network between parts makes the plan
@@ -90,7 +97,7 @@ class Asking {
     SearchOptions options = options_;
     options.own = question.options;  // none of joint's
     options.known = {};              // about all devices
-    if (of_part(question)) options.progress = told_;
+    if (of_joint(question)) options.progress = told_;
     return planner(question.name).plan(space_.problem(), options, stop_);
   }
 
@@ -130,12 +137,16 @@ class Asking {
 
 }  // namespace
 
+bool only_direct(std::size_t units, std::size_t devices) {
+  return units * devices > kMostTabled;
+}
+
 /// Every planner as it is, and once more for a schedule with a flush where it has to be told; of large
 /// problems, where few are asked, megatron's plans of whole layers too: a stage of one operator more than
 /// they have may not fit. Those that list uniform plans are asked first: the others may leave out what cannot
 /// beat these, so that the fastest of all is among the answers still.
 JointQuestions questions(AskedPlanners asked, std::size_t units, std::size_t devices) {
-  if (units * devices > kMostTabled) asked = AskedPlanners::direct;
+  if (only_direct(units, devices)) asked = AskedPlanners::direct;
   JointQuestions out;
   for (const PlannerInfo& info : catalogue()) {
     if (info.states || !is_asked(info.name, asked)) continue;
@@ -186,16 +197,21 @@ Starts starts(const PlanSpace& space, const JointJudge& judge, const JointQuesti
   out.error = error_of(asked, answers);
   std::set<std::string> met;
   std::optional<Worth> part;
+  std::size_t on_part = 0;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     Answer& answer = answers[i];
-    if (of_part(asked[i]) && as_foretold(answer)) part = answer.plan->worth;
+    if (of_part(asked[i])) {
+      if (as_foretold(answer)) part = answer.plan->worth, on_part = evaluations(asked[i]);
+    } else if (of_joint(asked[i]) && answer.plan) {
+      out.judged += evaluations(asked[i]);
+    }
     out.states += answer.states;
     out.complete = out.complete && !answer.late;
     if (answer.plan && met.insert(space.key(answer.plan->draft)).second)
       out.plans.push_back(std::move(*answer.plan));
   }
   std::ranges::stable_sort(out.plans, {}, &JudgedDraft::worth);
-  out.alike = part && *part <= out.plans.front().worth;
+  if (part && *part <= out.plans.front().worth) out.judged += on_part;
   return out;
 }
 
