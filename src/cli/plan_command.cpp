@@ -100,7 +100,7 @@ void add_plan(CLI::App& app, Action& action) {
       ->add_option(
           "--planner", flags->planner,
           "planner that searches (penstock planners). joint asks others and changes the best answers as "
-          "whole plans: seconds for a dozen GPUs, minutes for a hundred, where --time-limit ends it with "
+          "whole plans: seconds for a hundred GPUs, a minute for a thousand, where --time-limit ends it with "
           "the best so far; graphpipe or megatron answer sooner")
       ->capture_default_str()
       ->type_name("NAME")
