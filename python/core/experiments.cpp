@@ -63,7 +63,7 @@ void bind_experiment(nb::module_& m) {
       .def_prop_ro("summary", [](const Experiment& e) { return e.spec.summary; })
       .def_prop_ro(
           "alone", [](const Experiment& e) { return e.spec.searches_one_by_one(); },
-          "Whether a process runs one cell at a time, since its memory is measured.")
+          "Whether a process runs one cell at a time, since its time and memory are measured.")
       .def("__len__", [](const Experiment& e) { return e.spec.cells.size(); })
       .def("__getstate__",
            [](const Experiment& e) { return State(e.text, e.path, e.overrides, e.spec.inputs->texts()); })

@@ -13,6 +13,7 @@
 #include "most_at.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/cost/training_state.hpp"
 #include "penstock/graph/attention_core.hpp"
 #include "penstock/graph/ties.hpp"
 #include "penstock/plan/violations.hpp"
@@ -118,10 +119,7 @@ class ProblemBoundSearch {
     Bytes left(0);
     for (std::size_t d = 0; d < problem_.cluster.size(); ++d)
       left += problem_.cluster.type(core::DeviceId(d)).memory;
-    cost::StageLoad load;
-    load.parameters = all_weights();
-    load.frozen = Bytes(problem_.graph.frozen_parameters() * problem_.graph.element_bytes());
-    const Bytes held = plan::total(cost::stage_memory(load, problem_.memory, problem_.training, 0, 0));
+    const Bytes held = cost::training_state(problem_);
     if (held > left)
       throw core::Infeasible(
           fmt::format("weights, gradients and optimizer state take {}, all devices together have {}",

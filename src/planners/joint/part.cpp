@@ -1,5 +1,7 @@
 #include "joint/part.hpp"
 
+#include "penstock/cost/training_state.hpp"
+
 namespace penstock::planners {
 namespace {
 
@@ -13,15 +15,6 @@ bool repeats(const cluster::Cluster& cluster, std::size_t devices) {
   for (std::size_t d = devices; d < all.size(); ++d)
     if (all[d].type != all[d - devices].type || begins_node(d) != begins_node(d - devices)) return false;
   return true;
-}
-
-/// Weights, gradients and optimizer state, held once.
-core::Bytes training_state(const cost::Problem& problem) {
-  const std::int64_t element = problem.graph.element_bytes();
-  cost::StageLoad load;
-  load.parameters = core::Bytes(problem.graph.parameters() * element);
-  load.frozen = core::Bytes(problem.graph.frozen_parameters() * element);
-  return plan::total(cost::stage_memory(load, problem.memory, problem.training, 0, 0));
 }
 
 /// Where weights and what belongs to them take more of it, more devices leave more room: other plans are the
@@ -39,7 +32,7 @@ std::vector<std::size_t> part_sizes(const cost::Problem& problem, const SearchOp
   std::vector<std::size_t> out;
   if (!options.judge_another || options.from != nullptr || options.pipeline_micro_batch) return out;
   const std::size_t all = problem.cluster.size();
-  const core::Bytes state = training_state(problem);
+  const core::Bytes state = cost::training_state(problem);
   for (std::size_t devices = kLeast; devices * kTimes <= all; ++devices) {
     const auto times = static_cast<std::int64_t>(all / devices);
     if (all % devices == 0 && problem.training.mini_batch % times == 0 && repeats(problem.cluster, devices) &&
