@@ -131,32 +131,42 @@ class Judges {
   sim::SimulationOptions simulation_;
 };
 
-using SearchFunction = std::function<planners::SearchResult(const cost::Problem&,
-                                                            const planners::SearchOptions&, core::StopToken)>;
+/// What a planner is asked, with all that its search goes by.
+class ReadySearch {
+ public:
+  /// `setting` outlives it. Throws BadInput for options that the planner does not have.
+  ReadySearch(const cost::Problem& asked, const planners::PlannerChoice& planner,
+              const SearchSetting& setting, core::StopToken stop)
+      : problem(asked), options(setting.options), judges_(setting, timed_, stop), alone_(setting.alone) {
+    planners::check_options(planners::planner(planner.name), planner.options);
+    memo_.serve(problem);
+    options.own = planner.options;
+    judges_.hand_in(problem, options);
+  }
+  ReadySearch(const ReadySearch&) = delete;
+  ReadySearch& operator=(const ReadySearch&) = delete;
 
-/// The planner's answer, or that of another search with its options, and in the row what it took, also when
-/// there is none.
-planners::SearchResult measured_search(const cost::Problem& asked, const planners::PlannerChoice& planner,
-                                       const SearchSetting& setting, core::StopToken stop,
-                                       report::CellResult& row, const SearchFunction& other = {}) {
-  const auto& info = planners::planner(planner.name);
-  planners::check_options(info, planner.options);
-  cost::StageMemo memo;
-  cost::Problem problem = asked;
-  memo.serve(problem);
-  planners::SearchOptions options = setting.options;
-  options.own = planner.options;
-  TimedJudge timed;
-  Judges judges(setting, timed, stop);
-  judges.hand_in(problem, options);
-  planners::SearchResult found = [&] {
-    const SearchMeter meter(timed, setting.alone, row);
-    return other ? other(problem, options, stop) : info.plan(problem, options, stop);
-  }();
-  row.states = static_cast<std::int64_t>(found.states);
-  if (found.estimate) row.estimate_s = found.estimate->value();
-  return found;
-}
+  /// The answer, and in the row what it took, also when there is none.
+  planners::SearchResult measured(const std::function<planners::SearchResult()>& search,
+                                  report::CellResult& row) const {
+    planners::SearchResult found = [&] {
+      const SearchMeter meter(timed_, alone_, row);
+      return search();
+    }();
+    row.states = static_cast<std::int64_t>(found.states);
+    if (found.estimate) row.estimate_s = found.estimate->value();
+    return found;
+  }
+
+  cost::Problem problem;  ///< remembers
+  planners::SearchOptions options;
+
+ private:
+  cost::StageMemo memo_;
+  TimedJudge timed_;
+  Judges judges_;
+  bool alone_;
+};
 
 /// The plan under another schedule; what the planner expected was about its own.
 void run_in_order(const cost::Problem& problem, plan::Plan& plan, const std::string& schedule,
@@ -241,7 +251,9 @@ CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, c
   std::optional<core::MemoryWatch> watch;
   if (setting.memory_limit) stop = stop.until_full(watch.emplace(*setting.memory_limit).full());
   row = describe(problem, cell);
-  planners::SearchResult found = measured_search(problem, cell.planner, setting, stop, row);
+  const ReadySearch ready(problem, cell.planner, setting, stop);
+  const auto& planner = planners::planner(cell.planner.name);
+  auto found = ready.measured([&] { return planner.plan(ready.problem, ready.options, stop); }, row);
   found.plan.model = cell.model;
   found.plan.cluster = cell.cluster;
   found.plan.planner = row.planner;
@@ -402,28 +414,18 @@ CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
 
 planners::JointQuestions joint_questions(const Spec& spec, const Cell& cell, const cost::CostModel& costs) {
   return with_problem(spec, cell, costs, [&](const cost::Problem& problem, const SearchSetting& setting) {
-    planners::JointQuestions out;
-    report::CellResult row;
-    measured_search(problem, cell.planner, setting, {}, row,
-                    [&](const cost::Problem& asked, const planners::SearchOptions& options, core::StopToken) {
-                      out = planners::joint_questions(asked, options);
-                      return planners::SearchResult();
-                    });
-    return out;
+    const ReadySearch ready(problem, cell.planner, setting, {});
+    return planners::joint_questions(ready.problem, ready.options);
   });
 }
 
 planners::SearchResult joint_answer(const Spec& spec, const Cell& cell,
                                     const planners::PlannerChoice& question, const cost::CostModel& costs,
                                     core::StopToken stop, const Known& known) {
-  const SearchFunction ask = [&](const cost::Problem& problem, const planners::SearchOptions& options,
-                                 core::StopToken until) {
-    return planners::joint_answer(problem, options, question, until);
-  };
   return with_problem(spec, cell, costs, [&](const cost::Problem& problem, SearchSetting& setting) {
     setting.options.known = known;
-    report::CellResult row;
-    auto found = measured_search(problem, cell.planner, setting, stop, row, ask);
+    const ReadySearch ready(problem, cell.planner, setting, stop);
+    auto found = planners::joint_answer(ready.problem, ready.options, question, stop);
     found.plan.model = cell.model;
     found.plan.cluster = cell.cluster;
     found.plan.planner = planners::written(question);
