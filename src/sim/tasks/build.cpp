@@ -82,6 +82,8 @@ class Builder {
   }
 
  private:
+  static constexpr TaskId kNoTask = -1;
+
   void add_pass_times(std::size_t s) {
     const auto passes =
         samples_ ? std::make_shared<const cost::TimesByReplica>(filled_passes(s)) : full_passes(s);
@@ -162,6 +164,7 @@ class Builder {
       rank.at.push_back(static_cast<TaskId>(tasks_.size()) - width);
     }
     rank.end = static_cast<TaskId>(tasks_.size());
+    meetings_.emplace_back(row.size(), kNoTask);
     if (std::ranges::any_of(plan_.stages, [](const auto& stage) { return stage.replica_size() > 1; }))
       keep_together(r);
     if (cut_) add_collectives(*cut_, {program_, plan_, program_.ranks[r].row, ranks_[r]}, messages_, tasks_);
@@ -183,9 +186,9 @@ class Builder {
       const program::Instruction& instruction = program_.ranks[r].row[p];
       if (!program::computes(instruction.kind)) continue;
       if (before && !instruction.joined) {
-        meet(r, before->stage, ranks_[r].at[p]);
+        meetings_[r][p] = meet(r, before->stage, ranks_[r].at[p]);
         if (group_of(instruction.stage) != group_of(before->stage))  // one of them is colocated
-          meet(r, instruction.stage, ranks_[r].at[p]);
+          meetings_[r][p] = meet(r, instruction.stage, ranks_[r].at[p]);
       }
       before = &instruction;
     }
@@ -196,17 +199,21 @@ class Builder {
     return static_cast<TaskId>(plan_.stages[stage.index()].replica_size());
   }
 
-  /// The stage's groups, before this task and after the pass before it, through a task of no length.
-  void meet(std::size_t r, StageId stage, TaskId task) {
+  /// The stage's groups, before this task and after the pass before it, each through a task of no length, of
+  /// which this is the first; none where groups have one device.
+  TaskId meet(std::size_t r, StageId stage, TaskId task) {
     const auto width = static_cast<TaskId>(out_.devices[r].size());
     const TaskId group = group_of(stage);
-    for (TaskId start = 0; group > 1 && start < width; start += group) {
+    if (group == 1) return kNoTask;
+    const auto first = static_cast<TaskId>(tasks_.size());
+    for (TaskId start = 0; start < width; start += group) {
       const TaskId id = tasks_.add(pause(stage));
       for (TaskId d = start; d < start + group; ++d) {
         tasks_.edge(task - width + d, id);
         tasks_.edge(id, task + d);
       }
     }
+    return first;
   }
 
   Task compute_task(const program::Instruction& from, std::size_t rank, std::size_t device) {
@@ -302,10 +309,17 @@ class Builder {
     } else {
       tasks_.edge(done, waits);
     }
-    const TaskId group = program_.stages[message.to.stage.index()].sharing.group,
-                 begin = message.to.share.replica * group;
+    wait_together(arrives, message.to, first);
+  }
+
+  /// All of the receiving group, where they meet before that pass, or else each by itself.
+  void wait_together(TaskId arrives, const program::End& to, TaskId first) {
+    const program::Stage& stage = program_.stages[to.stage.index()];
+    const TaskId meeting = meetings_[stage.rank][static_cast<std::size_t>(to.position)];
+    if (meeting != kNoTask) return tasks_.edge(arrives, meeting + to.share.replica);
+    const TaskId group = stage.sharing.group, begin = to.share.replica * group;
     for (TaskId d = begin; d < begin + group; ++d)
-      if (d != receiver) tasks_.edge(arrives, first + d);
+      if (d != to.device) tasks_.edge(arrives, first + d);
   }
 
   TaskId add_transfer(TaskId sender, TaskId receiver, std::int64_t bytes, const program::End& from) {
@@ -333,6 +347,7 @@ class Builder {
   GroupMessages messages_{problem_.cluster, options_, tasks_};
   program::Program program_;
   std::vector<RankTasks> ranks_;                               ///< [rank]
+  std::vector<std::vector<TaskId>> meetings_;                  ///< [rank][position] of the first group; kNoTask
   std::vector<std::vector<std::vector<cost::OpTime>>> times_;  ///< [stage][replica], of_micro_batch
   std::vector<std::shared_ptr<const cost::TimesByReplica>> bucket_times_;  ///< [stage] by bucket, when needed
   std::vector<std::map<std::pair<double, std::size_t>, core::Seconds>> step_times_;  ///< [stage] {part, type}
