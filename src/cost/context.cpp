@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "penstock/cost/stage_memo.hpp"
 #include "penstock/layout/experts.hpp"
 #include "penstock/plan/mesh.hpp"
 
@@ -11,18 +12,48 @@ namespace {
 using core::Bytes;
 using core::Seconds;
 
+bool is_divided(const plan::Stage& stage) {
+  return stage.context_parallel > 1 || stage.expert_parallel > 1;
+}
+
+graph::OpGraph divided(const graph::OpGraph& graph, const plan::Stage& stage) {
+  const auto experts = [&](const graph::OpGraph& whole) {
+    return layout::expert_graph(whole, stage.expert_parallel, stage.imbalance);
+  };
+  if (stage.context_parallel == 1) return experts(graph);
+  graph::OpGraph tokens = layout::local_graph(graph, stage.context_parallel);
+  return stage.expert_parallel == 1 ? tokens : experts(tokens);
+}
+
+/// As a memo keeps it.
+struct DividedModel {
+  graph::OpGraph graph;
+};
+/// About what operators and edges take.
+std::int64_t held_bytes(const DividedModel& model) {
+  constexpr std::int64_t kOperator = 512;
+  return kOperator * static_cast<std::int64_t>(model.graph.size());
+}
+
 }  // namespace
 
 LocalModel::LocalModel(const graph::OpGraph& graph, const plan::Stage& stage) : graph_(graph) {
-  const auto divide = [&](graph::OpGraph local) {
-    divided_ = std::make_shared<const graph::OpGraph>(std::move(local));
-  };
-  if (stage.context_parallel > 1) divide(layout::local_graph(get(), stage.context_parallel));
-  if (stage.expert_parallel > 1) divide(layout::expert_graph(get(), stage.expert_parallel, stage.imbalance));
+  if (is_divided(stage)) divided_ = std::make_shared<const graph::OpGraph>(divided(graph, stage));
+}
+
+LocalModel::LocalModel(const Problem& problem, const plan::Stage& stage) : graph_(problem.graph) {
+  if (!is_divided(stage)) return;
+  plan::Stage sizes;  // alone
+  sizes.context_parallel = stage.context_parallel;
+  sizes.expert_parallel = stage.expert_parallel;
+  sizes.imbalance = stage.imbalance;
+  const StageKey key("local model", sizes);
+  const auto model = StageMemo::recall(problem, key, [&] { return DividedModel{divided(problem.graph, stage)}; });
+  divided_ = {model, &model->graph};
 }
 
 LocalProblem::LocalProblem(const Problem& problem, const plan::Stage& stage)
-    : model_(problem.graph, stage),
+    : model_(problem, stage),
       problem_{model_.get(), problem.cluster, problem.costs, problem.training, problem.memory} {}
 
 Affine ring_hop(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups) {

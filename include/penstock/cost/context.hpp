@@ -15,6 +15,8 @@ namespace penstock::cost {
 class LocalModel {
  public:
   LocalModel(const graph::OpGraph& graph, const plan::Stage& stage);
+  /// The same, of each size made once where the problem remembers (StageMemo).
+  LocalModel(const Problem& problem, const plan::Stage& stage);
   const graph::OpGraph& get() const { return divided_ ? *divided_ : graph_; }
 
  private:
