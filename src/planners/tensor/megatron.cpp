@@ -2,11 +2,10 @@
 
 #include "families.hpp"
 #include "own_options.hpp"
-#include "penstock/layout/context.hpp"
-#include "penstock/layout/experts.hpp"
 #include "penstock/schedule/catalogue.hpp"
 #include "row_plan.hpp"
 #include "sweep.hpp"
+#include "tensor/mesh_sizes.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -42,40 +41,6 @@ std::vector<int> group_sizes(const cost::Problem& problem, const SearchOptions& 
     for (std::size_t d = 1; d < devices.size(); ++d)
       if (d % static_cast<std::size_t>(size) != 0 && devices[d].node != devices[d - 1].node) return true;
     return false;
-  });
-  return sizes;
-}
-
-/// All operators in one stage, for rules to be asked about.
-plan::Plan whole_model(const cost::Problem& problem) {
-  plan::Plan out;
-  out.stages.emplace_back();
-  for (std::size_t v = 0; v < problem.graph.size(); ++v) out.stages.front().operators.emplace_back(v);
-  return out;
-}
-
-/// Context groups of a replica: powers of two, as far as all operators divide their tokens. Unlike a
-/// tensor-parallel group they may lie across nodes.
-std::vector<int> context_sizes(const cost::Problem& problem, const SearchOptions& options,
-                               std::int64_t most) {
-  plan::Plan whole = whole_model(problem);
-  auto sizes = rank_sizes(problem, options);
-  std::erase_if(sizes, [&](int size) {
-    whole.stages.front().context_parallel = size;
-    return size > most || !layout::context_violations(problem.graph, whole).empty();
-  });
-  return sizes;
-}
-
-/// Devices that divide the experts of every mixture: powers of two; none but 1 without a mixture.
-std::vector<int> expert_sizes(const cost::Problem& problem, const SearchOptions& options, std::int64_t most) {
-  const auto mixes = [](const graph::Operator& op) { return op.kind == graph::OpKind::experts; };
-  if (std::ranges::none_of(problem.graph.operators(), mixes)) return {1};
-  plan::Plan whole = whole_model(problem);
-  auto sizes = rank_sizes(problem, options);
-  std::erase_if(sizes, [&](int size) {
-    whole.stages.front().expert_parallel = size;
-    return size > most || !layout::expert_violations(problem.graph, whole).empty();
   });
   return sizes;
 }
