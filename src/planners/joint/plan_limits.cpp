@@ -11,11 +11,15 @@ bool divides_tokens(const plan::Stage& stage) {
          });
 }
 
+constexpr std::int64_t kMostGroups = std::int64_t{1} << 20;
+
 }  // namespace
 
 bool PlanLimits::allow(const plan::Plan& plan) const {
   return std::ranges::all_of(plan.stages, [&](const plan::Stage& stage) {
     if (stage.zero > zero || (!sequence_parallel && divides_tokens(stage))) return false;
+    if (stage.context_parallel > context_parallel || stage.expert_parallel > expert_parallel) return false;
+    if (stage.zero_over > 0 && !hybrid_sharding) return false;
     if (stage.recompute.of == plan::Recomputation::Of::core && !recompute_cores) return false;
     return recompute || !stage.recompute;
   });
@@ -28,13 +32,26 @@ std::vector<PlannerOption> limit_options() {
       words("sequence_parallel", {"try", "never"}, "tensor-parallel groups may divide tokens too"),
       words("recompute", {"all", "layers", "none"},
             "what may be computed again in the backward pass: layers, stages and attention's cores; all "
-            "but cores alone; or nothing")};
+            "but cores alone; or nothing"),
+      number("max_context_parallel", kMostGroups, 1, kMostGroups,
+             "most groups that divide the tokens of a replica's samples, by powers of two; 1: none"),
+      number(
+          "max_expert_parallel", kMostGroups, 1, kMostGroups,
+          "most replicas, context groups among them, that divide the experts of every mixture, by powers of "
+          "two; 1: none"),
+      words("hybrid_sharding", {"try", "never"},
+            "ZeRO may share among some of the devices with equal weights, in several such groups (FSDP's)")};
 }
 
 PlanLimits plan_limits(const OwnValues& own) {
   const std::string& again = own.word("recompute");
-  return {static_cast<int>(own.number("max_zero")), own.word("sequence_parallel") == "try", again != "none",
-          again == "all"};
+  return {.zero = static_cast<int>(own.number("max_zero")),
+          .sequence_parallel = own.word("sequence_parallel") == "try",
+          .recompute = again != "none",
+          .recompute_cores = again == "all",
+          .context_parallel = own.number("max_context_parallel"),
+          .expert_parallel = own.number("max_expert_parallel"),
+          .hybrid_sharding = own.word("hybrid_sharding") == "try"};
 }
 
 }  // namespace penstock::planners

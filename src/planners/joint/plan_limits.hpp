@@ -1,6 +1,9 @@
 #pragma once
 // What a user's frameworks cannot run, and `joint` is not to propose.
 
+#include <cstdint>
+#include <limits>
+
 #include "own_options.hpp"
 #include "penstock/plan/plan.hpp"
 
@@ -10,7 +13,10 @@ struct PlanLimits {
   int zero = 3;                   ///< largest ZeRO stage
   bool sequence_parallel = true;  ///< groups may divide tokens, of whole stages or of single operators
   bool recompute = true;
-  bool recompute_cores = true;  ///< of attention alone
+  bool recompute_cores = true;                                      ///< of attention alone
+  std::int64_t context_parallel = std::numeric_limits<int>::max();  ///< most groups of a replica
+  std::int64_t expert_parallel = std::numeric_limits<int>::max();   ///< most devices that divide experts
+  bool hybrid_sharding = true;                                      ///< Stage::zero_over
 
   bool allow(const plan::Plan& plan) const;
 };

@@ -6,12 +6,15 @@
 
 #include "penstock/core/digest.hpp"
 #include "penstock/core/varint.hpp"
+#include "penstock/layout/context.hpp"
+#include "penstock/layout/experts.hpp"
 #include "penstock/layout/ties.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/plan/violations.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
+#include "tensor/mesh_sizes.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -75,7 +78,12 @@ void drop_idle_settings(const graph::OpGraph& graph, Plan& plan) {
     stage.after.clear();
     if (row && s > 0) stage.after = {core::StageId(s - 1)};
     if (stage.tensor_parallel == 1) stage.sequence_parallel = false;
-    if (stage.replicas() == 1) stage.zero = 0;
+    if (stage.context_parallel == 1) stage.context_exchange = plan::ContextExchange::ring;
+    const std::int64_t alike = stage.weight_replicas();
+    if (alike == 1) stage.zero = 0;
+    if (stage.zero == 0 || alike == stage.zero_over ||
+        alike % std::max<std::int64_t>(1, stage.zero_over) != 0)
+      stage.zero_over = 0;
     if (!by_count(plan)) stage.k = 1;
     if (stage.recompute && !plan::applies(graph, stage.operators, stage.recompute)) stage.recompute = {};
     stage.in_flight = 0;
@@ -120,6 +128,8 @@ PlanSpace::PlanSpace(const cost::Problem& problem, const SearchOptions& options,
       units_(std::move(units)),
       limits_(limits),
       unit_of_(problem.graph.size()),
+      context_sizes_(planners::context_sizes(problem, options, limits.context_parallel)),
+      expert_sizes_(planners::expert_sizes(problem, options, limits.expert_parallel)),
       form_(problem.cluster) {
   for (std::size_t u = 0; u < units_.operators.size(); ++u)
     for (const OpId op : units_.operators[u]) unit_of_[op.index()] = u;
@@ -129,6 +139,13 @@ double PlanSpace::unit_seconds(std::size_t unit, std::int64_t samples) const {
   return cost::compute_time(problem_, units_.operators[unit], problem_.cluster.types().front(), samples)
       .total()
       .value();
+}
+
+void PlanSpace::scale_micro_batch(Stage& stage, double scale) const {
+  if (options_.micro_batch)
+    stage.micro_batch = *options_.micro_batch * stage.replicas();
+  else if (!options_.pipeline_micro_batch)
+    stage.micro_batch = static_cast<std::int64_t>(static_cast<double>(stage.micro_batch) * scale);
 }
 
 bool PlanSpace::tidy(Draft& draft) const {
@@ -169,7 +186,9 @@ bool PlanSpace::well_formed(const Plan& plan) const {
   return pinned_well(plan) && limits_.allow(plan) &&
          plan::structural_violations(problem_.graph, problem_.cluster, plan).empty() &&
          !shares_devices_in_vain(plan) && quickly_ordered(plan) &&
-         layout::tie_violations(problem_.graph, plan).empty();
+         layout::tie_violations(problem_.graph, plan).empty() &&
+         layout::context_violations(problem_.graph, plan).empty() &&
+         layout::expert_violations(problem_.graph, plan).empty();
 }
 
 std::optional<Draft> PlanSpace::completed(Draft draft) const {
@@ -214,7 +233,8 @@ std::string PlanSpace::key(const Draft& draft) const {
   add(in_row(plan), by_count(plan) ? static_cast<int>(draft.rule) : 0);
   for (const Stage& stage : plan.stages) {
     const plan::Recomputation& again = stage.recompute;
-    add(stage.micro_batch, stage.k, again.of, again.early, again.first, stage.tensor_parallel, stage.zero,
+    add(stage.micro_batch, stage.k, again.of, again.early, again.first, stage.tensor_parallel,
+        stage.context_parallel, stage.context_exchange, stage.expert_parallel, stage.zero, stage.zero_over,
         stage.sequence_parallel);
     add(stage.partition.size());
     for (const auto& [op, how] : stage.partition) add(op.index(), how);

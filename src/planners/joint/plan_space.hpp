@@ -46,9 +46,14 @@ class PlanSpace {
   const SearchOptions& options() const { return options_; }
   const PlanLimits& limits() const { return limits_; }
   const Units& units() const { return units_; }
+  /// Powers of two that the model's tokens and experts can be divided over, within the limits.
+  const std::vector<int>& context_sizes() const { return context_sizes_; }
+  const std::vector<int>& expert_sizes() const { return expert_sizes_; }
   std::size_t unit_of(core::OpId op) const { return unit_of_[op.index()]; }
   /// Seconds of one micro-batch of so many samples on one device, to weigh units by.
   double unit_seconds(std::size_t unit, std::int64_t samples) const;
+  /// As far as it is not pinned; to what is pinned of a replica, which may be of another size now.
+  void scale_micro_batch(plan::Stage& stage, double scale) const;
 
  private:
   bool pinned_well(const plan::Plan& plan) const;
@@ -59,6 +64,7 @@ class PlanSpace {
   Units units_;
   PlanLimits limits_;
   std::vector<std::size_t> unit_of_;  ///< [operator]
+  std::vector<int> context_sizes_, expert_sizes_;
   PlacementForm form_;
 };
 

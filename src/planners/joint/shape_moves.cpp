@@ -73,20 +73,12 @@ class ShapeMoves {
       const bool row = in_row(draft.plan);
       draft.plan.schedule = family.name;
       cut_row(space, ranks, chunks, family.deal, draft.plan);
-      for (plan::Stage& stage : draft.plan.stages) adapt(space, scale, stage);
+      for (plan::Stage& stage : draft.plan.stages) space.scale_micro_batch(stage, scale);
       if (!sizes_differ(family.name))
         for (plan::Stage& stage : draft.plan.stages)
           stage.micro_batch = draft.plan.stages.front().micro_batch;
       if (row && draft.plan.stages.size() > 1) draft.plan.stages.back().after = {core::StageId(0)};
     });
-  }
-
-  static void adapt(const PlanSpace& space, double scale, plan::Stage& stage) {
-    const auto& options = space.options();
-    if (options.micro_batch)
-      stage.micro_batch = *options.micro_batch * stage.replicas();
-    else if (!options.pipeline_micro_batch)
-      stage.micro_batch = static_cast<std::int64_t>(static_cast<double>(stage.micro_batch) * scale);
   }
 
   const Sight& sight_;
