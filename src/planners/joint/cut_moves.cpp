@@ -101,7 +101,7 @@ class CutMoves {
       first.operators.clear();
       take(units, first_units, stages[s], first);
       const auto end = stages[s].devices.begin() +
-                       static_cast<std::ptrdiff_t>(groups * static_cast<std::size_t>(first.tensor_parallel));
+                       static_cast<std::ptrdiff_t>(groups * static_cast<std::size_t>(first.replica_size()));
       first.devices.assign(stages[s].devices.begin(), end);
       stages[s].devices.erase(stages[s].devices.begin(), end);
       stages.insert(stages.begin() + static_cast<std::ptrdiff_t>(s), std::move(first));

@@ -39,7 +39,7 @@ class DeviceMoves {
   }
 
   std::size_t group_size(std::size_t rank) const {
-    return static_cast<std::size_t>(stages_[ranks_[rank].front()].tensor_parallel);
+    return static_cast<std::size_t>(stages_[ranks_[rank].front()].replica_size());
   }
 
   void swap(std::size_t a, std::size_t b) {

@@ -30,6 +30,8 @@ Moves device_moves(const Sight& sight);
 Moves pace_moves(const Sight& sight);
 /// Tensor-parallel degree, sequence parallelism, ZeRO stage, recomputation; of a stage, a rank, or all.
 Moves memory_moves(const Sight& sight);
+/// Groups that divide tokens or experts, and how many devices share by ZeRO; of a rank, or all.
+Moves mesh_moves(const Sight& sight);
 /// How operators of tensor-parallel stages are divided: all of a kind, those of one stage, or one.
 Moves partition_moves(const Sight& sight);
 /// Another schedule family, as many stages per device as it has, half or twice as many ranks: the row of

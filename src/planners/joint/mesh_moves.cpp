@@ -1,0 +1,110 @@
+#include <algorithm>
+
+#include "joint/move.hpp"
+
+namespace penstock::planners {
+namespace {
+
+using plan::Stage;
+using Stages = std::vector<std::size_t>;
+
+class MeshMoves {
+ public:
+  explicit MeshMoves(const Sight& sight) : space_(sight.space), stages_(sight.draft.plan.stages) {
+    for (std::size_t s = 0; s < stages_.size(); ++s) every_.push_back(s);
+    which_.push_back(every_);
+    if (sight.ranks.size() > 1) which_.insert(which_.end(), sight.ranks.begin(), sight.ranks.end());
+  }
+
+  Moves all() {
+    for (const Stages& which : which_) {
+      contexts(which);
+      experts(which);
+      shards(which);
+    }
+    experts_and_sizes();
+    exchanges();
+    return std::move(out_);
+  }
+
+ private:
+  template <class Change>
+  void add(const Stages& which, Change change) {
+    out_.push_back([which, change](Draft& draft) {
+      for (const std::size_t s : which) change(draft.plan.stages[s]);
+    });
+  }
+
+  /// Groups come of replicas, which then are fewer: each has more samples of a micro-batch as large, or as
+  /// many of a smaller one.
+  void contexts(const Stages& which) {
+    if (space_.context_sizes().size() < 2) return;
+    for (const int size : space_.context_sizes())
+      for (const bool samples_stay : {false, true})
+        add(which, [&space = space_, size, samples_stay](Stage& stage) {
+          const int before = stage.context_parallel;
+          stage.context_parallel = size;
+          space.scale_micro_batch(stage, samples_stay ? static_cast<double>(before) / size : 1);
+        });
+  }
+
+  void experts(const Stages& which) {
+    if (space_.expert_sizes().size() < 2) return;
+    for (const int size : space_.expert_sizes())
+      add(which, [size](Stage& stage) { divide_experts(stage, size); });
+  }
+
+  /// What divided experts leave of memory may go into larger micro-batches, or less tensor parallelism: both
+  /// at once, for either alone may not fit or be slower.
+  void experts_and_sizes() {
+    for (const int size : space_.expert_sizes())
+      for (const double scale : {0.5, 1.0, 2.0, 4.0})
+        for (const int fewer : {1, 2, 4, 8})
+          if (size > 1)
+            add(every_, [&space = space_, size, scale, fewer](Stage& stage) {
+              if (stage.tensor_parallel % fewer != 0) return;
+              stage.tensor_parallel /= fewer;
+              divide_experts(stage, size);
+              space.scale_micro_batch(stage, scale);
+            });
+  }
+
+  static void divide_experts(Stage& stage, int size) {
+    stage.expert_parallel = size;
+    stage.zero_over = 0;  // parts of experts and of the rest are among all
+  }
+
+  /// Few neighbours that share have near ways to each other; all have the smallest shares.
+  void shards(const Stages& which) {
+    std::int64_t most = 1;  // devices with equal weights
+    for (const std::size_t s : which) most = std::max(most, stages_[s].weight_replicas());
+    if (!space_.limits().hybrid_sharding) return;
+    for (int zero = 1; zero <= space_.limits().zero; ++zero)
+      for (std::int64_t over = 1; over < most; over *= 2)
+        add(which, [zero, over](Stage& stage) {
+          stage.zero = zero;
+          stage.zero_over = over == 1 ? 0 : over;
+        });
+  }
+
+  void exchanges() {
+    using plan::ContextExchange;
+    if (std::ranges::all_of(stages_, [](const Stage& stage) { return stage.context_parallel == 1; })) return;
+    for (const auto exchange : {ContextExchange::ring, ContextExchange::all_gather, ContextExchange::ulysses})
+      add(every_, [exchange](Stage& stage) { stage.context_exchange = exchange; });
+  }
+
+  const PlanSpace& space_;
+  const std::vector<Stage>& stages_;
+  Stages every_;
+  std::vector<Stages> which_;
+  Moves out_;
+};
+
+}  // namespace
+
+Moves mesh_moves(const Sight& sight) {
+  return MeshMoves(sight).all();
+}
+
+}  // namespace penstock::planners
