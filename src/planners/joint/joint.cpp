@@ -18,6 +18,7 @@
 #include "penstock/plan/colocated.hpp"
 #include "penstock/plan/strategy.hpp"
 #include "penstock/score/estimate.hpp"
+#include "tensor/mesh_sizes.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -29,8 +30,11 @@ constexpr std::size_t kWalks = 8;
 std::string plan_kind(const plan::Plan& plan) {
   const plan::Strategy strategy = plan::strategy(plan, 1);
   const bool pipeline = strategy.pipeline_parallel > 1, divided = plan::tensor_parallel(strategy).most > 1;
+  const bool tokens =
+      std::ranges::any_of(plan.stages, [](const plan::Stage& stage) { return stage.context_parallel > 1; });
   return plan.schedule + (pipeline ? " pipeline" : "") + (divided ? " divided" : "") +
-         (strategy.zero.most > 0 ? " zero" : "");
+         (strategy.zero.most > 0 ? " zero" : "") + (strategy.expert_parallel.most > 1 ? " experts" : "") +
+         (tokens ? " context" : "");
 }
 
 /// The best of each kind first, then the others; at most `most`.
@@ -66,7 +70,10 @@ PlannerChoice itself(std::int64_t evaluations, OwnOptions kind, const SearchOpti
 JointQuestions all_questions(const cost::Problem& problem, const SearchOptions& options, const OwnValues& own,
                              const Units& units) {
   const std::size_t operators = units.operators.size(), devices = problem.cluster.size();
-  JointQuestions out = questions(asked_planners(own), operators, devices);
+  const PlanLimits limits = plan_limits(own);
+  JointQuestions out = questions(asked_planners(own), operators, devices,
+                                 {context_sizes(problem, options, limits.context_parallel).back(),
+                                  expert_sizes(problem, options, limits.expert_parallel).back()});
   const std::int64_t evaluations = own.number("evaluations");
   if (own.word("part") != "first" || evaluations < 4) return out;
   if (!part_sizes(problem, options).empty())

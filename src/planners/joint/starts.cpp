@@ -143,9 +143,10 @@ bool only_direct(std::size_t units, std::size_t devices) {
 
 /// Every planner as it is, and once more for a schedule with a flush where it has to be told; of large
 /// problems, where few are asked, megatron's plans of whole layers too: a stage of one operator more than
-/// they have may not fit. Those that list uniform plans are asked first: the others may leave out what cannot
+/// they have may not fit. Of models whose tokens or experts can be divided megatron is asked for that too.
+/// Those that list uniform plans are asked first: the others may leave out what cannot
 /// beat these, so that the fastest of all is among the answers still.
-JointQuestions questions(AskedPlanners asked, std::size_t units, std::size_t devices) {
+JointQuestions questions(AskedPlanners asked, std::size_t units, std::size_t devices, MeshSizes most) {
   if (only_direct(units, devices)) asked = AskedPlanners::direct;
   JointQuestions out;
   for (const PlannerInfo& info : catalogue()) {
@@ -156,6 +157,10 @@ JointQuestions questions(AskedPlanners asked, std::size_t units, std::size_t dev
       when.push_back({info.name, {{"flush", "true"}}});
   }
   if (asked == AskedPlanners::direct) out.first.push_back({"megatron", {{"units", "layers"}}});
+  if (most.context > 1)
+    out.first.push_back({"megatron", {{"max_context_parallel", std::to_string(most.context)}}});
+  if (most.expert > 1)
+    out.first.push_back({"megatron", {{"max_expert_parallel", std::to_string(most.expert)}}});
   return out;
 }
 

@@ -26,8 +26,13 @@ enum class AskedPlanners : std::uint8_t { all, quick, direct };
 /// Whether no others are asked, of a model of so many units on so many devices.
 bool only_direct(std::size_t units, std::size_t devices);
 
+/// Largest groups that may divide tokens and experts.
+struct MeshSizes {
+  int context = 1, expert = 1;
+};
+
 /// Of a problem with so many units of the model, on so many devices.
-JointQuestions questions(AskedPlanners asked, std::size_t units, std::size_t devices);
+JointQuestions questions(AskedPlanners asked, std::size_t units, std::size_t devices, MeshSizes most);
 
 /// Plans of planners without a flush run as 1F1B where they can.
 Starts starts(const PlanSpace& space, const JointJudge& judge, const JointQuestions& questions,
