@@ -48,7 +48,8 @@ LocalModel::LocalModel(const Problem& problem, const plan::Stage& stage) : graph
   sizes.expert_parallel = stage.expert_parallel;
   sizes.imbalance = stage.imbalance;
   const StageKey key("local model", sizes);
-  const auto model = StageMemo::recall(problem, key, [&] { return DividedModel{divided(problem.graph, stage)}; });
+  const auto model =
+      StageMemo::recall(problem, key, [&] { return DividedModel{divided(problem.graph, stage)}; });
   divided_ = {model, &model->graph};
 }
 

@@ -136,6 +136,62 @@ TEST_CASE("stages are put in order, and refused where they wait for each other")
   CHECK_FALSE(row.space.tidy(circle));
 }
 
+TEST_CASE("branches go to ranks of their own: fewer operators, more samples, and the trunk at the end") {
+  // Two operators of each of four branches, which meet in the last: a b, c d, e f, g h -> i.
+  const auto graph = support::tiny_graph(9, {{0, 1}, {2, 3}, {4, 5}, {6, 7}, {1, 8}, {3, 8}, {5, 8}, {7, 8}});
+  const support::FixedCosts costs = support::FixedCosts::uniform(9, 1, 1);
+  const Row row;
+  const cost::Problem problem{graph, row.cluster, costs, {8, plan::Optimizer::sgd}};
+  const planners::PlanSpace space(problem, row.options, planners::planning_units(graph));
+  Draft all;
+  all.plan.training = problem.training;
+  plan::Stage& stage = all.plan.stages.emplace_back();
+  for (std::size_t op = 0; op < 9; ++op) stage.operators.emplace_back(op);
+  for (std::size_t device = 0; device < 4; ++device) stage.devices.emplace_back(device);
+  stage.micro_batch = 8;
+
+  // The best two ranks have 4 operators and 5, on two devices each; four ranks have a branch each.
+  std::vector<std::size_t> ranks;
+  for (const planners::Move& move : planners::branch_moves(planners::Sight(space, all))) {
+    Draft next = all;
+    move(next);
+    if (!space.tidy(next)) continue;
+    const auto made = space.completed(next);
+    if (!made) continue;
+    CHECK(score::violations(problem, made->plan).empty());
+    const planners::Sight sight(space, *made);
+    ranks.push_back(sight.ranks.size());
+    CHECK(made->plan.stages.size() == 2 * ranks.back());
+    CHECK(made->plan.stages.back().operators == std::vector{core::OpId(8)});
+    for (const plan::Stage& each : made->plan.stages) CHECK(each.devices.size() == 4 / ranks.back());
+  }
+  CHECK(std::ranges::count(ranks, 2) >= 2);  // of micro-batches of several sizes
+  CHECK(std::ranges::count(ranks, 4) >= 2);
+  CHECK(planners::branch_moves(planners::Sight(row.space, row.draft({6}))).empty());  // a row has none
+}
+
+TEST_CASE("branches of very unlike work are left together") {
+  const auto graph = support::tiny_graph(5, {{0, 1}, {1, 2}, {2, 4}, {3, 4}});
+  const support::FixedCosts costs = support::FixedCosts::uniform(5, 1, 1);
+  const Row row;
+  const cost::Problem problem{graph, row.cluster, costs, {8, plan::Optimizer::sgd}};
+  const planners::PlanSpace space(problem, row.options, planners::planning_units(graph));
+  Draft all;
+  all.plan.training = problem.training;
+  plan::Stage& stage = all.plan.stages.emplace_back();
+  for (std::size_t op = 0; op < 5; ++op) stage.operators.emplace_back(op);
+  for (std::size_t device = 0; device < 4; ++device) stage.devices.emplace_back(device);
+  stage.micro_batch = 8;
+  CHECK_FALSE(planners::branch_moves(planners::Sight(space, all)).empty());  // three operators beside two
+  const auto lopsided =
+      support::tiny_graph(9, {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}, {6, 8}, {7, 8}});
+  const support::FixedCosts more = support::FixedCosts::uniform(9, 1, 1);
+  const cost::Problem other{lopsided, row.cluster, more, {8, plan::Optimizer::sgd}};
+  const planners::PlanSpace there(other, row.options, planners::planning_units(lopsided));
+  for (std::size_t op = 5; op < 9; ++op) stage.operators.emplace_back(op);
+  CHECK(planners::branch_moves(planners::Sight(there, all)).empty());  // seven beside two
+}
+
 TEST_CASE("every completed move is a valid plan, and some of every kind are") {
   const Row row;
   Draft draft = row.draft({1, 3, 5, 6});
@@ -143,7 +199,7 @@ TEST_CASE("every completed move is a valid plan, and some of every kind are") {
   const auto start = row.space.completed(draft);
   REQUIRE(start.has_value());
   const auto kinds = planners::moves(planners::Sight(row.space, *start), planners::Change::all);
-  REQUIRE(kinds.size() == 6);
+  REQUIRE(kinds.size() == 8);
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
     CAPTURE(kind);
     int valid = 0;
@@ -155,6 +211,7 @@ TEST_CASE("every completed move is a valid plan, and some of every kind are") {
       valid += made.has_value();
       if (made) CHECK(score::violations(row.problem, made->plan).empty());
     }
-    CHECK((valid > 0) == (kind != 4));  // nothing is divided whose partition could be another
+    // Nothing is divided whose partition could be another; there are no branches, and no devices alike.
+    CHECK((valid > 0) == (kind != 4 && kind != 6 && kind != 7));
   }
 }

@@ -20,7 +20,7 @@ Sight::Sight(const PlanSpace& of, const Draft& from) : space(of), draft(from) {
 std::vector<Moves> moves(const Sight& sight, Change change) {
   if (change == Change::cuts) return {shift_moves(sight)};
   return {cut_moves(sight),       device_moves(sight), pace_moves(sight),   memory_moves(sight),
-          partition_moves(sight), shape_moves(sight),   mesh_moves(sight)};
+          partition_moves(sight), shape_moves(sight),  branch_moves(sight), mesh_moves(sight)};
 }
 
 }  // namespace penstock::planners

@@ -37,6 +37,9 @@ Moves partition_moves(const Sight& sight);
 /// Another schedule family, as many stages per device as it has, half or twice as many ranks: the row of
 /// units is cut anew in proportion to what the ranks had.
 Moves shape_moves(const Sight& sight);
+/// Parallel branches go to ranks of their own, each with all samples at once: without a pipeline devices have
+/// fewer operators, and more samples of each. The trunk, where they meet, goes to one of the ranks.
+Moves branch_moves(const Sight& sight);
 
 /// Units of a row go from a stage to any other, through those between: each hands on as many as it gets.
 Moves shift_moves(const Sight& sight);

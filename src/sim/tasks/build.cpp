@@ -346,8 +346,8 @@ class Builder {
   std::optional<CutPasses> cut_;                    ///< where collectives within passes take links
   GroupMessages messages_{problem_.cluster, options_, tasks_};
   program::Program program_;
-  std::vector<RankTasks> ranks_;                               ///< [rank]
-  std::vector<std::vector<TaskId>> meetings_;                  ///< [rank][position] of the first group; kNoTask
+  std::vector<RankTasks> ranks_;               ///< [rank]
+  std::vector<std::vector<TaskId>> meetings_;  ///< [rank][position] of the first group; kNoTask
   std::vector<std::vector<std::vector<cost::OpTime>>> times_;  ///< [stage][replica], of_micro_batch
   std::vector<std::shared_ptr<const cost::TimesByReplica>> bucket_times_;  ///< [stage] by bucket, when needed
   std::vector<std::map<std::pair<double, std::size_t>, core::Seconds>> step_times_;  ///< [stage] {part, type}
