@@ -33,6 +33,7 @@ class Builder {
       : problem_(problem),
         plan_(scheduled.plan),
         run_(copy != nullptr ? *copy : scheduled.plan),
+        lanes_(plan_.stages.front().replica_size() / run_.stages.front().replica_size()),
         stages_(scheduled.stages),
         options_(options),
         filled_(filled),
@@ -195,9 +196,7 @@ class Builder {
   }
 
   /// Devices of one replica.
-  TaskId group_of(StageId stage) const {
-    return static_cast<TaskId>(plan_.stages[stage.index()].replica_size());
-  }
+  TaskId group_of(StageId stage) const { return program_.stages[stage.index()].sharing.group; }
 
   /// The stage's groups, before this task and after the pass before it, each through a task of no length, of
   /// which this is the first; none where groups have one device.
@@ -232,7 +231,7 @@ class Builder {
 
   core::Seconds duration(const program::Instruction& instruction, std::size_t device) {
     const std::size_t s = instruction.stage.index();
-    const auto group = static_cast<std::size_t>(plan_.stages[s].replica_size());
+    const auto group = static_cast<std::size_t>(program_.stages[s].sharing.group);
     if (instruction.kind == ActionKind::step) return step_time(s, device);
     if (instruction.piece >= 0)
       return cut_->time(instruction, device / group,
@@ -251,11 +250,18 @@ class Builder {
     return time_of(instruction.kind, (*bucket_times_[s])[device / group][b].total());
   }
 
+  /// Of a device of a lane, its place among those of the whole stage.
+  std::size_t in_whole(std::size_t s, std::size_t device) const {
+    const auto lane = static_cast<std::size_t>(run_.stages[s].replica_size()),
+               group = static_cast<std::size_t>(plan_.stages[s].replica_size());
+    return device / lane * group + device % lane;
+  }
+
   /// Devices of one type with equal parts of the weights take equally long.
   core::Seconds step_time(std::size_t s, std::size_t device) {
     const plan::Stage& stage = plan_.stages[s];
-    const std::size_t member = plan::Mesh(stage).coordinate(device, plan::MeshDim::tensor);
-    const std::size_t type = problem_.cluster.devices()[stage.devices[device].index()].type;
+    const std::size_t member = plan::Mesh(stage).coordinate(in_whole(s, device), plan::MeshDim::tensor);
+    const std::size_t type = problem_.cluster.devices()[run_.stages[s].devices[device].index()].type;
     const auto [known, fresh] = step_times_[s].try_emplace({cost::part_of(stage, member), type});
     if (fresh) known->second = cost::step_time(problem_, stage, member, problem_.cluster.types()[type]);
     return known->second;
@@ -303,8 +309,9 @@ class Builder {
     const bool local = tasks_.graph().task(done).place == tasks_.graph().task(waits).place;
     TaskId arrives = done;
     if (bytes > 0 && !local) {
-      arrives = add_transfer(done, waits, collective::nearly_equal_part(bytes, message.parts, message.part),
-                             message.from);
+      const std::int64_t parts = message.parts * lanes_;
+      arrives =
+          add_transfer(done, waits, collective::nearly_equal_part(bytes, parts, message.part), message.from);
       if (message.gate >= 0) tasks_.edge(task_at(message.to.stage, message.gate) + receiver, arrives);
     } else {
       tasks_.edge(done, waits);
@@ -335,7 +342,8 @@ class Builder {
 
   const cost::Problem& problem_;
   const plan::Plan& plan_;
-  const plan::Plan& run_;  ///< whose tasks these are: the plan, or a copy that stands for all
+  const plan::Plan& run_;  ///< whose tasks these are: the plan, or a copy or lane that stands for all
+  std::int64_t lanes_;     ///< of every group: it has one of them
   const plan::StageGraph& stages_;
   const SimulationOptions& options_;
   FilledTimes* filled_;                   ///< null: samples are full

@@ -33,7 +33,8 @@ const T& of_micro_batch(const std::vector<T>& list, std::size_t micro_batch) {
 ///  - the devices of a tensor-parallel group start their passes together.
 ///  - with sequences of unlike length passes and messages go by what their samples are filled with; `filled`
 ///  has the times, null where all samples are full;
-///  - with a `copy` (alike_copies.hpp) there are the tasks of its replicas alone.
+///  - with a `copy` (alike_copies.hpp), or a lane of one (alike_lanes.hpp), there are the tasks of its
+///  devices alone.
 /// Throws BadInput when the tasks outlast the clock, Error(limit) when there are more than 2^31 - 1.
 Iteration build_iteration(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                           const SimulationOptions& options, FilledTimes* filled = nullptr,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "alike_copies.hpp"
+#include "alike_lanes.hpp"
 #include "engine.hpp"
 #include "tasks/apply.hpp"
 #include "tasks/crowding.hpp"
@@ -43,10 +44,13 @@ Iteration prepare(const cost::Problem& problem, const schedule::ScheduledPlan& s
 Abridged abridged(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                   const SimulationOptions& options) {
   const auto copy = one_copy(problem, scheduled.plan, options);
-  if (!copy) return {scheduled.plan, prepare(problem, scheduled, options)};
-  if (!copy->whole) return {copy->plan, build_iteration(problem, scheduled, options, nullptr, &copy->plan)};
-  const schedule::ScheduledPlan whole(problem.graph, *copy->whole, scheduled.order);
-  return {copy->plan, build_iteration(problem, whole, options, nullptr, &copy->plan)};
+  const plan::Plan& whole = copy && copy->whole ? *copy->whole : scheduled.plan;
+  const plan::Plan& replicas = copy ? copy->plan : scheduled.plan;
+  const auto lane = one_lane(problem, scheduled.stages, replicas, options);
+  if (!copy && !lane) return {scheduled.plan, prepare(problem, scheduled, options)};
+  const plan::Plan& run = lane ? *lane : replicas;
+  if (!copy || !copy->whole) return {run, build_iteration(problem, scheduled, options, nullptr, &run)};
+  return {run, build_iteration(problem, {problem.graph, whole, scheduled.order}, options, nullptr, &run)};
 }
 
 std::int64_t mini_batches(const plan::Plan& plan, const Iteration& iteration) {

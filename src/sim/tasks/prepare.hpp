@@ -13,7 +13,7 @@ Iteration prepare(const cost::Problem& problem, const schedule::ScheduledPlan& s
 
 /// Tasks that take as long as the plan, and whose they are.
 struct Abridged {
-  plan::Plan plan;  ///< one of its copies (one_copy); all of it where it has none
+  plan::Plan plan;  ///< one of its copies (one_copy), and a lane of that (one_lane); all where it has none
   Iteration iteration;
 };
 Abridged abridged(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,

@@ -1,0 +1,25 @@
+#pragma once
+// Lanes of a plan's groups, all alike, of which one stands for all.
+
+#include <optional>
+
+#include "penstock/cost/problem.hpp"
+#include "penstock/plan/stage_graph.hpp"
+#include "penstock/sim/options.hpp"
+
+namespace penstock::sim {
+
+/// The plan, or a copy of it (alike_copies.hpp), with the devices of the first lane of every replica alone,
+/// as if these were its group. Devices of a group begin and end passes together, and each sends its part of a
+/// message to the one in its place of the next group. Lanes are runs of neighbours in all groups. The first
+/// one's tasks take place at the same times as in the whole plan, as long as they take what they take there:
+///  - all stages have groups of one size, whose members have equal shares;
+///  - lanes have devices, and links that they send over, of their own, and are alike (Correspondence), and so
+///    are lanes within the first of them: devices of a node, of several nodes;
+///  - what a stage sends of a sample falls into equal parts.
+/// None where there is one lane, nor for what one_copy leaves whole, nor where so few tasks are left to spare
+/// that looking takes longer.
+std::optional<plan::Plan> one_lane(const cost::Problem& problem, const plan::StageGraph& stages,
+                                   const plan::Plan& plan, const SimulationOptions& options);
+
+}  // namespace penstock::sim
