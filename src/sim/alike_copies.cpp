@@ -64,7 +64,7 @@ std::optional<Copy> one_copy(const cost::Problem& problem, const plan::Plan& pla
                              const SimulationOptions& options) {
   const std::int64_t most = most_copies(plan);
   if (most == 1 || !may_fold(problem, plan, options)) return std::nullopt;
-  Correspondence correspondence(problem.cluster);
+  Correspondence correspondence(problem);
   const bool any_order = same_shares(plan);
   for (std::int64_t copies = most; copies > 1; --copies) {
     if (most % copies != 0) continue;

@@ -80,7 +80,7 @@ std::optional<plan::Plan> one_lane(const cost::Problem& problem, const plan::Sta
       !in_equal_parts(problem, stages, size))
     return std::nullopt;
   std::optional<plan::Plan> out;
-  Correspondence correspondence(problem.cluster);
+  Correspondence correspondence(problem);
   for (std::int64_t lanes = size; lanes > 1; --lanes) {
     if (size % lanes != 0) continue;
     const plan::Plan& now = out ? *out : plan;

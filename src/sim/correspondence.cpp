@@ -2,6 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
+
+#include "penstock/core/digest.hpp"
+#include "penstock/core/varint.hpp"
+#include "penstock/cost/stage_memo.hpp"
 
 namespace penstock::sim {
 
@@ -15,8 +20,11 @@ LinksAt::LinksAt(const cluster::Cluster& cluster, std::size_t Link::*end)
   for (const Link& link : cluster.links()) links_[next[link.*end]++] = &link;
 }
 
-Correspondence::Correspondence(const cluster::Cluster& cluster)
-    : cluster_(cluster), leaving_(cluster, &Link::from), entering_(cluster, &Link::to) {}
+Correspondence::Correspondence(const cost::Problem& problem)
+    : problem_(problem),
+      cluster_(problem.cluster),
+      leaving_(cluster_, &Link::from),
+      entering_(cluster_, &Link::to) {}
 
 bool Correspondence::holds(const plan::Plan& plan, std::size_t parts) {
   for (std::vector<std::size_t>* of : {&owner_, &origin_, &image_})
@@ -26,7 +34,7 @@ bool Correspondence::holds(const plan::Plan& plan, std::size_t parts) {
   for (std::size_t part = 1; part < parts; ++part)
     if (!matches(plan, parts, part)) return false;
   if (!std::ranges::all_of(hubs_, [&](std::size_t hub) { return same_order(hub, parts); })) return false;
-  return hubs_.size() <= 1 || ways_stay_within();
+  return hubs_.size() <= 1 || known_to_stay_within();
 }
 
 bool Correspondence::matches(const plan::Plan& plan, std::size_t parts, std::size_t part) {
@@ -103,6 +111,15 @@ bool Correspondence::alike(std::size_t p, std::size_t q) const {
     return p >= cluster_.listed() && q >= cluster_.listed();
   if (p >= cluster_.size() || q >= cluster_.size()) return p >= cluster_.size() && q >= cluster_.size();
   return cluster_.devices()[p].type == cluster_.devices()[q].type;
+}
+
+/// Many plans have the same parts of a network: what it takes to find out is spent once, where the problem
+/// remembers.
+bool Correspondence::known_to_stay_within() {
+  std::string owners;
+  for (const std::size_t owner : owner_) core::append_varint(owners, owner);
+  cost::StageKey key((core::digest(owners) + " ways").c_str(), plan::Stage{});
+  return *cost::StageMemo::recall(problem_, key, [&] { return ways_stay_within(); });
 }
 
 /// Whether the shortest way between two devices of a part leads over nobody else's points. It passes a hub

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "penstock/cluster/cluster.hpp"
+#include "penstock/cost/problem.hpp"
 #include "penstock/plan/plan.hpp"
 
 namespace penstock::sim {
@@ -28,7 +28,7 @@ class LinksAt {
 /// the one switch of a network, or one for each rail.
 class Correspondence {
  public:
-  explicit Correspondence(const cluster::Cluster& cluster);
+  explicit Correspondence(const cost::Problem& problem);
 
   /// Of so many parts, each of which has as many devices of a stage, one after the other. Without hubs the
   /// network falls apart into parts that are alike, link by link, and no way between two devices of a part
@@ -47,10 +47,12 @@ class Correspondence {
   bool is_first(std::size_t point);
   bool alike(std::size_t p, std::size_t q) const;
   bool ways_stay_within();
+  bool known_to_stay_within();
   std::size_t least_distance(std::span<const cluster::Link* const> links,
                              std::size_t cluster::Link::*end) const;
   void find_distances(std::size_t hub);
 
+  const cost::Problem& problem_;
   const cluster::Cluster& cluster_;
   LinksAt leaving_, entering_;
   std::vector<std::size_t> owner_;  ///< [point] the part that reaches it
