@@ -60,18 +60,26 @@ void Routes::number_core() {
     if (holds_[p].depth == 0) holds_[p].core_index = count++;
   outgoing_.resize(count);
   incoming_.resize(count);
+  place_.resize(links_.size());
   for (std::size_t l = 0; l < links_.size(); ++l) {
     const Hold &from = holds_[links_[l].from], &to = holds_[links_[l].to];
     if (from.depth > 0 || to.depth > 0) continue;
     outgoing_[from.core_index].push_back(l);
+    place_[l] = static_cast<std::uint32_t>(incoming_[to.core_index].size());
     incoming_[to.core_index].push_back(l);
+  }
+  wide_of_.assign(count, -1);
+  for (std::size_t p = 0; p < count; ++p) {
+    if (incoming_[p].size() < Row::kNone) continue;
+    wide_of_[p] = static_cast<std::int32_t>(wide_.size());
+    wide_.push_back(p);
   }
   rows_.resize(count);
   made_ = std::make_unique<std::once_flag[]>(count);  // NOLINT(modernize-avoid-c-arrays)
 }
 
-Routes::Row Routes::search(std::size_t root, bool backward) const {
-  Row last(outgoing_.size(), -1);
+Routes::LastLinks Routes::search(std::size_t root, bool backward) const {
+  LastLinks last(outgoing_.size(), -1);
   std::deque<std::size_t> frontier{root};
   while (!frontier.empty()) {
     const std::size_t at = holds_[frontier.front()].core_index;
@@ -89,8 +97,27 @@ Routes::Row Routes::search(std::size_t root, bool backward) const {
 
 const Routes::Row& Routes::row(std::size_t root) const {
   const std::size_t index = holds_[root].core_index;
-  std::call_once(made_[index], [&] { rows_[index] = search(root, false); });
+  std::call_once(made_[index], [&] { rows_[index] = packed(search(root, false)); });
   return rows_[index];
+}
+
+Routes::Row Routes::packed(const LastLinks& last) const {
+  Row out;
+  out.places.reserve(last.size());
+  out.many.reserve(wide_.size());
+  for (std::size_t p = 0; p < last.size(); ++p)
+    out.places.push_back(last[p] < 0 || wide_of_[p] >= 0
+                             ? Row::kNone
+                             : static_cast<std::uint8_t>(place_[static_cast<std::size_t>(last[p])]));
+  for (const std::size_t p : wide_) out.many.push_back(last[p]);
+  return out;
+}
+
+std::int32_t Routes::last_link(const Row& row, std::size_t point) const {
+  const std::size_t index = holds_[point].core_index;
+  if (wide_of_[index] >= 0) return row.many[static_cast<std::size_t>(wide_of_[index])];
+  const std::uint8_t place = row.places[index];
+  return place == Row::kNone ? -1 : static_cast<std::int32_t>(incoming_[index][place]);
 }
 
 std::vector<std::size_t> Routes::between(std::size_t from, std::size_t to) const {
@@ -108,7 +135,7 @@ std::vector<std::size_t> Routes::between(std::size_t from, std::size_t to) const
   if (from != to) {
     const Row& last = row(from);
     for (std::size_t point = to; point != from; point = links_[down.back()].from) {
-      const std::int32_t link = last[holds_[point].core_index];
+      const std::int32_t link = last_link(last, point);
       core::require(link >= 0, "a way leads between two devices");
       down.push_back(static_cast<std::size_t>(link));
     }
@@ -119,13 +146,13 @@ std::vector<std::size_t> Routes::between(std::size_t from, std::size_t to) const
 
 bool Routes::reaches(std::size_t from, std::size_t to) const {
   const std::size_t a = holds_[from].root, b = holds_[to].root;
-  return a == b || row(a)[holds_[b].core_index] >= 0;
+  return a == b || last_link(row(a), b) >= 0;
 }
 
 std::optional<std::pair<std::size_t, std::size_t>> Routes::gap(std::size_t count) const {
   // All points lead to each other when the first leads to all and all lead to the first.
   const std::size_t first = holds_[0].root;
-  const Row to = search(first, false), from = search(first, true);
+  const LastLinks to = search(first, false), from = search(first, true);
   const auto both_ways = [&](std::size_t p) {
     const Hold& root = holds_[holds_[p].root];
     return holds_[p].root == first || (to[root.core_index] >= 0 && from[root.core_index] >= 0);

@@ -38,18 +38,29 @@ class Routes {
     std::size_t root = 0;        ///< point of the core
     std::size_t core_index = 0;  ///< of a point of the core
   };
-  using Row = std::vector<std::int32_t>;  ///< [core point] last link of the way to it; -1 none
+  using LastLinks = std::vector<std::int32_t>;  ///< [core point] of the way to it; -1 none
+  /// The same in a byte for most points: the link's place among those that lead to the point.
+  struct Row {
+    static constexpr std::uint8_t kNone = 255;
+    std::vector<std::uint8_t> places;  ///< [core point] of few links
+    std::vector<std::int32_t> many;    ///< [wide_] last link; -1 none
+  };
 
   void hang_trees();
   void number_core();
   const Row& row(std::size_t root) const;
-  Row search(std::size_t root, bool backward) const;
+  Row packed(const LastLinks& last) const;
+  std::int32_t last_link(const Row& row, std::size_t point) const;  ///< of a point of the core; -1 none
+  LastLinks search(std::size_t root, bool backward) const;
   bool reaches(std::size_t from, std::size_t to) const;
 
   std::vector<Ends> links_;
   std::vector<Hold> holds_;                                    ///< [point]
   std::vector<std::vector<std::size_t>> outgoing_, incoming_;  ///< [core point] links within the core
-  mutable std::vector<Row> rows_;                              ///< [core point] made when first asked for
+  std::vector<std::uint32_t> place_;                           ///< [link] among those that lead to its point
+  std::vector<std::size_t> wide_;                   ///< core points with more links than a byte tells apart
+  std::vector<std::int32_t> wide_of_;               ///< [core point] index into wide_; -1 none
+  mutable std::vector<Row> rows_;                   ///< [core point] made when first asked for
   mutable std::unique_ptr<std::once_flag[]> made_;  // NOLINT(modernize-avoid-c-arrays): flags do not move
 };
 

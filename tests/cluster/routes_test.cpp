@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 #include "penstock/cluster/cluster.hpp"
 #include "penstock/core/error.hpp"
@@ -64,6 +65,19 @@ TEST_CASE("routes equal a search of the whole network: trees, meshes, cables one
     agree(support::random_tree(random));
     agree(support::random_mesh(random));
   }
+}
+
+TEST_CASE("so they do over switches that more links lead to than a byte tells apart") {
+  support::Network network{.devices = 260, .points = 263, .links = {}};
+  const auto cable = [&](std::size_t a, std::size_t b) {
+    for (const auto& [from, to] : {std::pair{a, b}, {b, a}})
+      network.links.push_back({from, to, core::Bandwidth(1e9), core::Seconds(1e-6)});
+  };
+  for (std::size_t d = 0; d < network.devices; ++d) cable(d, 260 + d % 2), cable(d, 262);
+  const cluster::Cluster built = network.cluster();
+  for (const std::size_t a : {0, 1, 2, 130, 257, 258, 259})
+    for (const std::size_t b : {0, 1, 3, 128, 255, 256, 259})
+      if (a != b) CHECK(built.route(DeviceId(a), DeviceId(b)).links == searched_way(network, a, b));
 }
 
 TEST_CASE("with links taken away, the first pair of devices without a way is named") {
