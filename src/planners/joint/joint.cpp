@@ -219,7 +219,7 @@ const std::vector<PlannerOption>& joint_options() {
       number(
           "evaluations", 6000, 0, std::int64_t{1} << 30,
           "plans judged after the starts, one whose stages take 1,024 micro-batches together counted twice, "
-          "one of 2,048 three times; 0: the best of the starts"),
+          "one of 2,048 three times, in groups of 16 devices each as two; 0: the best of the starts"),
       words("starts", {"all", "quick", "direct"},
             "planners whose answers it begins with: all of the catalogue; quick: without piper, "
             "graphpipe_climb, aceso and exhaustive, whose searches may take minutes; direct: those alone "

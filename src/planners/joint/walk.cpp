@@ -14,6 +14,7 @@ constexpr std::size_t kPatience = 192;      ///< moves without success after whi
 constexpr int kFruitless = 48;              ///< kicks from the same best plan after which it ends
 constexpr int kMostKicks = 4;               ///< moves at once
 constexpr std::int64_t kManyPasses = 1024;  ///< forward, of all stages: a plan of so many counts twice
+constexpr std::int64_t kLargeGroup = 8;     ///< devices, of more of which a pass counts as several
 constexpr int kTries = 4;  ///< of a kick, until it makes a new plan: few do where memory is tight
 
 template <class List>
@@ -103,7 +104,9 @@ bool Walk::take_best(const std::vector<Move>& tried, std::size_t begin, std::siz
 
 void Walk::spend(const plan::Plan& plan) {
   std::int64_t passes = 0;
-  for (const plan::Stage& stage : plan.stages) passes += plan.training.mini_batch / stage.micro_batch;
+  for (const plan::Stage& stage : plan.stages)
+    passes += plan.training.mini_batch / stage.micro_batch * std::max(kLargeGroup, stage.replica_size());
+  passes /= kLargeGroup;
   ++judged_;
   spent_ += 1 + static_cast<std::size_t>(passes / kManyPasses);
 }
