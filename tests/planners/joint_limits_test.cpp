@@ -54,7 +54,17 @@ TEST_CASE("each limit forbids what it names in any stage, and nothing else") {
   const auto layers = stage(0, false, plan::kRecomputeLayers), core = stage(0, false, plan::kRecomputeCore);
   auto one_operator = plain;
   one_operator.partition[core::OpId(3)] = Partition::sequence;
-  for (const auto& any : {plain, shared, tokens, layers, core, one_operator}) CHECK(allowed({}, any));
+  auto context = plain, experts = plain, some = shared;
+  context.context_parallel = experts.expert_parallel = 4;
+  some.zero_over = 2;
+  for (const auto& any : {plain, shared, tokens, layers, core, one_operator, context, experts, some})
+    CHECK(allowed({}, any));
+  CHECK(allowed({.context_parallel = 4}, context));
+  CHECK_FALSE(allowed({.context_parallel = 2}, context));
+  CHECK(allowed({.expert_parallel = 4}, experts));
+  CHECK_FALSE(allowed({.expert_parallel = 2}, experts));
+  CHECK(allowed({.hybrid_sharding = false}, shared));
+  CHECK_FALSE(allowed({.hybrid_sharding = false}, some));
   CHECK(allowed({.zero = 2}, shared));
   CHECK_FALSE(allowed({.zero = 1}, shared));
   for (const auto& divided : {tokens, one_operator})
@@ -74,7 +84,9 @@ TEST_CASE("a search within limits keeps to them where it would rather not") {
   CHECK_FALSE(planners::PlanLimits{.zero = 0, .sequence_parallel = false}.allow(free));
   const auto within =
       tight.plan({{"max_zero", "0"}, {"sequence_parallel", "never"}, {"recompute", "layers"}});
-  CHECK(planners::PlanLimits{.zero = 0, .sequence_parallel = false, .recompute_cores = false}.allow(within));
+  const planners::PlanLimits limits{
+      .zero = 0, .sequence_parallel = false, .recompute_cores = false, .context_parallel = 1};
+  CHECK(limits.allow(within));
   for (const plan::Stage& one : tight.plan({{"max_tensor_parallel", "1"}}).stages)
     CHECK(one.tensor_parallel == 1);
 }

@@ -29,7 +29,10 @@ std::vector<PlannerOption> limit_options() {
   return {
       tensor_parallel_limit(),
       number("max_zero", 3, 0, 3, "largest ZeRO stage of its plans, such as a framework or a replay runs"),
-      words("sequence_parallel", {"try", "never"}, "tensor-parallel groups may divide tokens too"),
+      words("sequence_parallel", {"try", "never"},
+            "groups may divide tokens too: tensor-parallel ones of what each device would compute whole, "
+            "context "
+            "groups of everything"),
       words("recompute", {"all", "layers", "none"},
             "what may be computed again in the backward pass: layers, stages and attention's cores; all "
             "but cores alone; or nothing"),
@@ -45,11 +48,12 @@ std::vector<PlannerOption> limit_options() {
 
 PlanLimits plan_limits(const OwnValues& own) {
   const std::string& again = own.word("recompute");
+  const bool tokens = own.word("sequence_parallel") == "try";
   return {.zero = static_cast<int>(own.number("max_zero")),
-          .sequence_parallel = own.word("sequence_parallel") == "try",
+          .sequence_parallel = tokens,
           .recompute = again != "none",
           .recompute_cores = again == "all",
-          .context_parallel = own.number("max_context_parallel"),
+          .context_parallel = tokens ? own.number("max_context_parallel") : 1,
           .expert_parallel = own.number("max_expert_parallel"),
           .hybrid_sharding = own.word("hybrid_sharding") == "try"};
 }
