@@ -93,6 +93,7 @@ bool Correspondence::match(std::size_t p, std::size_t q) {
   open_.push_back(p);
   return true;
 }
+
 bool Correspondence::may_be_hub(std::size_t p) {
   if (p < cluster_.listed()) return false;
   if (owner_[p] == kNobody) {
@@ -101,11 +102,13 @@ bool Correspondence::may_be_hub(std::size_t p) {
   }
   return owner_[p] == kHub;
 }
+
 /// Whether the point is the first part's, or nobody's so far.
 bool Correspondence::is_first(std::size_t point) {
   if (owner_[point] == kNobody) owner_[point] = 0;
   return owner_[point] == 0;
 }
+
 bool Correspondence::alike(std::size_t p, std::size_t q) const {
   if (p >= cluster_.listed() || q >= cluster_.listed())
     return p >= cluster_.listed() && q >= cluster_.listed();
@@ -140,11 +143,13 @@ bool Correspondence::ways_stay_within() {
   }
   return true;
 }
+
 std::size_t Correspondence::least_distance(std::span<const Link* const> links, std::size_t Link::*end) const {
   std::size_t least = kNoWay;
   for (const Link* link : links) least = std::min(least, distance_[link->*end]);
   return least;
 }
+
 /// Links to a hub, through no other, from each point of the first part and of nobody.
 void Correspondence::find_distances(std::size_t hub) {
   distance_.assign(cluster_.points().size(), kNoWay);
