@@ -8,8 +8,6 @@
 #include "models/catalogue.hpp"
 #include "penstock/cluster/cluster.hpp"
 #include "penstock/cost/analytic.hpp"
-#include "penstock/plan/replica_placement.hpp"
-#include "penstock/plan/strategy.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"

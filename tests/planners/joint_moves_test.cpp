@@ -54,6 +54,17 @@ std::vector<std::size_t> first_devices(const plan::Plan& plan) {
 
 using Numbers = std::vector<std::size_t>;
 
+/// One stage, the mini-batch at once.
+Draft on_all_devices(const cost::Problem& problem) {
+  Draft out;
+  out.plan.training = problem.training;
+  plan::Stage& stage = out.plan.stages.emplace_back();
+  for (std::size_t op = 0; op < problem.graph.size(); ++op) stage.operators.emplace_back(op);
+  for (std::size_t d = 0; d < problem.cluster.size(); ++d) stage.devices.emplace_back(d);
+  stage.micro_batch = problem.training.mini_batch;
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("a row cut anew: each rank keeps its share of the work, in as many stages as are asked for") {
@@ -143,12 +154,7 @@ TEST_CASE("branches go to ranks of their own: fewer operators, more samples, and
   const Row row;
   const cost::Problem problem{graph, row.cluster, costs, {8, plan::Optimizer::sgd}};
   const planners::PlanSpace space(problem, row.options, planners::planning_units(graph));
-  Draft all;
-  all.plan.training = problem.training;
-  plan::Stage& stage = all.plan.stages.emplace_back();
-  for (std::size_t op = 0; op < 9; ++op) stage.operators.emplace_back(op);
-  for (std::size_t device = 0; device < 4; ++device) stage.devices.emplace_back(device);
-  stage.micro_batch = 8;
+  const Draft all = on_all_devices(problem);
 
   // The best two ranks have 4 operators and 5, on two devices each; four ranks have a branch each.
   std::vector<std::size_t> ranks;
@@ -176,20 +182,14 @@ TEST_CASE("branches of very unlike work are left together") {
   const Row row;
   const cost::Problem problem{graph, row.cluster, costs, {8, plan::Optimizer::sgd}};
   const planners::PlanSpace space(problem, row.options, planners::planning_units(graph));
-  Draft all;
-  all.plan.training = problem.training;
-  plan::Stage& stage = all.plan.stages.emplace_back();
-  for (std::size_t op = 0; op < 5; ++op) stage.operators.emplace_back(op);
-  for (std::size_t device = 0; device < 4; ++device) stage.devices.emplace_back(device);
-  stage.micro_batch = 8;
-  CHECK_FALSE(planners::branch_moves(planners::Sight(space, all)).empty());  // three operators beside two
+  // Three operators beside two.
+  CHECK_FALSE(planners::branch_moves(planners::Sight(space, on_all_devices(problem))).empty());
   const auto lopsided =
       support::tiny_graph(9, {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}, {6, 8}, {7, 8}});
   const support::FixedCosts more = support::FixedCosts::uniform(9, 1, 1);
   const cost::Problem other{lopsided, row.cluster, more, {8, plan::Optimizer::sgd}};
   const planners::PlanSpace there(other, row.options, planners::planning_units(lopsided));
-  for (std::size_t op = 5; op < 9; ++op) stage.operators.emplace_back(op);
-  CHECK(planners::branch_moves(planners::Sight(there, all)).empty());  // seven beside two
+  CHECK(planners::branch_moves(planners::Sight(there, on_all_devices(other))).empty());  // seven beside two
 }
 
 TEST_CASE("every completed move is a valid plan, and some of every kind are") {

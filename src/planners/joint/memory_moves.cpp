@@ -42,12 +42,11 @@ class MemoryMoves {
 
   /// A pinned micro-batch of a replica goes with it.
   void degrees(const Stages& which) {
-    const auto& options = sight_.space.options();
-    const auto pin = options.micro_batch;
-    for (const int degree : tensor_degrees(sight_.space.problem().cluster, options))
-      add(which, [degree, pin](Stage& stage) {
+    const PlanSpace& space = sight_.space;
+    for (const int degree : tensor_degrees(space.problem().cluster, space.options()))
+      add(which, [&space, degree](Stage& stage) {
         stage.tensor_parallel = degree;
-        if (pin) stage.micro_batch = *pin * stage.replicas();
+        space.scale_micro_batch(stage, 1);
       });
   }
 
