@@ -29,7 +29,7 @@ class Dispatcher {
                   static_cast<std::uint32_t>(unrolled_.steps[id].waits_for.size()));
   }
 
-  MachineOrder finish() {
+  Dispatched finish() {
     for (std::size_t s = 0; s < pipeline_.stages.size(); ++s) moments_.push({Picoseconds(0), s});
     while (!moments_.empty()) {
       const Moment moment = moments_.top();
@@ -39,7 +39,10 @@ class Dispatcher {
     }
     for (const std::size_t done : next_)
       core::require(done == count_, "an order by rule leaves no task waiting");
-    return std::move(out_);
+    Picoseconds makespan(0);
+    for (std::size_t s = 0; s < pipeline_.stages.size(); ++s)
+      makespan = std::max(makespan, free_[s] + pipeline_.stages[s].after);
+    return {std::move(out_), makespan};
   }
 
  private:
@@ -83,7 +86,9 @@ class Dispatcher {
   void arrive(std::size_t id, std::size_t m, Picoseconds time) {
     const std::size_t task = id * count_ + m;
     arrival_[task] = std::max(arrival_[task], time);
-    if (--missing_[task] == 0) moments_.push({arrival_[task], unrolled_.steps[id].machine});
+    const std::size_t machine = unrolled_.steps[id].machine;
+    // A busy machine looks again when it is free.
+    if (--missing_[task] == 0 && free_[machine] <= arrival_[task]) moments_.push({arrival_[task], machine});
   }
 
   const Pipeline& pipeline_;
@@ -100,7 +105,7 @@ class Dispatcher {
 
 }  // namespace
 
-MachineOrder dispatch(const Pipeline& pipeline, const MachineOrder& stage_rows) {
+Dispatched dispatch(const Pipeline& pipeline, const MachineOrder& stage_rows) {
   return Dispatcher(pipeline, stage_rows).finish();
 }
 

@@ -103,7 +103,7 @@ std::vector<int> warm_up(const Pipeline& pipeline) {
 
 /// No deadlock: a stage waits for micro-batch m + held - 1 before its backward of m, and no stage before it
 /// holds fewer, so that one is let through once m - 1 is finished.
-MachineOrder one_f_one_b(const Pipeline& pipeline) {
+Dispatched one_f_one_b(const Pipeline& pipeline) {
   MachineOrder rows;
   for (const int held : warm_up(pipeline)) {
     std::vector<Task> row;
@@ -145,11 +145,15 @@ std::string_view name(ListRule rule) {
   return rule == ListRule::cyclic ? "cyclic" : rule == ListRule::eager ? "eager" : "1f1b";
 }
 
-MachineOrder order_by(ListRule rule, const Pipeline& pipeline) {
-  check_runnable(pipeline);
+namespace {
+
+Dispatched dispatched_by(ListRule rule, const Pipeline& pipeline) {
   switch (rule) {
-    case ListRule::cyclic:
-      return cyclic(pipeline);
+    case ListRule::cyclic: {
+      MachineOrder order = cyclic(pipeline);
+      const Picoseconds makespan = execute(pipeline, order).makespan;
+      return {std::move(order), makespan};
+    }
     case ListRule::eager:
       return dispatch(pipeline, {});
     case ListRule::one_f_one_b:
@@ -158,13 +162,19 @@ MachineOrder order_by(ListRule rule, const Pipeline& pipeline) {
   return {};
 }
 
+}  // namespace
+
+MachineOrder order_by(ListRule rule, const Pipeline& pipeline) {
+  check_runnable(pipeline);
+  return dispatched_by(rule, pipeline).order;
+}
+
 ListOrder list_order(const Pipeline& pipeline) {
+  check_runnable(pipeline);
   std::optional<ListOrder> best;
-  for (const ListRule rule : kListRules) {
-    MachineOrder order = order_by(rule, pipeline);
-    const Picoseconds makespan = execute(pipeline, order).makespan;
-    if (!best || makespan < best->makespan) best = ListOrder{rule, std::move(order), makespan};
-  }
+  for (const ListRule rule : kListRules)
+    if (Dispatched made = dispatched_by(rule, pipeline); !best || made.makespan < best->makespan)
+      best = ListOrder{rule, std::move(made.order), made.makespan};
   return *std::move(best);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/cost/sharding.hpp"
+#include "penstock/cost/stage_memo.hpp"
 #include "penstock/plan/colocated.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/schedule/in_flight.hpp"
@@ -15,10 +16,25 @@ namespace {
 
 constexpr const char* kListOrder = "list_order";
 
+/// The best rule, which a search asks for more than once: for what a plan holds, then for its order.
+schedule::ListRule best_rule(const cost::Problem& problem, const schedule::Pipeline& pipeline) {
+  cost::StageKey key("list rule");
+  key.add(pipeline.micro_batches).add(static_cast<std::int64_t>(pipeline.stages.size()));
+  const auto add = [&](auto... times) { (key.add(times.value()), ...); };
+  for (const auto& [forward, backward, room, after, early] : pipeline.stages)
+    add(forward, backward, after), key.add(room);
+  for (const auto& [from, to, forward, backward, forward_latency, backward_latency] : pipeline.links) {
+    key.add(from).add(to);
+    add(forward, backward, forward_latency, backward_latency);
+  }
+  return *cost::StageMemo::recall(problem, key, [&] { return schedule::list_order(pipeline).rule; });
+}
+
 schedule::Schedule listed(const cost::Problem& problem, const plan::Plan& plan) {
   plan::refuse_colocated(plan, kListOrder);
   schedule::demand_own_devices(plan);
-  const auto order = schedule::list_order(pipeline_of(problem, plan)).order;
+  const schedule::Pipeline pipeline = pipeline_of(problem, plan);
+  const auto order = schedule::order_by(best_rule(problem, pipeline), pipeline);
   schedule::Schedule made{{}, plan::rank_of_stage(plan)};
   for (std::int32_t s = 0; s < made.stages(); ++s)
     made.ranks.push_back(schedule::rank_order(s, order[static_cast<std::size_t>(s)]));

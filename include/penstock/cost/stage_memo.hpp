@@ -25,6 +25,8 @@ class StageKey {
   /// For answers that name no operator and no device: stages that differ by numbers of operators and devices
   /// that are alike alone have one key, where the problem remembers (stage_forms.hpp).
   StageKey(const char* question, const Problem& problem, const plan::Stage& stage);
+  /// For answers that depend on what is added alone.
+  explicit StageKey(const char* question) : bytes_(question) {}
   StageKey& add(std::int64_t value);
   StageKey& add(std::span<const core::OpId> operators);
   StageKey& add(const std::vector<std::vector<core::OpId>>& sets);  ///< of operators
