@@ -14,6 +14,7 @@
 #include "penstock/plan/violations.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/score/order.hpp"
+#include "penstock/score/plan_pipeline.hpp"
 
 namespace penstock::score {
 
@@ -25,13 +26,12 @@ struct Held {
   std::vector<std::int32_t> deferred;  ///< between the halves of a split backward pass
 };
 
-/// In an order by in-flight counts alone a backward pass is whole, and follows its recomputation; elsewhere
-/// the order tells.
+/// A whole backward pass follows its recomputation; elsewhere the order tells.
 Held held(const cost::Problem& problem, const plan::Plan& judged) {
   Held out;
   std::vector<std::int32_t> recomputed(judged.stages.size(), 1);
   out.deferred.resize(judged.stages.size());
-  if (!schedule::per_stage(judged)) {
+  if (!schedule::per_stage(judged) && !whole_backwards(judged)) {
     const auto order = order_of(problem, judged);
     recomputed = schedule::most_recomputed(order);
     out.deferred = schedule::most_deferred(order);
