@@ -7,15 +7,18 @@
 #include <mutex>
 #include <set>
 #include <utility>
+#include <variant>
 
 #include "families.hpp"
 #include "joint/part.hpp"
+#include "joint/row_starts.hpp"
 #include "joint/starts.hpp"
 #include "joint/thrifty.hpp"
 #include "own_options.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/cost/stage_memo.hpp"
 #include "penstock/plan/colocated.hpp"
+#include "penstock/plan/layer_row.hpp"
 #include "penstock/plan/strategy.hpp"
 #include "penstock/score/estimate.hpp"
 #include "tensor/mesh_sizes.hpp"
@@ -25,6 +28,9 @@ namespace {
 
 /// Walks of the first round; each round the better half goes on.
 constexpr std::size_t kWalks = 8;
+
+/// Units of a model whose partitions are all tried anyway (planner exhaustive).
+constexpr std::size_t kSmall = 12;
 
 /// What tells kinds of plans apart, for walks to begin far from each other.
 std::string plan_kind(const plan::Plan& plan) {
@@ -103,7 +109,10 @@ class Joint {
         evaluations_(static_cast<std::size_t>(own.number("evaluations"))),
         questions_(all_questions(problem, options, own, space_.units())),
         change_(own.word("change") == "cuts" ? Change::cuts : Change::all),
-        layers_(own.word("units") == "layers") {}
+        layers_(own.word("units") == "layers"),
+        rows_(asked_planners(own) != AskedPlanners::direct && space_.units().operators.size() > kSmall &&
+              !only_direct(space_.units().operators.size(), problem.cluster.size()) &&
+              std::holds_alternative<plan::LayerRow>(plan::layer_row(problem.graph))) {}
 
   SearchResult run() {
     stop_.check();
@@ -112,6 +121,7 @@ class Joint {
     evaluations_ -= begun.judged;
     if (begun.plans.empty() && !begun.complete) stop_.give_up();
     if (begun.plans.empty()) begun.plans = last_resort(begun.error);
+    if (evaluations_ > 0 && !options_.from && rows_) begun.complete = add_rows(begun.plans) && begun.complete;
     best_ = begun.plans.front();
     least_ = best_.worth;
     report(least_, judged_);
@@ -137,6 +147,18 @@ class Joint {
     if (std::isinf(out.plans.front().worth.least))
       throw core::BadInput("joint begins at plans that take no longer than its search allows");
     return out;
+  }
+
+  /// The best rows that no other planner makes, as far as they are better than all plans so far. Whether all
+  /// rows were looked at before a limit.
+  bool add_rows(std::vector<JudgedDraft>& plans) const {
+    try {
+      std::ranges::move(row_starts(space_, judge_, plans.front().worth, stop_), std::back_inserter(plans));
+    } catch (const core::LimitHit&) {
+      return false;
+    }
+    std::ranges::stable_sort(plans, {}, &JudgedDraft::worth);
+    return true;
   }
 
   /// Where no other planner's plan fits. Throws as they did where none of these does either, or where it is
@@ -206,6 +228,7 @@ class Joint {
   JointQuestions questions_;
   Change change_;
   bool layers_;
+  bool rows_;  ///< are looked at: of layers, where there is time for them
   JudgedDraft best_;
   std::mutex mutex_;  ///< walks go side by side
   Worth least_;       ///< told so far
@@ -224,7 +247,8 @@ const std::vector<PlannerOption>& joint_options() {
             "planners whose answers it begins with: all of the catalogue; quick: without piper, "
             "graphpipe_climb, aceso and exhaustive, whose searches may take minutes; direct: those alone "
             "that try a list of uniform plans, as always where the model's units times the devices are "
-            "more than 32,768"),
+            "more than 32,768. Beside them, but for direct, even rows of schedules in a V, in waves or with "
+            "split backward passes, of models that are a row of layers"),
       words(
           "part", {"first", "never", "alone"},
           "what is searched before all devices. first: a part of 64 or more, 16 at least, with as many "

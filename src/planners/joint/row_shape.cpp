@@ -55,6 +55,15 @@ std::vector<RankShape> rank_shapes(const Sight& sight) {
   return out;
 }
 
+std::vector<RankShape> even_ranks(const cluster::Cluster& cluster, int size, const plan::Stage& like) {
+  std::vector<RankShape> out;
+  for (std::size_t d = 0; d < cluster.size(); ++d) {
+    if (d % static_cast<std::size_t>(size) == 0) out.push_back({like, 1});
+    out.back().like.devices.emplace_back(d);
+  }
+  return out;
+}
+
 std::vector<RankShape> joined(const std::vector<RankShape>& ranks) {
   std::vector<RankShape> out;
   if (ranks.size() % 2 != 0) return out;

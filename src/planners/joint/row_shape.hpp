@@ -19,6 +19,9 @@ struct RankShape {
 enum class Deal : std::uint8_t { loop, zigzag };
 
 std::vector<RankShape> rank_shapes(const Sight& sight);
+/// The cluster's devices in turn, so many on each rank, with the settings of `like` and equal loads; `size`
+/// divides their number.
+std::vector<RankShape> even_ranks(const cluster::Cluster& cluster, int size, const plan::Stage& like);
 /// Neighbours joined in pairs, or each in two halves; empty where these are no whole groups.
 std::vector<RankShape> joined(const std::vector<RankShape>& ranks);
 std::vector<RankShape> halved(const std::vector<RankShape>& ranks);

@@ -12,21 +12,14 @@ namespace penstock::planners {
 namespace {
 
 /// `size` devices each, in groups of `degree`.
-std::vector<RankShape> even_ranks(const PlanSpace& space, int size, int degree) {
-  std::vector<RankShape> out;
+std::vector<RankShape> thrifty_ranks(const PlanSpace& space, int size, int degree) {
   const auto& options = space.options();
-  for (std::size_t d = 0; d < space.problem().cluster.size(); ++d) {
-    if (d % static_cast<std::size_t>(size) == 0) out.emplace_back().load = 1;
-    plan::Stage& stage = out.back().like;
-    stage.devices.emplace_back(d);
-    stage.tensor_parallel = degree;
-    stage.zero = space.limits().zero;
-    stage.k = options.k;
-  }
-  for (RankShape& rank : out)
-    rank.like.micro_batch =
-        options.pipeline_micro_batch.value_or(options.micro_batch.value_or(1) * rank.like.replicas());
-  return out;
+  plan::Stage like;
+  like.tensor_parallel = degree;
+  like.zero = space.limits().zero;
+  like.k = options.k;
+  like.micro_batch = options.pipeline_micro_batch.value_or(options.micro_batch.value_or(1) * (size / degree));
+  return even_ranks(space.problem().cluster, size, like);
 }
 
 void add_rows(const PlanSpace& space, const std::vector<RankShape>& ranks, std::vector<Draft>& out) {
@@ -50,7 +43,7 @@ std::vector<JudgedDraft> thrifty_plans(const PlanSpace& space, const JointJudge&
   std::vector<Draft> drafts;
   for (const int size : rank_sizes(space.problem(), space.options()))
     for (const int degree : tensor_degrees(space.problem().cluster, space.options()))
-      if (size % degree == 0) add_rows(space, even_ranks(space, size, degree), drafts);
+      if (size % degree == 0) add_rows(space, thrifty_ranks(space, size, degree), drafts);
   std::vector<std::optional<JudgedDraft>> judged(drafts.size());
   core::parallel_for(drafts.size(), [&](std::size_t i) {
     stop.check();

@@ -1,0 +1,115 @@
+#include "joint/row_starts.hpp"
+
+#include <array>
+
+#include "joint/row_shape.hpp"
+#include "local/first_least.hpp"
+#include "penstock/core/parallel.hpp"
+#include "penstock/graph/work.hpp"
+#include "row_plan.hpp"
+#include "sweep.hpp"
+#include "tensor/tensor_groups.hpp"
+
+namespace penstock::planners {
+namespace {
+
+struct RowFamily {
+  const char* name;
+  Deal deal;
+  std::size_t chunks;  ///< stages per rank
+};
+constexpr std::array kRowFamilies = {
+    RowFamily{"zbv", Deal::zigzag, 2},  RowFamily{"v_half", Deal::zigzag, 2},
+    RowFamily{"v_zb", Deal::zigzag, 2}, RowFamily{"hanayo", Deal::zigzag, 2},
+    RowFamily{"zb_2p", Deal::loop, 1},  RowFamily{"interleaved_zb", Deal::loop, 2}};
+
+/// Micro-batches for each rank: with more a pipeline hardly gains. With less than one it is never full.
+constexpr std::int64_t kMostEach = 32;
+
+class RowStarts {
+ public:
+  RowStarts(const PlanSpace& space, const JointJudge& judge, const Worth& to_beat, core::StopToken stop)
+      : space_(space),
+        judge_(judge),
+        to_beat_(to_beat),
+        stop_(stop),
+        tokens_(graph::tokens(space.problem().graph).has_value()) {}
+
+  /// Nothing where no row fits.
+  std::optional<JudgedDraft> best(const RowFamily& family) const {
+    const std::vector<Draft> rows = even_rows(family);
+    std::vector<std::optional<Draft>> fitting(rows.size());
+    std::vector<std::optional<Worth>> bounds(rows.size());
+    core::parallel_for(rows.size(), [&](std::size_t i) {
+      fitting[i] = thriftily_completed(rows[i]);
+      if (fitting[i]) bounds[i] = judge_.at_best(fitting[i]->plan);
+    });
+    const auto found = first_least(bounds, to_beat_, [&](std::size_t i, const Worth& least, bool ties) {
+      stop_.check();
+      return judge_.worth(fitting[i]->plan, ties ? judge_.just_above(least) : least);
+    });
+    if (!found.index) return std::nullopt;
+    return JudgedDraft{std::move(*fitting[*found.index]), found.value};
+  }
+
+ private:
+  std::vector<Draft> even_rows(const RowFamily& family) const {
+    std::vector<Draft> out;
+    for (const int size : rank_sizes(space_.problem(), space_.options()))
+      for (const int degree : tensor_degrees(space_.problem().cluster, space_.options()))
+        if (size % degree == 0) add_rows(family, size, degree, out);
+    return out;
+  }
+
+  /// Of `size` devices per rank, in groups of `degree`.
+  void add_rows(const RowFamily& family, int size, int degree, std::vector<Draft>& out) const {
+    const cost::Problem& problem = space_.problem();
+    const auto ranks = static_cast<std::int64_t>(problem.cluster.size()) / size;
+    if (ranks < 2) return;
+    for (const std::int64_t micro_batch : shared_sizes(problem, space_.options(), size / degree)) {
+      const std::int64_t in_turn = problem.training.mini_batch / micro_batch;
+      if (in_turn < ranks || in_turn > kMostEach * ranks) continue;
+      Draft draft;
+      draft.plan.training = problem.training;
+      draft.plan.schedule = family.name;
+      plan::Stage like;
+      like.tensor_parallel = degree;
+      like.sequence_parallel = degree > 1 && tokens_ && space_.limits().sequence_parallel;
+      like.micro_batch = micro_batch;
+      const auto all = even_ranks(problem.cluster, size, like);
+      cut_row(space_, all, family.chunks, family.deal, draft.plan);
+      if (!draft.plan.stages.empty() && space_.tidy(draft)) out.push_back(std::move(draft));
+    }
+  }
+
+  std::optional<Draft> thriftily_completed(const Draft& row) const {
+    stop_.check();
+    if (auto draft = space_.completed(row)) return draft;
+    Draft thrifty = row;
+    for (plan::Stage& stage : thrifty.plan.stages) stage.zero = stage.replicas() > 1 ? 1 : 0;
+    if (auto draft = space_.completed(thrifty)) return draft;
+    for (plan::Stage& stage : thrifty.plan.stages)
+      if (plan::applies(space_.problem().graph, stage.operators, plan::kRecomputeCore))
+        stage.recompute = plan::kRecomputeCore;
+    return space_.completed(std::move(thrifty));
+  }
+
+  const PlanSpace& space_;
+  const JointJudge& judge_;
+  Worth to_beat_;
+  core::StopToken stop_;
+  bool tokens_;  ///< groups may divide them
+};
+
+}  // namespace
+
+std::vector<JudgedDraft> row_starts(const PlanSpace& space, const JointJudge& judge, const Worth& to_beat,
+                                    core::StopToken stop) {
+  const RowStarts starts(space, judge, to_beat, stop);
+  std::vector<JudgedDraft> out;
+  for (const RowFamily& family : kRowFamilies)
+    if (auto best = starts.best(family)) out.push_back(std::move(*best));
+  return out;
+}
+
+}  // namespace penstock::planners
