@@ -139,14 +139,6 @@ Cycle period(const Pipeline& pipeline, const Unrolled& unrolled, const std::vect
   return p;
 }
 
-}  // namespace
-
-std::string_view name(ListRule rule) {
-  return rule == ListRule::cyclic ? "cyclic" : rule == ListRule::eager ? "eager" : "1f1b";
-}
-
-namespace {
-
 Dispatched dispatched_by(ListRule rule, const Pipeline& pipeline) {
   switch (rule) {
     case ListRule::cyclic: {
@@ -163,6 +155,10 @@ Dispatched dispatched_by(ListRule rule, const Pipeline& pipeline) {
 }
 
 }  // namespace
+
+std::string_view name(ListRule rule) {
+  return rule == ListRule::cyclic ? "cyclic" : rule == ListRule::eager ? "eager" : "1f1b";
+}
 
 MachineOrder order_by(ListRule rule, const Pipeline& pipeline) {
   check_runnable(pipeline);

@@ -45,8 +45,8 @@ struct Search {
   }
 };
 
-/// Equally many operators of the chain in each of two stages per rank, to and fro, on single replicas of a
-/// rank; nothing where there are too few.
+/// Equally many operators of the chain in each of two stages per rank, to and fro, whose devices are
+/// replicas; nothing where that is no valid plan.
 std::optional<plan::Plan> even_zbv(const Search& search, std::size_t ranks, std::int64_t micro_batch) {
   const std::size_t each = search.graph.size() / (2 * ranks), devices = search.cluster.size() / ranks;
   if (each == 0) return {};

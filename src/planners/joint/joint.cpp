@@ -248,7 +248,7 @@ const std::vector<PlannerOption>& joint_options() {
             "graphpipe_climb, aceso and exhaustive, whose searches may take minutes; direct: those alone "
             "that try a list of uniform plans, as always where the model's units times the devices are "
             "more than 32,768. Beside them, but for direct, even rows of schedules in a V, in waves or with "
-            "split backward passes, of models that are a row of layers"),
+            "split backward passes that are faster than all answers, of models that are a row of layers"),
       words(
           "part", {"first", "never", "alone"},
           "what is searched before all devices. first: a part of 64 or more, 16 at least, with as many "
@@ -332,7 +332,8 @@ SearchResult repeated_part(const cost::Problem& problem, const SearchOptions& op
 
 // Ours. Planners decide some things exactly, by a formula, and the others not at all; this one decides
 // everything that a plan with a flush may say, by the simulator alone and without a proof. It begins with the
-// answers of all others, so that it is never slower than one of them, and walks on from the fastest of each
+// answers of all others, so that it is never slower than one of them, and at rows that beat them
+// (row_starts.hpp), and walks on from the fastest of each
 // kind (walk.hpp) as long as `evaluations` last: half of the walks end after every round (successive halving,
 // Jamieson, Talwalkar, AISTATS 2016). Of many devices a part is searched first (part.hpp), where plans are
 // judged sooner, or plans of whole layers, of which there are fewer. From a given plan (`penstock improve`)

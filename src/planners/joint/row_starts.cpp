@@ -1,6 +1,7 @@
 #include "joint/row_starts.hpp"
 
-#include <array>
+#include <algorithm>
+#include <string_view>
 
 #include "joint/row_shape.hpp"
 #include "local/first_least.hpp"
@@ -13,15 +14,8 @@
 namespace penstock::planners {
 namespace {
 
-struct RowFamily {
-  const char* name;
-  Deal deal;
-  std::size_t chunks;  ///< stages per rank
-};
-constexpr std::array kRowFamilies = {
-    RowFamily{"zbv", Deal::zigzag, 2},  RowFamily{"v_half", Deal::zigzag, 2},
-    RowFamily{"v_zb", Deal::zigzag, 2}, RowFamily{"hanayo", Deal::zigzag, 2},
-    RowFamily{"zb_2p", Deal::loop, 1},  RowFamily{"interleaved_zb", Deal::loop, 2}};
+/// Schedules for which no other planner cuts stages, with as few per rank as they need.
+constexpr std::string_view kSchedules[] = {"zbv", "v_half", "v_zb", "hanayo", "zb_2p", "interleaved_zb"};
 
 /// Micro-batches for each rank: with more a pipeline hardly gains. With less than one it is never full.
 constexpr std::int64_t kMostEach = 32;
@@ -36,7 +30,7 @@ class RowStarts {
         tokens_(graph::tokens(space.problem().graph).has_value()) {}
 
   /// Nothing where no row fits.
-  std::optional<JudgedDraft> best(const RowFamily& family) const {
+  std::optional<JudgedDraft> best(const FamilyShape& family) const {
     const std::vector<Draft> rows = even_rows(family);
     std::vector<std::optional<Draft>> fitting(rows.size());
     std::vector<std::optional<Worth>> bounds(rows.size());
@@ -53,7 +47,7 @@ class RowStarts {
   }
 
  private:
-  std::vector<Draft> even_rows(const RowFamily& family) const {
+  std::vector<Draft> even_rows(const FamilyShape& family) const {
     std::vector<Draft> out;
     for (const int size : rank_sizes(space_.problem(), space_.options()))
       for (const int degree : tensor_degrees(space_.problem().cluster, space_.options()))
@@ -62,7 +56,7 @@ class RowStarts {
   }
 
   /// Of `size` devices per rank, in groups of `degree`.
-  void add_rows(const RowFamily& family, int size, int degree, std::vector<Draft>& out) const {
+  void add_rows(const FamilyShape& family, int size, int degree, std::vector<Draft>& out) const {
     const cost::Problem& problem = space_.problem();
     const auto ranks = static_cast<std::int64_t>(problem.cluster.size()) / size;
     if (ranks < 2) return;
@@ -77,7 +71,7 @@ class RowStarts {
       like.sequence_parallel = degree > 1 && tokens_ && space_.limits().sequence_parallel;
       like.micro_batch = micro_batch;
       const auto all = even_ranks(problem.cluster, size, like);
-      cut_row(space_, all, family.chunks, family.deal, draft.plan);
+      cut_row(space_, all, family.least, family.deal, draft.plan);
       if (!draft.plan.stages.empty() && space_.tidy(draft)) out.push_back(std::move(draft));
     }
   }
@@ -107,8 +101,9 @@ std::vector<JudgedDraft> row_starts(const PlanSpace& space, const JointJudge& ju
                                     core::StopToken stop) {
   const RowStarts starts(space, judge, to_beat, stop);
   std::vector<JudgedDraft> out;
-  for (const RowFamily& family : kRowFamilies)
-    if (auto best = starts.best(family)) out.push_back(std::move(*best));
+  for (const std::string_view name : kSchedules)
+    if (auto best = starts.best(*std::ranges::find(kFamilyShapes, name, &FamilyShape::name)))
+      out.push_back(std::move(*best));
   return out;
 }
 

@@ -1,38 +1,8 @@
-#include <array>
-
 #include "joint/move.hpp"
 #include "joint/row_shape.hpp"
 
 namespace penstock::planners {
 namespace {
-
-/// A family, and how it deals stages to ranks.
-struct FamilyShape {
-  const char* name;
-  Deal deal;
-  std::size_t least, most;  ///< stages per rank
-};
-constexpr std::size_t kMostLoops = 8;
-/// Those with a flush whose orders a plan can hold: one copy of the model, whole micro-batches, activations
-/// where they were made.
-constexpr std::array kFamilies = {FamilyShape{"1f1b", Deal::loop, 1, 1},
-                                  FamilyShape{"gpipe", Deal::loop, 1, 1},
-                                  FamilyShape{"dapple", Deal::loop, 1, 1},
-                                  FamilyShape{"list_order", Deal::loop, 1, 1},
-                                  FamilyShape{"zb_h1", Deal::loop, 1, 1},
-                                  FamilyShape{"zb_h2", Deal::loop, 1, 1},
-                                  FamilyShape{"zb_1p", Deal::loop, 1, 1},
-                                  FamilyShape{"zb_2p", Deal::loop, 1, 1},
-                                  FamilyShape{"looped_bfs", Deal::loop, 2, kMostLoops},
-                                  FamilyShape{"interleaved_1f1b", Deal::loop, 2, kMostLoops},
-                                  FamilyShape{"interleaved_zb", Deal::loop, 2, kMostLoops},
-                                  FamilyShape{"zbv", Deal::zigzag, 2, 2},
-                                  FamilyShape{"dualpipev", Deal::zigzag, 2, 2},
-                                  FamilyShape{"v_half", Deal::zigzag, 2, 2},
-                                  FamilyShape{"v_min", Deal::zigzag, 2, 2},
-                                  FamilyShape{"v_zb", Deal::zigzag, 2, 2},
-                                  FamilyShape{"v_1f1b", Deal::zigzag, 2, 2},
-                                  FamilyShape{"hanayo", Deal::zigzag, 2, kMostLoops}};
 
 /// Whether stages may have micro-batches of their own.
 bool sizes_differ(std::string_view family) {
@@ -44,7 +14,7 @@ class ShapeMoves {
   explicit ShapeMoves(const Sight& sight) : sight_(sight), ranks_(rank_shapes(sight)) {}
 
   Moves all() {
-    for (const FamilyShape& family : kFamilies) {
+    for (const FamilyShape& family : kFamilyShapes) {
       // The same stages, where the family deals them out alike; PlanSpace::completed finds out.
       out_.push_back([name = family.name](Draft& draft) { draft.plan.schedule = name; });
       if (ranks_.size() == 1 && family.most > 1 && family.deal == Deal::zigzag) continue;  // as a loop
@@ -62,7 +32,7 @@ class ShapeMoves {
   void other_ranks(const std::vector<RankShape>& ranks) {
     if (ranks.empty()) return;
     const std::size_t chunks = sight_.draft.plan.stages.size() / ranks_.size();
-    for (const FamilyShape& family : kFamilies) {
+    for (const FamilyShape& family : kFamilyShapes) {
       if (sight_.draft.plan.schedule != family.name) continue;
       for (const double scale : {0.5, 1.0, 2.0}) add(ranks, family, chunks, scale);
     }
