@@ -65,6 +65,7 @@ class Judge {
     }
     if (expected > 0) add(plan_.stages.size() - 1, "is not followed by the other parts of its stage");
     judge_inputs();
+    judge_tail();
     return std::move(out_);
   }
 
@@ -83,20 +84,29 @@ class Judge {
     if (const std::string text = limit(plan_, stage); expected == 0 && !text.empty()) add(s, text);
   }
 
-  /// All its forward passes run before those of the other stages.
+  /// All forward passes of one that is not behind the pipeline run before those of the other stages.
   void judge_inputs() {
     std::vector<std::size_t> stage_of(graph_.size());
     for (std::size_t s = 0; s < plan_.stages.size(); ++s)
       for (const core::OpId op : plan_.stages[s].operators)
         if (op.index() < graph_.size()) stage_of[op.index()] = s;
+    const std::size_t behind = behind_pipeline(plan_);
     std::vector<char> told(plan_.stages.size());
     for (const auto& [from, to] : graph_.dag().edges()) {
       const std::size_t a = stage_of[static_cast<std::size_t>(from)],
                         b = stage_of[static_cast<std::size_t>(to)];
-      if (!plan_.stages[b].part || plan_.stages[a].part || told[b]) continue;
+      if (!plan_.stages[b].part || b >= behind || plan_.stages[a].part || told[b]) continue;
       told[b] = 1;
       add(b, fmt::format("waits for stage {}, which is not", a));
     }
+  }
+
+  /// Passes of those behind the pipeline run in turn, each of the same samples.
+  void judge_tail() {
+    const std::size_t first = behind_pipeline(plan_);
+    for (std::size_t s = first; s < plan_.stages.size(); ++s)
+      if (plan_.stages[s].part.before == 0 && plan_.stages[s].micro_batch != plan_.stages[first].micro_batch)
+        add(s, "has another micro-batch than the one before it, both behind the pipeline");
   }
 
   const graph::OpGraph& graph_;
@@ -141,6 +151,12 @@ std::vector<std::vector<StageId>> colocated_stages(const Plan& plan) {
     out.back().emplace_back(s);
   }
   return out;
+}
+
+std::size_t behind_pipeline(const Plan& plan) {
+  std::size_t s = plan.stages.size();
+  while (s > 0 && plan.stages[s - 1].part) --s;
+  return s;
 }
 
 bool has_colocated(const Plan& plan) {

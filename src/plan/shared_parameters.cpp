@@ -41,6 +41,10 @@ std::vector<SharedParameters> shared_parameters(const graph::OpGraph& graph, con
   return out;
 }
 
+bool summed_first(const SharedParameters& shared, const Plan& plan) {
+  return shared.stages.front().index() >= behind_pipeline(plan);
+}
+
 StageId home(const SharedParameters& shared, const Plan& plan) {
   return *std::find_if(shared.stages.begin(), shared.stages.end(), [&](StageId s) {
     const auto& operators = plan.stages[s.index()].operators;

@@ -3,6 +3,7 @@
 #include "penstock/plan/colocated.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -145,15 +146,53 @@ TEST_CASE("what a colocated stage cannot be is said by name") {
        {+[](Stage& s) { s.k = 2; }, +[](Stage& s) { s.zero = 2; }, +[](Stage& s) { s.expert_parallel = 2; }})
     CHECK(mentions(spoiled([&](Plan& p) { spoil(p.stages[0]), spoil(p.stages[1]); }),
                    "stage 0, which is colocated, has"));
-  // The last operator on both pairs would wait for the pipeline.
-  const Plan late = parsed(R"(  - {devices: [0, 1], micro_batch: 2, tensor_parallel: 2, operators: [a]}
-  - {devices: [2, 3], micro_batch: 2, tensor_parallel: 2, operators: [b, c]}
-  - {devices: [0, 1, 2, 3], micro_batch: 4, colocated: true, operators: [d]}
+  // b on both pairs would wait for the first one of the pipeline, and be waited for by the second.
+  const Plan between = parsed(R"(  - {devices: [0, 1], micro_batch: 2, tensor_parallel: 2, operators: [a]}
+  - {devices: [0, 1, 2, 3], micro_batch: 4, colocated: true, operators: [b]}
+  - {devices: [2, 3], micro_batch: 2, tensor_parallel: 2, operators: [c, d]}
 )");
-  CHECK(mentions(violations(late), "stage 3, which is colocated, waits for stage 1, which is not"));
-  Plan forced = late;
+  CHECK(mentions(violations(between), "stage 2, which is colocated, waits for stage 0, which is not"));
+  CHECK_THROWS_WITH_AS(plan::refuse_colocated(between, "a planner"),
+                       "stage 1 is colocated, which a planner does not know", core::BadInput);
+}
+
+TEST_CASE("colocated stages behind all others wait for the pipeline, with one micro-batch") {
+  const std::string pipeline = R"(  - {devices: [0, 1], micro_batch: 2, tensor_parallel: 2, operators: [a]}
+  - {devices: [2, 3], micro_batch: 2, tensor_parallel: 2, operators: [b]}
+)";
+  const auto behind = [&](int micro_batch) {
+    return parsed(
+        fmt::format("{}  - {{devices: [0, 1, 2, 3], micro_batch: 4, colocated: true, operators: [c]}}\n"
+                    "  - {{devices: [2, 3], micro_batch: {}, colocated: true, operators: [d]}}\n",
+                    pipeline, micro_batch));
+  };
+  const Plan plan = behind(4);
+  CHECK(violations(plan).empty());
+  CHECK(plan::behind_pipeline(plan) == 2);
+  CHECK(mentions(violations(behind(2)), "stage 4, which is colocated, has another micro-batch"));
+  CHECK(plan::parse_plan(plan::to_yaml(chain(), plan), "p.yaml", chain()).stages == plan.stages);
+  Plan forced = plan;
   forced.stages[2].after = forced.stages[3].after = {StageId(0)};
   CHECK(mentions(violations(forced), "stage 2, which is colocated, waits for no stage: it has no `after`"));
-  CHECK_THROWS_WITH_AS(plan::refuse_colocated(late, "a planner"),
-                       "stage 2 is colocated, which a planner does not know", core::BadInput);
+  // Those before the pipeline are none of these, nor is there one without any.
+  CHECK(plan::behind_pipeline(parsed(stages_of(kEncoder))) == 4);
+}
+
+TEST_CASE("what stages behind the pipeline share alone is summed first") {
+  graph::GraphBuilder builder("weights");
+  for (const char* name : {"a", "b", "c", "d"}) builder.add(support::unit_op(name, 1e9, 10));
+  for (std::size_t v = 0; v < 3; ++v) builder.add_edge(OpId(v), OpId(v + 1));
+  const graph::OpGraph graph = builder.build();
+  const Plan plan = plan::parse_plan(
+      std::string(kHead) + R"(  - {devices: [0, 1, 2, 3], micro_batch: 4, colocated: true, operators: [a]}
+  - {devices: [0, 1], micro_batch: 2, operators: [b]}
+  - {devices: [2, 3], micro_batch: 2, operators: [c]}
+  - {devices: [0, 1, 2, 3], micro_batch: 4, colocated: true, operators: [d]}
+)",
+      "p.yaml", graph);
+  const auto shared = plan::shared_parameters(graph, plan);
+  REQUIRE(shared.size() == 2);
+  CHECK_FALSE(plan::summed_first(shared[0], plan));
+  CHECK(shared[1].stages == std::vector{StageId(4), StageId(5)});
+  CHECK(plan::summed_first(shared[1], plan));
 }

@@ -20,6 +20,11 @@ namespace penstock::plan {
 /// on two ranks.
 std::vector<Stage> parts_of(const Stage& whole, const std::vector<Stage>& others);
 
+/// The first part of the colocated stages that a plan lists behind all others, which run between the forward
+/// and the backward passes of the pipeline; those before it run before and after it. The number of stages
+/// where there is none.
+std::size_t behind_pipeline(const Plan& plan);
+
 /// Colocated stages of a plan, each by its parts, which stand in a row; empty where there are none.
 std::vector<std::vector<core::StageId>> colocated_stages(const Plan& plan);
 bool has_colocated(const Plan& plan);
@@ -27,7 +32,7 @@ bool has_colocated(const Plan& plan);
 /// The stage that these are the parts of: their devices in a row, and no part itself.
 Stage whole_stage(const Plan& plan, const std::vector<core::StageId>& parts);
 
-/// The plan without its colocated stages: the pipeline that they run before and after.
+/// The plan without its colocated stages: the pipeline that they run around, or within.
 struct PipelineOf {
   explicit PipelineOf(const Plan& plan);
   Plan plan;
@@ -39,8 +44,9 @@ void refuse_colocated(const Plan& plan, std::string_view what);
 
 /// What is wrong with the parts of a plan's colocated stages: parts that differ in more than devices, that
 /// leave out samples or compute some twice, or whose devices are no rank's; a stage that waits for others
-/// than colocated ones, and what no colocated stage can have: a schedule without a flush, k, `after`, ZeRO 2
-/// and 3, expert parallelism, and operators divided by samples or tokens. Empty when nothing is.
+/// than colocated ones without being behind the pipeline; unlike micro-batches of those behind it; and what
+/// no colocated stage can have: a schedule without a flush, k, `after`, ZeRO 2 and 3, expert parallelism, and
+/// operators divided by samples or tokens. Empty when nothing is.
 std::vector<std::string> colocated_violations(const graph::OpGraph& graph, const Plan& plan);
 
 }  // namespace penstock::plan

@@ -22,6 +22,10 @@ struct SharedParameters {
 /// is in one stage, or in all parts of one.
 std::vector<SharedParameters> shared_parameters(const graph::OpGraph& graph, const Plan& plan);
 
+/// Whether all of these stages are behind the pipeline (plan/colocated.hpp): their gradients are there before
+/// those of any other stage, and are summed first.
+bool summed_first(const SharedParameters& shared, const Plan& plan);
+
 /// The stage of the owners, the first of several.
 core::StageId home(const SharedParameters& shared, const Plan& plan);
 /// Sharing stages that run on this device; empty where none does.
