@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "penstock/plan/colocated.hpp"
 #include "penstock/schedule/plan_order.hpp"
 
 namespace penstock::schedule {
@@ -65,10 +66,13 @@ void derive_in_flight(plan::Plan& plan, const plan::StageGraph& stages, const Pa
                       InFlight rule) {
   if (!per_stage(plan)) return as_ordered(plan, costs);
   const std::int64_t mini_batch = plan.training.mini_batch;
+  const std::size_t behind = plan::behind_pipeline(plan);
   for (std::size_t s = plan.stages.size(); s-- > 0;) {
     plan::Stage& stage = plan.stages[s];
     if (stage.in_flight > 0) continue;
-    if (plan.schedule == "gpipe" || stage.part)
+    if (s >= behind)
+      stage.in_flight = stage.micro_batch;
+    else if (plan.schedule == "gpipe" || stage.part)
       stage.in_flight = mini_batch;
     else if (plan::asynchronous(plan))
       stage.in_flight = in_turn(plan, stages, s);

@@ -132,6 +132,56 @@ TEST_CASE("ranks run all of a colocated stage before and behind their pipeline, 
   CHECK(row(p, 0).starts_with("0F0 0F1 3F0 3I0 "));
 }
 
+TEST_CASE("a stage behind the pipeline runs within its rows, a micro-batch ahead where it can") {
+  // Operators 0 and 1 on a rank each, 2 on both; micro-batches of one sample.
+  const auto with_tail = [](const char* schedule, std::int64_t micro_batch, std::vector<int> ranks = {0, 1}) {
+    plan::Plan p = chain(ranks, 4, schedule);
+    plan::Stage whole{
+        {core::OpId(ranks.size())}, {core::DeviceId(0), core::DeviceId(1)}, micro_batch, 1, 0, {}};
+    const auto parts = plan::parts_of(whole, p.stages);
+    p.stages.insert(p.stages.end(), parts.begin(), parts.end());
+    std::vector<std::pair<int, int>> edges;
+    for (int s = 0; s < static_cast<int>(ranks.size()); ++s) edges.emplace_back(s, s + 1);
+    schedule::derive_in_flight(p, plan::StageGraph(support::tiny_graph(ranks.size() + 1, edges), p));
+    CHECK(schedule::order_violations(p, schedule::plan_order(p)) == std::vector<std::string>{});
+    return p;
+  };
+  const auto p = with_tail("1f1b", 1);
+  CHECK(p.stages[0].in_flight == 3);
+  CHECK(p.stages[1].in_flight == 2);
+  CHECK(p.stages[2].in_flight == 1);
+  CHECK(row(p, 0) ==
+        "0F0 0F1 0F2 2F0 2B0 2F1 2B1 0B0 0F3 2F2 2B2 0B1 2F3 2B3 2REDUCE_GRAD 0B2 0B3 0STEP 2STEP");
+  CHECK(row(p, 1) ==
+        "1F0 1F1 3F0 3B0 3F1 3B1 1B0 1F2 3F2 3B2 1B1 1F3 3F3 3B3 3REDUCE_GRAD 1B2 1B3 1STEP 3STEP");
+  CHECK(row(with_tail("gpipe", 1), 1) ==
+        "1F0 1F1 1F2 1F3 3F0 3B0 3F1 3B1 1B0 3F2 3B2 1B1 3F3 3B3 3REDUCE_GRAD 1B2 1B3 1STEP 3STEP");
+  // Two samples at a time, which the pipeline hands over one by one. With three in flight the second two are
+  // not there before the first backward pass.
+  plan::Plan pairs = with_tail("1f1b", 2);
+  CHECK(pairs.stages[1].in_flight == 4);
+  pairs.stages[1].in_flight = 3;
+  CHECK(row(pairs, 1) == "1F0 1F1 1F2 3F0 3B0 1B0 1F3 3F1 3B1 3REDUCE_GRAD 1B1 1B2 1B3 1STEP 3STEP");
+  pairs.stages[1].in_flight = 1;
+  CHECK(
+      message(pairs) ==
+      "stage 3 takes 2 samples at a time, and the pipeline that it is behind goes back before it has run so "
+      "many forward: 1f1b holds fewer");
+  // With halves of backward passes, and two stages on a rank.
+  CHECK(row(with_tail("zb_h1", 1), 1).starts_with("1F0 3F0 3B0 1I0 "));
+  CHECK(row(with_tail("zbv", 1, {0, 1, 1, 0}), 0).find("3F0 4F0 4B0 3I0") != std::string::npos);
+}
+
+TEST_CASE("stages behind the pipeline run in turn, the last one's backward pass first") {
+  plan::Plan p = chain({0, 1}, 2, "gpipe");
+  for (const std::size_t op : {2, 3})
+    for (const plan::Stage& part :
+         plan::parts_of({{core::OpId(op)}, {core::DeviceId(0), core::DeviceId(1)}, 2, 1, 0, {}}, p.stages))
+      p.stages.push_back(part);
+  p = derived(p);
+  CHECK(row(p, 0) == "0F0 0F1 2F0 4F0 4B0 4REDUCE_GRAD 2B0 2REDUCE_GRAD 0B0 0B1 0STEP 2STEP 4STEP");
+}
+
 TEST_CASE("without a flush mini-batches follow each other") {
   // Two stages on a device each, two micro-batches: the first holds two, and steps right after each
   // mini-batch.

@@ -34,10 +34,11 @@ enum class InFlight : std::uint8_t {
 };
 std::int64_t demanded_in_flight(const Pace& x, std::int64_t i_y, const Pace& y, InFlight rule);
 
-/// Sets `in_flight` of every stage that has none: gpipe and a colocated stage hold the mini-batch, 1f1b the
-/// rule's count (the largest demand over its successors, never more than the mini-batch), 1f1b without a
-/// flush ceil(D / R) micro-batches on each of R replicas, D the devices from this stage on (PipeDream, SOSP
-/// 2019, section 3.2), any other family what its schedule holds. Throws as plan_order does.
+/// Sets `in_flight` of every stage that has none: gpipe and a colocated stage hold the mini-batch, one behind
+/// the pipeline a micro-batch, 1f1b the rule's count (the largest demand over its successors, never more than
+/// the mini-batch), 1f1b without a flush ceil(D / R) micro-batches on each of R replicas, D the devices from
+/// this stage on (PipeDream, SOSP 2019, section 3.2), any other family what its schedule holds. Throws as
+/// plan_order does.
 void derive_in_flight(plan::Plan& plan, const plan::StageGraph& stages, const PassCosts& costs = {},
                       InFlight rule = InFlight::depth);
 
