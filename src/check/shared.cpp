@@ -2,6 +2,7 @@
 
 #include "evidence.hpp"
 #include "penstock/cost/shared_reduction.hpp"
+#include "penstock/plan/colocated.hpp"
 
 namespace penstock::check {
 namespace {
@@ -16,6 +17,8 @@ class Sum {
         shared_(shared),
         home_(plan::home(shared, evidence.plan).index()),
         members_(plan::devices(shared, evidence.plan)),
+        first_(plan::summed_first(shared, evidence.plan)),
+        behind_(plan::behind_pipeline(evidence.plan)),
         moves_(cost::shared_reduction(evidence.problem, evidence.plan, shared)),
         spans_(std::move(spans)) {
     std::stable_sort(spans_.begin(), spans_.end(), [](const Span* a, const Span* b) {
@@ -78,7 +81,13 @@ class Sum {
     return std::find(group.begin(), group.end(), device) != group.end();
   }
 
-  /// When the device has its own part, and is done with its own stages' all-reduces.
+  bool reduces(const Span& span, DeviceId device) const {
+    return span.kind == TaskKind::all_reduce && !span.shared &&
+           (span.peer.valid() ? span.peer : span.device) == device;
+  }
+
+  /// When the device has its own part, and is done with its own stages' all-reduces that come before: of all
+  /// stages, or of those behind the pipeline alone.
   Picoseconds computed(DeviceId device) const {
     Picoseconds out;
     const auto stages = plan::stages_on(shared_, evidence_.plan, device);
@@ -88,9 +97,7 @@ class Sum {
         out = std::max(out, pass.span->end);
     }
     for (const Span& span : evidence_.trace.spans)
-      if (span.kind == TaskKind::all_reduce && !span.shared &&
-          (span.peer.valid() ? span.peer : span.device) == device)
-        out = std::max(out, span.end);
+      if (reduces(span, device) && (!first_ || span.stage.index() >= behind_)) out = std::max(out, span.end);
     return out;
   }
 
@@ -103,6 +110,10 @@ class Sum {
     if (first < computed(device))
       return evidence_.violation("device {} sums shared parameters of stage {} that it still computes",
                                  device.index(), home_);
+    for (const Span& span : evidence_.trace.spans)
+      if (first_ && reduces(span, device) && span.stage.index() < behind_ && span.start < last)
+        return evidence_.violation("device {} reduces stage {} before the sum of stage {}, which comes first",
+                                   device.index(), span.stage.index(), home_);
     for (const StageId stage : plan::stages_on(shared_, evidence_.plan, device))
       if (const Ran* step = evidence_.find(device, stage, TaskKind::step, -1); step && step->first < last)
         evidence_.violation("device {} updates stage {} before what it shares is summed", device.index(),
@@ -113,6 +124,8 @@ class Sum {
   const SharedParameters& shared_;
   std::size_t home_;
   std::vector<DeviceId> members_;
+  bool first_;  ///< before all-reduces of stages that are not behind the pipeline
+  std::size_t behind_;
   cost::Reduction moves_;
   std::vector<const Span*> spans_;
 };

@@ -9,6 +9,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/graph/ties.hpp"
+#include "penstock/plan/colocated.hpp"
 
 namespace penstock::program {
 namespace {
@@ -138,18 +139,28 @@ void insert(Rank& rank, std::size_t place, const Instruction& instruction) {
   rank.updates.insert(later, position);
 }
 
-void add_shared_sums(Program& program, std::size_t rank) {
-  std::size_t next = 0;
-  for (std::size_t k = 0; k < program.shared.size(); ++k) {
-    const auto& stages = program.shared[k].stages;
-    const auto here =
-        std::ranges::find_if(stages, [&](StageId s) { return program.stages[s.index()].rank == rank; });
-    if (here == stages.end()) continue;
-    const std::size_t place = place_of(program.shared[k], program.ranks[rank].row, next);
-    insert(program.ranks[rank], place,
-           {.kind = ActionKind::reduce_gradient, .stage = *here, .shared = static_cast<std::int32_t>(k)});
-    next = place + 1;
-  }
+/// After the row's last gradient, and the last sum among replicas, of stages behind the pipeline.
+std::size_t behind_tail(const Row& row, std::size_t behind) {
+  std::size_t p = row.size();
+  while (p > 0 && (row[p - 1].stage.index() < behind ||
+                   !(releases(row[p - 1].kind) || row[p - 1].kind == ActionKind::reduce_gradient)))
+    --p;
+  return p;
+}
+
+void add_shared_sums(const plan::Plan& plan, Program& program, std::size_t rank) {
+  std::size_t next = behind_tail(program.ranks[rank].row, plan::behind_pipeline(plan));
+  for (const bool first : {true, false})
+    for (std::size_t k = 0; k < program.shared.size(); ++k) {
+      const auto& stages = program.shared[k].stages;
+      const auto here =
+          std::ranges::find_if(stages, [&](StageId s) { return program.stages[s.index()].rank == rank; });
+      if (here == stages.end() || plan::summed_first(program.shared[k], plan) != first) continue;
+      const std::size_t place = first ? next : place_of(program.shared[k], program.ranks[rank].row, next);
+      insert(program.ranks[rank], place,
+             {.kind = ActionKind::reduce_gradient, .stage = *here, .shared = static_cast<std::int32_t>(k)});
+      next = place + 1;
+    }
 }
 
 }  // namespace
@@ -166,7 +177,7 @@ Program lower(const graph::OpGraph& graph, const schedule::ScheduledPlan& schedu
   for (const schedule::RankOrder& row : scheduled.order.ranks)
     out.ranks.push_back(RowBuilder(needs, options).build(row));
   for (std::size_t rank = 0; rank < out.ranks.size() && !plan::asynchronous(plan); ++rank)
-    add_shared_sums(out, rank);
+    add_shared_sums(plan, out, rank);
   const std::int64_t samples = schedule::mini_batches(plan) * plan.training.mini_batch;
   for (std::size_t s = 0; s < out.stages.size(); ++s) {
     const plan::Recomputation& again = plan.stages[s].recompute;

@@ -67,7 +67,8 @@ struct Busy {
 }  // namespace
 
 core::Seconds least_iteration(const cost::Problem& problem, const plan::Plan& plan, Reduction reduction) {
-  if (plan::asynchronous(plan) || plan::has_colocated(plan)) return Seconds(0);
+  if (plan::asynchronous(plan)) return Seconds(0);
+  const bool colocated = plan::has_colocated(plan);  // devices do all their passes, whatever they wait for
   const plan::StageGraph stages(problem.graph, plan);
   const auto shared = plan::shared_parameters(problem.graph, plan);
   std::vector<Seconds> head(plan.stages.size()), tail(plan.stages.size());
@@ -75,7 +76,7 @@ core::Seconds least_iteration(const cost::Problem& problem, const plan::Plan& pl
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {  // stages stand behind those they wait for
     const plan::Stage& stage = plan.stages[s];
     const Passes mine = passes(problem, stage);
-    const Seconds after = reduction == Reduction::closed_form
+    const Seconds after = reduction == Reduction::closed_form && !colocated
                               ? exposed(problem, stage, plan::unshared(stage.operators, shared))
                               : Seconds(0);
     tail[s] = ends_backward(plan) ? std::max(tail[s], after) : Seconds(0);
@@ -89,6 +90,7 @@ core::Seconds least_iteration(const cost::Problem& problem, const plan::Plan& pl
       device.passes += 4 * count + static_cast<std::int64_t>(stage.operators.size() + 4 * plan.stages.size());
     }
     for (const std::size_t e : stages.outgoing(core::StageId(s))) {
+      if (colocated) break;
       const std::size_t next = stages.boundaries()[e].to.index();
       head[next] = std::max(head[next], head[s] + mine.forward);
       tail[next] = std::max(tail[next], tail[s] + mine.backward);

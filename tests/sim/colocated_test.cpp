@@ -89,8 +89,21 @@ std::vector<T> slice(const std::vector<T>& all, std::size_t i, std::size_t of) {
           all.begin() + static_cast<std::ptrdiff_t>(all.size() * (i + 1) / of)};
 }
 
-/// A language model of one to three ranks, one of which may have two stages, and its encoder as one or two
-/// colocated stages on some or all of these.
+/// Puts `whole` behind the others, on the devices of the first ranks.
+void colocate_behind(plan::Plan& plan, plan::Stage whole, std::size_t ranks) {
+  whole.devices.clear();
+  const auto first = static_cast<std::size_t>(
+      std::ranges::find_if(plan.stages, [](const auto& stage) { return !stage.part; }) - plan.stages.begin());
+  for (std::size_t r = 0; r < ranks; ++r) {
+    const auto& devices = plan.stages[first + r].devices;
+    whole.devices.insert(whole.devices.end(), devices.begin(), devices.end());
+  }
+  const auto parts = plan::parts_of(whole, plan.stages);
+  plan.stages.insert(plan.stages.end(), parts.begin(), parts.end());
+}
+
+/// A language model of one to three ranks, one of which may have two stages, its encoder as one or two
+/// colocated stages on some or all of these, and its last operators as up to two behind the pipeline.
 plan::Plan random_plan(const graph::OpGraph& graph, Random& random, std::size_t& devices) {
   plan::Plan out;
   out.training.mini_batch = 16;
@@ -102,10 +115,15 @@ plan::Plan random_plan(const graph::OpGraph& graph, Random& random, std::size_t&
   const int tensor = 1 << random.between(0, 1), replicas = 1 << random.between(0, 1);
   const std::int64_t micro_batch = replicas * random.between(1, 2);
   const auto decoder = operators(graph, false), encoder = operators(graph, true);
+  // A replica takes a sample at least, and most schedules hold no more than a micro-batch for sure.
+  const std::int64_t most = static_cast<std::int64_t>(ranks) * tensor * replicas;
+  const bool any = out.schedule == "1f1b" || out.schedule == "gpipe";
+  const std::int64_t behind = any ? (most <= 8 && random.chance(0.5) ? 8 : 16) : micro_batch;
+  const auto tails = static_cast<std::size_t>(behind < most ? 0 : random.between(0, 2));
   devices = 0;
   for (std::size_t s = 0; s < ranks * chunks; ++s) {
     plan::Stage stage;
-    stage.operators = slice(decoder, s, ranks * chunks);
+    stage.operators = slice(decoder, s, ranks * chunks + tails);
     if (s >= ranks) stage.devices = out.stages[s - ranks].devices;
     for (int d = 0; s < ranks && d < tensor * replicas; ++d) stage.devices.emplace_back(devices++);
     stage.tensor_parallel = tensor;
@@ -128,6 +146,14 @@ plan::Plan random_plan(const graph::OpGraph& graph, Random& random, std::size_t&
         std::ranges::count_if(out.stages, [](const auto& other) { return bool(other.part); }));
     for (const std::size_t r : hosts) shifted.push_back(front + r);
     colocate(out, stage, shifted);
+  }
+  for (std::size_t t = 0; t < tails; ++t) {
+    plan::Stage stage;
+    stage.operators = slice(decoder, ranks * chunks + t, ranks * chunks + tails);
+    stage.tensor_parallel = tensor * replicas > 1 ? 1 << random.between(0, 1) : 1;
+    stage.micro_batch = behind;
+    stage.zero = random.between(0, 1);
+    colocate_behind(out, stage, random.chance(0.5) ? ranks : 1);
   }
   return out;
 }
@@ -172,6 +198,44 @@ TEST_CASE("all forwards of a colocated stage, the pipeline, all its backwards, o
   // On paper: what a takes on either device, 2 x 3 s, beside the pipeline.
   const auto pipeline = score::estimate(problem, plan::PipelineOf(plan).plan).iteration;
   CHECK(score::estimate(problem, plan).iteration.value() == support::near(pipeline.value() + 6, 1e-4));
+}
+
+TEST_CASE("a stage behind the pipeline, whose sum travels while the pipeline goes back: by hand") {
+  // a on device 0 and b on device 1 side by side, c of both behind them, a sample each of every two; one
+  // micro-batch of all. A forward takes 1 s a sample, a backward 2 s; a message of a sample takes 1 us, the
+  // sum of c's 4 GB 4 s.
+  graph::GraphBuilder builder("join");
+  builder.add(support::unit_op("a"));
+  builder.add(support::unit_op("b"));
+  builder.add(support::unit_op("c", 1e9, 1'000'000'000));
+  builder.add_edge(OpId(0), OpId(2));
+  builder.add_edge(OpId(1), OpId(2));
+  const auto g = builder.build();
+  const auto cluster = support::tiny_cluster(2);
+  const FlopCosts costs;
+  plan::Plan plan;
+  plan.training.mini_batch = 2;
+  plan.schedule = "gpipe";
+  plan.stages = {stage_of(0, 1, 1, 2), stage_of(1, 2, 1, 2)};
+  plan.stages[1].devices = {DeviceId(1)};
+  colocate_behind(plan, stage_of(2, 3, 0, 2), 2);
+  const cost::Problem problem{g, cluster, costs, plan.training};
+  score::derive_in_flight(problem, plan);
+  REQUIRE(score::violations(problem, plan) == std::vector<std::string>{});
+  const auto scheduled = score::scheduled(problem, plan);
+  const auto trace = sim::simulate(problem, scheduled);
+  CHECK(check::trace_violations(problem, scheduled, trace) == std::vector<std::string>{});
+  // Forwards until 2 s, then 1 us for the other's sample; c until 5 s, 1 us back; a and b until 9 s.
+  const double d = 1e-6,
+               step = costs.step_time(core::Bytes(4'000'000'000), plan.training, cluster.type(DeviceId(0)))
+                          .value();
+  CHECK(to_seconds(trace.iteration).value() == support::near(9 + 2 * d + step, 1e-9));
+  for (const auto& span : trace.spans)
+    if (span.kind == TaskKind::all_reduce) {
+      CHECK(span.shared);
+      CHECK(to_seconds(span.start).value() == support::near(5 + d, 1e-9));
+      CHECK(to_seconds(span.end).value() == support::near(9 + d, 1e-9));
+    }
 }
 
 TEST_CASE("on one rank, with degrees of its own, a colocated stage sums its gradients as any other does") {
@@ -231,17 +295,19 @@ TEST_CASE("no copy of a colocated plan stands for all") {
 
 TEST_CASE("random colocated plans: no violation, and nothing below a bound") {
   const auto g = small_vlm();
-  int spanning = 0, unlike = 0;
+  int spanning = 0, unlike = 0, behind = 0;
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     CAPTURE(seed);
     Random random(seed);
     std::size_t devices = 0;
     const plan::Plan plan = random_plan(g, random, devices);
     spanning += std::ranges::any_of(plan.stages, &plan::Stage::spans_ranks);
+    behind += plan::behind_pipeline(plan) < plan.stages.size() && plan.stages.back().spans_ranks();
     unlike += plan.stages.front().tensor_parallel != plan.stages.back().tensor_parallel;
     support::judge_somewhere(g, plan, devices, random);
   }
   CHECK(spanning > 50);
+  CHECK(behind > 15);
   CHECK(unlike > 40);
 }
 
@@ -269,4 +335,34 @@ TEST_CASE("the verifier tells samples that no part computes, and an update befor
   twice.stages[1].part.before = 0;
   const auto found = check::trace_violations(problem, {g, twice}, sim::simulate(problem, {g, twice}));
   CHECK(told(found, "run the same operators"));
+}
+
+TEST_CASE("the verifier tells a sum of what is behind the pipeline that does not come first") {
+  // a on two devices, b on two others, c on all four.
+  graph::GraphBuilder builder("join");
+  for (const char* name : {"a", "b", "c"}) builder.add(support::unit_op(name, 1e9, 250));
+  builder.add_edge(OpId(0), OpId(2));
+  builder.add_edge(OpId(1), OpId(2));
+  const auto g = builder.build();
+  const auto cluster = support::tiny_cluster(4);
+  const FlopCosts costs;
+  plan::Plan plan;
+  plan.training.mini_batch = 4;
+  plan.stages = {stage_of(0, 1, 2, 4), stage_of(1, 2, 2, 4)};
+  plan.stages[1].devices = {DeviceId(2), DeviceId(3)};
+  colocate_behind(plan, stage_of(2, 3, 0, 4), 2);
+  const cost::Problem problem{g, cluster, costs, plan.training};
+  score::derive_in_flight(problem, plan);
+  const auto scheduled = score::scheduled(problem, plan);
+  auto trace = sim::simulate(problem, scheduled);
+  CHECK(check::trace_violations(problem, scheduled, trace) == std::vector<std::string>{});
+  Picoseconds pipeline;
+  for (const auto& span : trace.spans)
+    if (span.kind == TaskKind::all_reduce && !span.shared) pipeline = span.start;
+  for (auto& span : trace.spans)
+    if (span.shared) span.end = pipeline + (span.end - span.start), span.start = pipeline;
+  const auto found = check::trace_violations(problem, scheduled, trace);
+  CHECK(std::ranges::any_of(found, [](const auto& v) {
+    return v.find("reduces stage 0 before the sum of stage 2, which comes first") != std::string::npos;
+  }));
 }

@@ -51,8 +51,8 @@ struct LoweringOptions {
 ///  - a stage without weights has no STEP. It has no REDUCE_GRAD where all its weights are shared with other
 ///  stages, or where every device has its own (plan::reduces_gradients), unless a pass is cut at buckets;
 ///  - with a flush, each of the shared parameters has one sum, after the row's last REDUCE_GRAD and the last
-///  gradient of the stages that share it. The order of these sums is the same on all ranks, so that no two
-///  ranks wait for each other;
+///  gradient of the stages that share it; those of stages behind the pipeline, after their last gradient on
+///  the rank. The order of these sums is the same on all ranks, so that no two ranks wait for each other;
 ///  - a stage receives at most one micro-batch ahead of those it may hold (StageIndex::forward_gate).
 /// Precondition: plan::structural_violations has none, the order no violations. Throws BadInput for actions
 /// that no program holds (EVICT, LOAD, messages), and where a stage is updated before the sum of what it

@@ -6,6 +6,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/cost/shared_reduction.hpp"
+#include "penstock/plan/colocated.hpp"
 #include "tasks/group_messages.hpp"
 
 namespace penstock::sim {
@@ -21,8 +22,12 @@ class UpdateBuilder {
       : problem_(problem), plan_(plan), options_(options), built_(built), tasks_(tasks) {}
 
   void add() {
-    for (std::size_t r = 0; r < ranks(); ++r) add_reductions(r);
-    for (std::size_t k = 0; k < shared().size() && !plan::asynchronous(plan_); ++k) add_shared(k);
+    for (std::size_t r = 0; r < ranks(); ++r) streams_.emplace_back(built_.devices[r].size());
+    for (const bool behind_pipeline : {true, false}) {
+      for (std::size_t r = 0; r < ranks(); ++r) add_reductions(r, behind_pipeline);
+      for (std::size_t k = 0; k < shared().size() && !plan::asynchronous(plan_); ++k)
+        if (plan::summed_first(shared()[k], plan_) == behind_pipeline) add_shared(k);
+    }
     add_barriers();
   }
 
@@ -42,11 +47,13 @@ class UpdateBuilder {
     return built_.tasks[rank].at[static_cast<std::size_t>(position)] + static_cast<TaskId>(device);
   }
 
-  void add_reductions(std::size_t r) {
-    Ready& before = streams_.emplace_back(built_.devices[r].size());
+  /// Of stages behind the pipeline, or of all others.
+  void add_reductions(std::size_t r, bool behind_pipeline) {
+    Ready& before = streams_[r];
     std::map<StageId, std::shared_ptr<const cost::TimedReductions>> of_stage;  // by bucket
     for (const program::GradientSum& sum : program::gradient_sums(built_.program.ranks[r])) {
       const program::Instruction& instruction = row(r)[static_cast<std::size_t>(sum.position)];
+      if ((instruction.stage.index() >= behind_) != behind_pipeline) continue;
       const auto [buckets, fresh] = of_stage.try_emplace(instruction.stage);
       if (fresh) buckets->second = reductions(instruction.stage.index());
       Ready ready = before;
@@ -188,6 +195,7 @@ class UpdateBuilder {
   const BuiltRows& built_;
   TaskList& tasks_;
   GroupMessages messages_{problem_.cluster, options_, tasks_};
+  std::size_t behind_ = plan::behind_pipeline(plan_);
   std::vector<Ready> streams_;  ///< [rank] what its reduce stream ran last
 };
 

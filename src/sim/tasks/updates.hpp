@@ -18,7 +18,8 @@ struct BuiltRows {
 
 /// The reduce stream of a rank runs one all-reduce at a time; a STEP waits for its own. After those of a rank
 /// come the sums among stages that share parameters (cost/shared_reduction.hpp), in the order of their owners
-/// on every rank: the k-th has k as its task's micro-batch. Without a flush they are left out. The k-th
+/// on every rank: the k-th has k as its task's micro-batch. What stages behind the pipeline reduce and sum
+/// comes before all others. Without a flush they are left out. The k-th
 /// barriers of all ranks are one.
 void add_updates(const cost::Problem& problem, const plan::Plan& plan, const SimulationOptions& options,
                  const BuiltRows& built, TaskList& tasks);
