@@ -9,7 +9,9 @@
 #include "check_training.hpp"
 #include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/plan/stage_graph.hpp"
 #include "penstock/replay/program.hpp"
+#include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
 
 using namespace penstock;
@@ -59,6 +61,30 @@ CutModel colocated(const std::string& family, const Cut& cut, std::int64_t micro
   return out;
 }
 
+/// The last operators of the last stage behind the pipeline, on the devices of all ranks.
+CutModel behind(const std::string& family, const Cut& cut, std::int64_t micro_batch,
+                plan::Recomputation recompute = {}) {
+  CutModel out = cut_model(models::build(family, kModels.at(family)), cut);
+  plan::Stage& last = out.plan.stages.back();
+  const auto half = last.operators.begin() + static_cast<std::ptrdiff_t>(last.operators.size() / 2);
+  plan::Stage whole = last;
+  whole.operators.assign(half, last.operators.end());
+  last.operators.erase(half, last.operators.end());
+  whole.devices.clear();
+  const auto ranks = plan::rank_of_stage(out.plan);
+  for (std::size_t s = 0; s < out.plan.stages.size(); ++s)
+    if (std::ranges::find(ranks, ranks[s]) - ranks.begin() == static_cast<std::ptrdiff_t>(s)) {
+      const auto& devices = out.plan.stages[s].devices;
+      whole.devices.insert(whole.devices.end(), devices.begin(), devices.end());
+    }
+  whole.micro_batch = micro_batch;
+  whole.recompute = recompute;
+  for (const plan::Stage& part : plan::parts_of(whole, out.plan.stages)) out.plan.stages.push_back(part);
+  for (plan::Stage& stage : out.plan.stages) stage.in_flight = 0;
+  schedule::derive_in_flight(out.plan, plan::StageGraph(out.graph, out.plan));
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("a colocated encoder learns what one device does: ranks, replicas, groups, its own micro-batches") {
@@ -83,6 +109,31 @@ TEST_CASE("a colocated encoder learns what one device does: ranks, replicas, gro
       CAPTURE(cut.tensor_parallel);
       check_training(colocated(family, cut, micro_batch, recompute),
                      {.at_once = cut.mini_batch, .most = kRounding, .last_bits = 2});
+    }
+}
+
+TEST_CASE("a stage behind the pipeline learns what one device does") {
+  struct Given {
+    Cut cut;
+    std::int64_t micro_batch;
+    plan::Recomputation recompute{};
+  };
+  const std::vector<Given> all = {
+      {{.rank = {0, 1}}, 4},
+      {{.rank = {0, 1, 2}, .mini_batch = 12, .micro_batch = 3}, 6},
+      {{.schedule = "gpipe", .rank = {0, 1}, .mini_batch = 8, .replicas = 2}, 4, plan::kRecomputeStage},
+      {{.schedule = "interleaved_1f1b", .rank = {0, 1, 0, 1}, .mini_batch = 8, .micro_batch = 2}, 2},
+      {{.schedule = "zbv", .rank = {0, 1, 1, 0}, .mini_batch = 8, .micro_batch = 2}, 2},
+      {{.rank = {0, 1}, .tensor_parallel = 2}, 2},
+  };
+  for (const auto& [family, given] : kModels)
+    for (const auto& [cut, micro_batch, recompute] : all) {
+      CAPTURE(family);
+      CAPTURE(cut.schedule);
+      CAPTURE(cut.rank.size());
+      CAPTURE(cut.tensor_parallel);
+      check_training(behind(family, cut, micro_batch, recompute),
+                     {.at_once = cut.mini_batch, .most = kRounding, .last_bits = 4});
     }
 }
 

@@ -350,6 +350,13 @@ Division::Division(const graph::OpGraph& graph, const plan::Plan& plan, core::De
   }
 }
 
+bool Division::divides_as(const Division& other, kernels::ParameterRef parameter) const {
+  const auto here = weights_.find(parameter), there = other.weights_.find(parameter);
+  if (here == weights_.end() || there == other.weights_.end())
+    return here == weights_.end() && there == other.weights_.end();
+  return here->second.sharding == there->second.sharding;
+}
+
 void Division::add(const graph::OpGraph& graph, const std::vector<kernels::Wire>& wires,
                    const plan::Stage& stage, OpId id, Partition how) {
   const kernels::Wire& wire = wires[id.index()];
@@ -395,10 +402,8 @@ bool divided_alike(const graph::OpGraph& graph, const plan::Plan& plan,
     for (std::size_t m = 0; m < static_cast<std::size_t>(stage.tensor_parallel); ++m) {
       const Division here(graph, plan, stage.devices[m], wires), there(graph, plan, first.devices[m], wires);
       for (const core::OpId owner : shared.owners)
-        for (std::size_t slot = 0; slot < wires[owner.index()].parameters.size(); ++slot)
-          if (const kernels::ParameterRef parameter{owner, slot};
-              here.weights(parameter).sharding != there.weights(parameter).sharding)
-            return false;
+        for (const kernels::Parameter& parameter : wires[owner.index()].parameters)
+          if (!here.divides_as(there, parameter.owner)) return false;
     }
   }
   return true;

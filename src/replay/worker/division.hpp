@@ -61,6 +61,9 @@ class Division {
     std::size_t part;  ///< of the sharding
   };
   const Weights& weights(kernels::ParameterRef parameter) const { return weights_.at(parameter); }
+  /// Whether both devices have the same shard of a parameter, or none: a bias of partial sums is one
+  /// device's.
+  bool divides_as(const Division& other, kernels::ParameterRef parameter) const;
 
  private:
   void add(const graph::OpGraph& graph, const std::vector<kernels::Wire>& wires, const plan::Stage& stage,
