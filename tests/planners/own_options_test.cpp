@@ -103,6 +103,15 @@ struct ManyDevices {
   cost::Problem problem() const { return {graph, cluster, costs, {8192, plan::Optimizer::adam}}; }
 };
 
+/// Towers whose weights are best not on every device, before layers that are.
+struct Towers {
+  graph::OpGraph graph = models::build(
+      "dlrm", {{"branches", "4"}, {"table_rows", "1000"}, {"tower_layers", "2"}, {"width", "2048"}});
+  cluster::Cluster cluster = cluster::load_cluster("2xH100x4");
+  cost::AnalyticCosts costs;
+  cost::Problem problem() const { return {graph, cluster, costs, {2048, plan::Optimizer::adam}}; }
+};
+
 }  // namespace
 
 TEST_CASE("a planner with options is written with colons, and read back") {
@@ -145,6 +154,7 @@ TEST_CASE("every option of every planner makes a difference, its default none; p
   const LittleMemory cores;
   const Mixture mixture;
   const ManyDevices many;
+  const Towers towers;
   for (const auto& planner : planners::catalogue())
     for (const PlannerOption& option : planner.options) {
       CAPTURE(planner.name);
@@ -164,6 +174,7 @@ TEST_CASE("every option of every planner makes a difference, its default none; p
       for (const auto& problem : {tokens.problem(), cores.problem(), mixture.problem()})
         if (!alike.empty()) tell_apart(planner, option, problem, alike);
       if (option.name == "part" && !alike.empty()) tell_apart(planner, option, many.problem(), alike);
+      if (option.name == "colocated" && !alike.empty()) tell_apart(planner, option, towers.problem(), alike);
       for (std::uint64_t seed = 290; seed < 690 && !alike.empty(); ++seed)
         tell_apart(planner, option, support::random_problem(seed).problem(), alike);
       for (const auto& [a, b] : alike) FAIL_CHECK(a << " and " << b << " do the same");

@@ -13,6 +13,7 @@
 #include "joint/part.hpp"
 #include "joint/row_starts.hpp"
 #include "joint/starts.hpp"
+#include "joint/tail_plans.hpp"
 #include "joint/thrifty.hpp"
 #include "own_options.hpp"
 #include "penstock/core/parallel.hpp"
@@ -123,6 +124,8 @@ class Joint {
     if (begun.plans.empty()) begun.plans = last_resort(begun.error);
     if (evaluations_ > 0 && !options_.from && rows_) begun.complete = add_rows(begun.plans) && begun.complete;
     best_ = begun.plans.front();
+    if (evaluations_ > 0 && !options_.from && space_.limits().colocated)
+      begun.complete = add_tail(begun.states) && begun.complete;
     least_ = best_.worth;
     report(least_, judged_);
     const bool complete = improved(begun.plans) && begun.complete;
@@ -159,6 +162,15 @@ class Joint {
     }
     std::ranges::stable_sort(plans, {}, &JudgedDraft::worth);
     return true;
+  }
+
+  /// What no walk comes to or goes on from: its colocated stages are in no move. Whether that ended before a
+  /// limit.
+  bool add_tail(std::uint64_t& states) {
+    TailPlan tail = tail_plan(space_, judge_, best_.worth, stop_);
+    states += tail.judged;
+    if (tail.plan) best_ = std::move(*tail.plan);
+    return tail.complete;
   }
 
   /// Where no other planner's plan fits. Throws as they did where none of these does either, or where it is
@@ -288,6 +300,7 @@ SearchResult searched(const Part& part, const SearchOptions& options, core::Stop
   SearchOptions likewise = options;
   options.judge_another(part.problem(), likewise);
   likewise.own["part"] = "never";
+  likewise.own["colocated"] = "never";  // its sets of devices are not repeated
   if (options.progress)
     likewise.progress = [&](const std::string& text) {
       options.progress(fmt::format("on {} devices: {}", part.problem().cluster.size(), text));

@@ -19,7 +19,7 @@ bool PlanLimits::allow(const plan::Plan& plan) const {
   return std::ranges::all_of(plan.stages, [&](const plan::Stage& stage) {
     if (stage.zero > zero || (!sequence_parallel && divides_tokens(stage))) return false;
     if (stage.context_parallel > context_parallel || stage.expert_parallel > expert_parallel) return false;
-    if (stage.zero_over > 0 && !hybrid_sharding) return false;
+    if ((stage.zero_over > 0 && !hybrid_sharding) || (stage.part && !colocated)) return false;
     if (stage.recompute.of == plan::Recomputation::Of::core && !recompute_cores) return false;
     return recompute || !stage.recompute;
   });
@@ -43,7 +43,11 @@ std::vector<PlannerOption> limit_options() {
           "most replicas, context groups among them, that divide the experts of every mixture, by powers of "
           "two; 1: none"),
       words("hybrid_sharding", {"try", "never"},
-            "ZeRO may share among some of the devices with equal weights, in several such groups (FSDP's)")};
+            "ZeRO may share among some of the devices with equal weights, in several such groups (FSDP's)"),
+      words(
+          "colocated", {"try", "never"},
+          "what stands behind all branches of a model may run on the devices of all of them, as dense layers "
+          "behind towers and tables do; training frameworks' exports refuse such plans")};
 }
 
 PlanLimits plan_limits(const OwnValues& own) {
@@ -55,7 +59,8 @@ PlanLimits plan_limits(const OwnValues& own) {
           .recompute_cores = again == "all",
           .context_parallel = tokens ? own.number("max_context_parallel") : 1,
           .expert_parallel = own.number("max_expert_parallel"),
-          .hybrid_sharding = own.word("hybrid_sharding") == "try"};
+          .hybrid_sharding = own.word("hybrid_sharding") == "try",
+          .colocated = own.word("colocated") == "try"};
 }
 
 }  // namespace penstock::planners

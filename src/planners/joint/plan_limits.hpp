@@ -17,6 +17,7 @@ struct PlanLimits {
   std::int64_t context_parallel = std::numeric_limits<int>::max();  ///< most groups of a replica
   std::int64_t expert_parallel = std::numeric_limits<int>::max();   ///< most devices that divide experts
   bool hybrid_sharding = true;                                      ///< Stage::zero_over
+  bool colocated = true;                                            ///< stages (plan/colocated.hpp)
 
   bool allow(const plan::Plan& plan) const;
 };

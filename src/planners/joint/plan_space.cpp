@@ -9,6 +9,7 @@
 #include "penstock/layout/context.hpp"
 #include "penstock/layout/experts.hpp"
 #include "penstock/layout/ties.hpp"
+#include "penstock/plan/colocated.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/plan/violations.hpp"
 #include "penstock/schedule/plan_order.hpp"
@@ -103,8 +104,9 @@ bool quickly_ordered(const Plan& plan) {
   return !searched || passes * static_cast<std::int64_t>(plan.stages.size()) <= kMostSearched;
 }
 
-/// 1f1b and gpipe run one stage on a device.
+/// 1f1b and gpipe run one stage on a device, colocated ones aside.
 bool shares_devices_in_vain(const Plan& plan) {
+  if (plan::has_colocated(plan)) return shares_devices_in_vain(plan::PipelineOf(plan).plan);
   const auto rank = plan::rank_of_stage(plan);
   for (std::size_t s = 0; s < rank.size(); ++s)
     if (rank[s] != static_cast<std::int32_t>(s)) return schedule::per_stage(plan);
