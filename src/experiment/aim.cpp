@@ -9,6 +9,7 @@
 #include "penstock/cluster/price.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/core/spelling.hpp"
+#include "penstock/plan/colocated.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/sim/perturbation.hpp"
 #include "penstock/sim/repeat.hpp"
@@ -97,13 +98,29 @@ Seconds simulated(const cost::Problem& problem, const plan::Plan& plan, sim::Sim
   return simulated_time(problem, simulation)(plan);
 }
 
-/// From `fastest`, as good as a limit allows.
-CellOutcome thriftiest(const cost::Problem& problem, const Cell& cell, SearchSetting setting,
+bool slower(const CellOutcome& outcome, Seconds most) {
+  return Seconds(*outcome.row.iteration_s) > most;
+}
+
+/// From `fastest`, as good as a limit allows. No move changes colocated stages: where it has some, the search
+/// begins at the fastest plan without any, unless that takes too long.
+CellOutcome thriftiest(const cost::Problem& problem, Cell cell, SearchSetting setting,
                        std::optional<CellOutcome> fastest, core::StopToken stop) {
   if (!fastest) return search(problem, cell, setting, stop);
-  setting.options.from = &*fastest->plan;
   try {
+    const bool colocated = plan::has_colocated(*fastest->plan);
+    std::optional<CellOutcome> begin;
+    if (colocated) {
+      cell.planner.options["colocated"] = "never";
+      SearchSetting by_time = setting;
+      by_time.options.least_memory_within.reset();
+      begin = search(problem, cell, by_time, stop);
+      add_search(begin->row, fastest->row);
+      if (slower(*begin, *setting.options.least_memory_within)) return std::move(*fastest);
+    }
+    setting.options.from = &*(begin ? begin : fastest)->plan;
     CellOutcome out = search(problem, cell, setting, stop);
+    if (colocated && fastest->row.peak_memory_bytes < out.row.peak_memory_bytes) std::swap(out, *fastest);
     add_search(fastest->row, out.row);
     return out;
   } catch (const core::LimitHit& limit) {

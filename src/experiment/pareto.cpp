@@ -8,6 +8,7 @@
 
 #include "penstock/cluster/price.hpp"
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/plan/colocated.hpp"
 #include "penstock/report/pareto.hpp"
 #include "penstock/report/table.hpp"
 
@@ -50,19 +51,26 @@ class ParetoSearch {
     const cluster::Cluster cluster = problem_.cluster.first(count);
     const cost::Problem part{problem_.graph, cluster, problem_.costs, problem_.training, problem_.memory};
     SearchSetting setting = setting_;
-    plan::Plan from = searched(part, setting);
-    const core::Seconds fastest(*found_.plans.back().outcome.row.iteration_s);
+    Cell cell = cell_;
+    plan::Plan from = searched(part, cell, setting);
+    const auto last = [&] { return core::Seconds(*found_.plans.back().outcome.row.iteration_s); };
+    const core::Seconds fastest = last();
+    if (plan::has_colocated(from)) {  // which no move changes
+      cell.planner.options["colocated"] = "never";
+      from = searched(part, cell, setting);
+    }
     for (const double slower : kSlower) {
+      if (last() > fastest * (1 + slower)) continue;
       setting.options.from = &from;
       setting.options.least_memory_within = fastest * (1 + slower);
-      plan::Plan next = searched(part, setting);
+      plan::Plan next = searched(part, cell, setting);
       from = std::move(next);
     }
   }
 
   /// The plan found, which is kept.
-  plan::Plan searched(const cost::Problem& part, const SearchSetting& setting) {
-    CellOutcome outcome = search(part, cell_, setting, stop_);
+  plan::Plan searched(const cost::Problem& part, const Cell& cell, const SearchSetting& setting) {
+    CellOutcome outcome = search(part, cell, setting, stop_);
     if (outcome.row.status != "ok") found_.complete = false;
     std::optional<double> dollars;
     if (priced(part.cluster))
@@ -110,7 +118,7 @@ ParetoPlans pareto_search(const cost::Problem& problem, const Cell& cell, Search
 }
 
 std::size_t most_pareto_plans(std::size_t devices) {
-  return device_counts(devices).size() * (1 + kSlower.size());
+  return device_counts(devices).size() * (2 + kSlower.size());
 }
 
 std::string pareto_table(const ParetoPlans& found, const report::Screen& screen) {

@@ -46,8 +46,9 @@ TEST_CASE("no plan found beats one on the front, one on the front is as good as 
   const Case c("p3_16xlarge");
   const auto found = c.found();
   CHECK(found.complete);
-  CHECK(found.plans.size() == 3 * 6);  // on 1, 2 and 4 devices
-  CHECK(found.plans.size() == experiment::most_pareto_plans(4));
+  // On 1, 2 and 4 devices, and once more where the fastest plan has a colocated stage.
+  CHECK(found.plans.size() == 3 * 6 + 1);
+  CHECK(found.plans.size() <= experiment::most_pareto_plans(4));
   std::set<std::int64_t> counts;
   for (const auto& plan : found.plans) {
     counts.insert(plan.outcome.row.devices);
