@@ -130,7 +130,10 @@ const std::vector<PlannerInfo>& catalogue() {
        "says that helps",
        "ours: iterated local search over stages, devices, schedules, tensor parallelism, ZeRO, recomputation "
        "and micro-batches; never slower than another planner with a flush, without a proof of its own",
-       "schedules without a flush, colocated stages; how far from the best it is", joint, joint_options()},
+       "schedules without a flush, colocated stages but what stands behind all branches; how far from the "
+       "best "
+       "it is",
+       joint, joint_options()},
       {"given",
        "nothing: layers per stage, degrees and recomputation as its options state them, for a plan made by "
        "hand",
