@@ -106,8 +106,8 @@ struct ManyDevices {
 /// Towers whose weights are best not on every device, before layers that are.
 struct Towers {
   graph::OpGraph graph = models::build(
-      "dlrm", {{"branches", "4"}, {"table_rows", "1000"}, {"tower_layers", "2"}, {"top_layers", "0"}});
-  cluster::Cluster cluster = cluster::load_cluster("2xH100x4");
+      "dlrm", {{"branches", "3"}, {"table_rows", "1000"}, {"tower_layers", "2"}, {"top_layers", "0"}});
+  cluster::Cluster cluster = cluster::load_cluster("1xH100x4");
   cost::AnalyticCosts costs;
   cost::Problem problem() const { return {graph, cluster, costs, {512, plan::Optimizer::adam}}; }
 };
