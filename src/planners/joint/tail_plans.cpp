@@ -15,17 +15,20 @@ namespace {
 
 /// Micro-batches of a mini-batch: a replica of what is behind has a part of each alone.
 constexpr std::int64_t kMostInTurn = 16;
+/// Shares of branches that devices get in an iteration: as many messages, which a simulation takes time for.
+constexpr std::int64_t kMostShares = std::int64_t{1} << 15;
+constexpr std::size_t kMostSets = 64;
+/// Branches times groups up to which any branch moves to any group; else those of the busiest group alone.
+constexpr std::size_t kMostDealings = 256;
 
 /// What tells such plans apart.
 struct Shape {
   std::vector<std::size_t> group;     ///< [branch]
   std::vector<std::int64_t> devices;  ///< [group]
   std::int64_t micro_batch = 1;       ///< of all stages
-  int tensor = 1, tensor_behind = 1;  ///< tensor-parallel degrees
+  int tensor = 1;                     ///< tensor-parallel degree of all stages, as replays run them
   int zero = 0, zero_behind = 0;
   friend bool operator==(const Shape&, const Shape&) = default;
-
-  std::int64_t step() const { return std::max(tensor, tensor_behind); }
 };
 
 class TailPlans {
@@ -84,7 +87,7 @@ class TailPlans {
   /// Devices for each group, in steps, the next ones always to the busiest; false where there are too few.
   bool share_devices(Shape& shape) const {
     const auto load = loads(shape);
-    const std::int64_t step = shape.step();
+    const std::int64_t step = shape.tensor;
     auto left = static_cast<std::int64_t>(space_.problem().cluster.size()) -
                 step * static_cast<std::int64_t>(load.size());
     if (left < 0 || left % step != 0) return false;
@@ -100,27 +103,26 @@ class TailPlans {
   }
 
   std::vector<Shape> first_shapes() const {
-    const std::size_t most = std::min(seconds_.size(), space_.problem().cluster.size());
+    const std::size_t most = std::min({seconds_.size(), space_.problem().cluster.size(), kMostSets});
     const int zero = std::min(1, space_.limits().zero);
     std::vector<Shape> out;
     for (std::size_t groups = 2; groups <= most; ++groups)
-      for (const auto& [tensor, tensor_behind] : degrees()) {
-        Shape shape{dealt(groups), {}, 1, tensor, tensor_behind, zero, zero};
+      for (const int tensor : tensor_degrees(space_.problem().cluster, space_.options())) {
+        Shape shape{dealt(groups), {}, 1, tensor, zero, zero};
         if (!share_devices(shape)) continue;
         for (const std::int64_t micro_batch : micro_batches()) {
           shape.micro_batch = micro_batch;
-          out.push_back(shape);
+          if (soon_judged(shape)) out.push_back(shape);
         }
       }
     return out;
   }
 
-  /// Of branches and of what is behind: all pairs of which one is 1, or both are the same.
-  std::vector<std::pair<int, int>> degrees() const {
-    std::vector<std::pair<int, int>> out = {{1, 1}};
-    for (const int degree : tensor_degrees(space_.problem().cluster, space_.options()))
-      if (degree > 1) out.insert(out.end(), {{degree, 1}, {1, degree}, {degree, degree}});
-    return out;
+  bool soon_judged(const Shape& shape) const {
+    const cost::Problem& problem = space_.problem();
+    return problem.training.mini_batch / shape.micro_batch *
+               static_cast<std::int64_t>(problem.cluster.size() * shape.devices.size()) <=
+           kMostShares;
   }
 
   std::vector<std::int64_t> micro_batches() const {
@@ -135,17 +137,18 @@ class TailPlans {
   std::vector<Shape> neighbours(const Shape& shape) const {
     std::vector<Shape> out;
     const auto add = [&](Shape next) {
-      if (next != shape) out.push_back(std::move(next));
+      if (next != shape && soon_judged(next)) out.push_back(std::move(next));
     };
     const auto load = loads(shape);
     const std::size_t slow = busiest(load, shape.devices);
     for (std::size_t g = 0; g < load.size(); ++g) {
       if (g == slow) continue;
       Shape next = shape;
-      next.devices[g] -= shape.step(), next.devices[slow] += shape.step();
+      next.devices[g] -= shape.tensor, next.devices[slow] += shape.tensor;
       if (next.devices[g] > 0) add(next);
     }
-    for (std::size_t b = 0; b < seconds_.size(); ++b)
+    for (std::size_t b = 0; b < seconds_.size(); ++b) {
+      if (shape.group[b] != slow && seconds_.size() * load.size() > kMostDealings) continue;
       for (std::size_t g = 0; g < load.size(); ++g) {
         Shape next = shape;
         next.group[b] = g;
@@ -156,6 +159,7 @@ class TailPlans {
         }
         if (share_devices(next)) add(next);
       }
+    }
     const std::int64_t mini_batch = space_.problem().training.mini_batch;
     for (const std::int64_t size : {shape.micro_batch / 2, shape.micro_batch * 2}) {
       Shape next = shape;
@@ -189,8 +193,8 @@ class TailPlans {
       add_units(branches_.side_by_side[b], out.plan.stages[shape.group[b]]);
     add_units(branches_.behind, behind);
     behind.micro_batch = shape.micro_batch;
-    behind.tensor_parallel = shape.tensor_behind;
-    behind.zero = static_cast<std::int64_t>(device) > shape.tensor_behind ? shape.zero_behind : 0;
+    behind.tensor_parallel = shape.tensor;
+    behind.zero = static_cast<std::int64_t>(device) > shape.tensor ? shape.zero_behind : 0;
     for (plan::Stage& part : plan::parts_of(behind, out.plan.stages))
       out.plan.stages.push_back(std::move(part));
     return out;
