@@ -13,11 +13,11 @@ namespace penstock::schedule {
 /// hold no less until their backward passes, but recomputation needs room for one.
 ///
 /// Stages behind the pipeline run within its rows, forward and backward at once, as the dense layers of a
-/// recommendation model do behind divided tables and towers (Mudigere et al., Software-Hardware Co-design for
-/// Fast and Scalable Training of Deep Learning Recommendation Models, ISCA 2022, section 4.2: that model's
-/// other way round is ours too): a micro-batch of theirs goes before the first backward pass of the pipeline
-/// that needs it, or one earlier, if the row's own forward passes are done by then, so that messages travel
-/// while the rank computes. Throws BadInput where the pipeline holds less in flight than such a micro-batch.
+/// recommendation model do behind divided tables (Mudigere et al., Software-Hardware Co-design for Fast and
+/// Scalable Training of Deep Learning Recommendation Models, ISCA 2022): a micro-batch of theirs goes before
+/// the first backward pass of the pipeline that needs it, or one earlier, if the row's own forward passes are
+/// done by then, so that messages travel while the rank computes. Throws BadInput where the pipeline holds
+/// less in flight than such a micro-batch.
 Schedule with_colocated(const plan::Plan& plan, const plan::PipelineOf& pipeline, const Schedule& rows);
 
 }  // namespace penstock::schedule

@@ -17,6 +17,7 @@ namespace {
 constexpr std::int64_t kMostInTurn = 16;
 /// Shares of branches that devices get in an iteration: as many messages, which a simulation takes time for.
 constexpr std::int64_t kMostShares = std::int64_t{1} << 15;
+/// Groups of branches.
 constexpr std::size_t kMostSets = 64;
 /// Branches times groups up to which any branch moves to any group; else those of the busiest group alone.
 constexpr std::size_t kMostDealings = 256;
