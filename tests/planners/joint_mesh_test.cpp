@@ -147,7 +147,7 @@ TEST_CASE("of one long sample the tokens are divided over two nodes: faster than
   const cost::Problem problem{graph, cluster, costs, {1, plan::Optimizer::adam}};
   const plan::Plan free = found(problem, {}), whole = found(problem, {{"max_context_parallel", "1"}});
   CHECK(std::ranges::any_of(free.stages, [](const plan::Stage& s) { return s.context_parallel > 1; }));
-  CHECK(seconds(problem, free) < 0.9 * seconds(problem, whole));
+  CHECK(seconds(problem, free) < 0.95 * seconds(problem, whole));
 }
 
 TEST_CASE("experts that fit on no device are divided: faster than other ways to make them fit") {

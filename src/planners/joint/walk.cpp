@@ -13,7 +13,9 @@ constexpr std::size_t kSideBySide = 32;     ///< moves judged side by side
 constexpr std::size_t kPatience = 192;      ///< moves without success after which a kicked walk gives up
 constexpr int kFruitless = 48;              ///< kicks from the same best plan after which it ends
 constexpr int kMostKicks = 4;               ///< moves at once
-constexpr std::int64_t kManyPasses = 1024;  ///< forward, of all stages: a plan of so many counts twice
+constexpr std::size_t kManyDevices = 64;    ///< a plan on fewer counts less
+constexpr std::size_t kParts = 4;           ///< of a plan: what one on few devices counts as, one of them
+constexpr std::int64_t kManyPasses = 1024;  ///< forward, of all stages: a plan of so many counts one more
 constexpr std::int64_t kLargeGroup = 8;     ///< devices, of more of which a pass counts as several
 constexpr int kTries = 4;  ///< of a kick, until it makes a new plan: few do where memory is tight
 
@@ -38,7 +40,7 @@ Walk::Walk(const PlanSpace& space, const JointJudge& judge, Change change, Judge
 }
 
 void Walk::go_on(std::size_t plans, const std::function<void()>& stepped) {
-  goal_ = spent_ + plans;
+  goal_ = spent_ + plans * kParts;
   while (spent_ < goal_ && kicks_ < kFruitless) {
     while (spent_ < goal_ && descend()) stepped();
     if (spent_ < goal_) kick();
@@ -108,7 +110,9 @@ void Walk::spend(const plan::Plan& plan) {
     passes += plan.training.mini_batch / stage.micro_batch * std::max(kLargeGroup, stage.replica_size());
   passes /= kLargeGroup;
   ++judged_;
-  spent_ += 1 + static_cast<std::size_t>(passes / kManyPasses);
+  const std::size_t devices = std::min(space_->problem().cluster.size(), kManyDevices);
+  spent_ += std::max<std::size_t>(1, devices * kParts / kManyDevices) +
+            static_cast<std::size_t>(passes * static_cast<std::int64_t>(kParts) / kManyPasses);
 }
 
 void Walk::arrive(Draft draft, const Worth& worth) {

@@ -52,7 +52,7 @@ class Walk {
   JudgedDraft now_, best_;
   std::unordered_set<std::string> met_;  ///< keys of plans
   std::size_t judged_ = 0;
-  std::size_t spent_ = 0, goal_ = 0;  ///< plans, by how long it takes to judge them
+  std::size_t spent_ = 0, goal_ = 0;  ///< quarters of a plan, by how long it takes to judge it
   int kicks_ = 0;                     ///< from the best plan
 };
 
