@@ -6,6 +6,8 @@
 
 #include "joint/move.hpp"
 #include "joint/row_shape.hpp"
+#include "models/catalogue.hpp"
+#include "penstock/cost/analytic.hpp"
 #include "penstock/score/validate.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/near.hpp"
@@ -190,6 +192,40 @@ TEST_CASE("branches of very unlike work are left together") {
   const cost::Problem other{lopsided, row.cluster, more, {8, plan::Optimizer::sgd}};
   const planners::PlanSpace there(other, row.options, planners::planning_units(lopsided));
   CHECK(planners::branch_moves(planners::Sight(there, on_all_devices(other))).empty());  // seven beside two
+}
+
+TEST_CASE("of a row of layers units also go from a stage to one far behind it, in one move") {
+  const auto graph = models::build(
+      "gpt", {{"layers", "4"}, {"hidden", "64"}, {"heads", "2"}, {"sequence", "16"}, {"vocabulary", "100"}});
+  const cost::AnalyticCosts costs;
+  const Row row;
+  const cost::Problem problem{graph, row.cluster, costs, {8, plan::Optimizer::sgd}};
+  const planners::PlanSpace space(problem, row.options, planners::planning_units(graph));
+  REQUIRE(space.row_of_layers());
+  CHECK_FALSE(row.space.row_of_layers());
+  Draft draft;
+  draft.plan.training = problem.training;
+  planners::RankShape rank{plan::Stage{}, 1};
+  std::vector<planners::RankShape> ranks(3, rank);
+  for (std::size_t r = 0; r < 3; ++r) ranks[r].like.devices.emplace_back(r);
+  planners::cut_row(space, ranks, 1, planners::Deal::loop, draft.plan);
+  REQUIRE(space.tidy(draft));
+  const auto sizes = [](const plan::Plan& plan) {
+    Numbers out;
+    for (const plan::Stage& stage : plan.stages) out.push_back(stage.operators.size());
+    return out;
+  };
+  const Numbers before = sizes(draft.plan);
+  const auto far = [&](const planners::Moves& kind) {
+    return std::ranges::any_of(kind, [&](const planners::Move& move) {
+      Draft next = draft;
+      move(next);
+      const Numbers after = sizes(next.plan);
+      return after.size() == 3 && after[1] == before[1] && after[0] < before[0] && after[2] > before[2];
+    });
+  };
+  const auto kinds = planners::moves(planners::Sight(space, draft), planners::Change::all);
+  CHECK(std::ranges::count_if(kinds, far) >= 1);
 }
 
 TEST_CASE("every completed move is a valid plan, and some of every kind are") {

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <set>
 #include <utility>
-#include <variant>
 
 #include "families.hpp"
 #include "joint/part.hpp"
@@ -19,7 +18,6 @@
 #include "penstock/core/parallel.hpp"
 #include "penstock/cost/stage_memo.hpp"
 #include "penstock/plan/colocated.hpp"
-#include "penstock/plan/layer_row.hpp"
 #include "penstock/plan/strategy.hpp"
 #include "penstock/score/estimate.hpp"
 #include "tensor/mesh_sizes.hpp"
@@ -113,7 +111,7 @@ class Joint {
         layers_(own.word("units") == "layers"),
         rows_(asked_planners(own) != AskedPlanners::direct && space_.units().operators.size() > kSmall &&
               !only_direct(space_.units().operators.size(), problem.cluster.size()) &&
-              std::holds_alternative<plan::LayerRow>(plan::layer_row(problem.graph))) {}
+              space_.row_of_layers()) {}
 
   SearchResult run() {
     stop_.check();
@@ -253,8 +251,9 @@ const std::vector<PlannerOption>& joint_options() {
   static const std::vector<PlannerOption> options = joined({
       number(
           "evaluations", 6000, 0, std::int64_t{1} << 30,
-          "plans judged after the starts, one whose stages take 1,024 micro-batches together counted twice, "
-          "one of 2,048 three times, in groups of 16 devices each as two; 0: the best of the starts"),
+          "plans judged after the starts. On fewer than 64 devices one counts less, in proportion, on 16 a "
+          "quarter and no less; for each 1,024 micro-batches that its stages take together it counts once "
+          "more, in groups of 16 devices each as two. 0: the best of the starts"),
       words("starts", {"all", "quick", "direct"},
             "planners whose answers it begins with: all of the catalogue; quick: without piper, "
             "graphpipe_climb, aceso and exhaustive, whose searches may take minutes; direct: those alone "
@@ -263,7 +262,7 @@ const std::vector<PlannerOption>& joint_options() {
             "split backward passes that are faster than all answers, of models that are a row of layers"),
       words(
           "part", {"first", "never", "alone"},
-          "what is searched before all devices. first: a part of 64 or more, 16 at least, with as many "
+          "what is searched before all devices. first: a part of more than 64, 16 at least, with as many "
           "samples for each; three of four plans are judged there, and all devices begin at its answer, "
           "repeated, where that is hardly slower, and at other planners'. Where there is no such part, and "
           "units times devices are more than 32,768, whole layers come first, with half of the plans. never: "
@@ -320,7 +319,8 @@ SearchResult repeated_part(const cost::Problem& problem, const SearchOptions& op
   const auto sizes = part_sizes(problem, options);
   if (sizes.empty())
     throw core::Infeasible(
-        "part=alone asks for 64 devices or more in nodes that repeat, as many samples for each of them, and "
+        "part=alone asks for more than 64 devices in nodes that repeat, as many samples for each of them, "
+        "and "
         "memory for four times the weights and what belongs to them on a quarter of them");
   std::uint64_t states = 0;
   for (const std::size_t devices : sizes) {

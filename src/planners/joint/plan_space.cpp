@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <variant>
 
 #include "penstock/core/digest.hpp"
 #include "penstock/core/varint.hpp"
@@ -10,6 +11,7 @@
 #include "penstock/layout/experts.hpp"
 #include "penstock/layout/ties.hpp"
 #include "penstock/plan/colocated.hpp"
+#include "penstock/plan/layer_row.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/plan/violations.hpp"
 #include "penstock/schedule/plan_order.hpp"
@@ -132,6 +134,7 @@ PlanSpace::PlanSpace(const cost::Problem& problem, const SearchOptions& options,
       unit_of_(problem.graph.size()),
       context_sizes_(planners::context_sizes(problem, options, limits.context_parallel)),
       expert_sizes_(planners::expert_sizes(problem, options, limits.expert_parallel)),
+      row_of_layers_(std::holds_alternative<plan::LayerRow>(plan::layer_row(problem.graph))),
       form_(problem.cluster) {
   for (std::size_t u = 0; u < units_.operators.size(); ++u)
     for (const OpId op : units_.operators[u]) unit_of_[op.index()] = u;

@@ -49,6 +49,8 @@ class PlanSpace {
   /// Powers of two that the model's tokens and experts can be divided over, within the limits.
   const std::vector<int>& context_sizes() const { return context_sizes_; }
   const std::vector<int>& expert_sizes() const { return expert_sizes_; }
+  /// Whether the model is one (plan/layer_row.hpp).
+  bool row_of_layers() const { return row_of_layers_; }
   std::size_t unit_of(core::OpId op) const { return unit_of_[op.index()]; }
   /// Seconds of one micro-batch of so many samples on one device, to weigh units by.
   double unit_seconds(std::size_t unit, std::int64_t samples) const;
@@ -65,6 +67,7 @@ class PlanSpace {
   PlanLimits limits_;
   std::vector<std::size_t> unit_of_;  ///< [operator]
   std::vector<int> context_sizes_, expert_sizes_;
+  bool row_of_layers_;
   PlacementForm form_;
 };
 
