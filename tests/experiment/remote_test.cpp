@@ -74,12 +74,12 @@ TEST_CASE_FIXTURE(Fixture,
 
 TEST_CASE_FIXTURE(Fixture,
                   "joint finds the same with its starts searched one by one, some of them, or none") {
-  for (const char* clusters : {"{name: summit, devices: [2]}", "{name: 8xH100x8}"}) {
+  for (const char* clusters : {"{name: summit, devices: [2]}", "{name: 8xH100x16}"}) {
     spec = experiment::parse_spec(
-        fmt::format(
-            "experiment: small\nmodels: [{{name: case_study, parameters: {{layers: 2}}, mini_batch: [64]}}]\n"
-            "clusters: [{}]\nplanners: [spp, joint: {{evaluations: 64, starts: quick}}]\n",
-            clusters),
+        fmt::format("experiment: small\nmodels: [{{name: case_study, parameters: {{layers: 2}}, mini_batch: "
+                    "[128]}}]\n"
+                    "clusters: [{}]\nplanners: [spp, joint: {{evaluations: 64, starts: quick}}]\n",
+                    clusters),
         path);
     const auto cells = experiment::remote_cells(spec, options(scratch.path("out")));
     const RemoteCell& cell = cells[1];

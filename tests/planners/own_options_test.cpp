@@ -98,9 +98,9 @@ struct Mixture {
 /// Enough devices for a part of them to come first.
 struct ManyDevices {
   graph::OpGraph graph = models::build("candle_uno", {});
-  cluster::Cluster cluster = cluster::load_cluster("8xH100x8");
+  cluster::Cluster cluster = cluster::load_cluster("8xH100x16");
   cost::AnalyticCosts costs;
-  cost::Problem problem() const { return {graph, cluster, costs, {8192, plan::Optimizer::adam}}; }
+  cost::Problem problem() const { return {graph, cluster, costs, {16384, plan::Optimizer::adam}}; }
 };
 
 /// Towers whose weights are best not on every device, before layers that are.

@@ -72,9 +72,10 @@ struct Sized {
 }  // namespace
 
 TEST_CASE_FIXTURE(Sized, "parts are whole nodes, sixteen devices or more, a quarter of all at most") {
-  CHECK(sizes(nodes(8, 8), 512) == Sizes{16});
+  CHECK(sizes(nodes(8, 8), 512).empty());  // searched at once
+  CHECK(sizes(nodes(16, 8), 512) == Sizes{16, 32});
   CHECK(sizes(nodes(32, 8), 512) == Sizes{16, 32, 64});
-  CHECK(sizes(nodes(7, 8), 512).empty());            // 14 times 4
+  CHECK(sizes(nodes(15, 8), 1920) == Sizes{24});
   CHECK(sizes(nodes(32, 6), 576) == Sizes{24, 48});  // not 16 nor 32, which end within a node
   CHECK(sizes(nodes(7, 8, "16GiB", "100Gb/s", kFaster), 512).empty());
 }
@@ -92,9 +93,9 @@ TEST_CASE_FIXTURE(Sized,
   CHECK(with_room(24) == Sizes{32, 64});
   CHECK(with_room(64) == Sizes{64});
   CHECK(with_room(65).empty());
-  CHECK(sizes(nodes(8, 8), 512, [](auto& options) { options.pipeline_micro_batch = 64; }).empty());
-  CHECK(sizes(nodes(8, 8), 512, [](auto& options) { options.judge_another = {}; }).empty());
-  CHECK(sizes(nodes(8, 8), 512, [](auto& options) { options.micro_batch = 1; }) == Sizes{16});
+  CHECK(sizes(nodes(16, 8), 512, [](auto& options) { options.pipeline_micro_batch = 64; }).empty());
+  CHECK(sizes(nodes(16, 8), 512, [](auto& options) { options.judge_another = {}; }).empty());
+  CHECK(sizes(nodes(16, 8), 512, [](auto& options) { options.micro_batch = 1; }) == Sizes{16, 32});
 }
 
 TEST_CASE("a repeated plan is valid, and takes as long where no message leaves its part") {
@@ -129,8 +130,8 @@ TEST_CASE("a repeated plan is valid, and takes as long where no message leaves i
 TEST_CASE("joint on many devices is never slower than its part's plan, and says what that foretold") {
   const auto graph = models::build("case_study", {{"layers", "1"}});
   for (const char* network : {"10TB/s", "1Gb/s"}) {
-    const auto cluster = nodes(8, 8, "16GiB", network);
-    const cost::Problem problem{graph, cluster, kAnalytic, {512, plan::Optimizer::sgd}};
+    const auto cluster = nodes(16, 8, "16GiB", network);
+    const cost::Problem problem{graph, cluster, kAnalytic, {1024, plan::Optimizer::sgd}};
     const auto found = [&](const char* part, const char* evaluations) {
       auto options = judged(problem);
       options.own = {{"starts", "direct"}, {"part", part}, {"evaluations", evaluations}};
@@ -168,12 +169,12 @@ TEST_CASE("the part is asked first, with the user's limits, where there is one")
     return std::pair(questions.first.front(),
                      std::ranges::count(questions.first, "joint", &planners::PlannerChoice::name));
   };
-  const auto [first, count] = asked(8, {{"evaluations", "1000"}, {"max_zero", "1"}});
+  const auto [first, count] = asked(16, {{"evaluations", "1000"}, {"max_zero", "1"}});
   CHECK(count == 1);
   CHECK(planners::written(first) == "joint:evaluations=750:max_zero=1:part=alone");
-  CHECK(asked(4, {}).second == 0);
-  CHECK(asked(8, {{"part", "never"}}).second == 0);
-  CHECK(asked(8, {{"evaluations", "0"}}).second == 0);
+  CHECK(asked(8, {}).second == 0);
+  CHECK(asked(16, {{"part", "never"}}).second == 0);
+  CHECK(asked(16, {{"evaluations", "0"}}).second == 0);
 }
 
 TEST_CASE("whole layers come first where a large problem has no part, and operators after them") {

@@ -5,8 +5,9 @@
 namespace penstock::planners {
 namespace {
 
-constexpr std::size_t kLeast = 16;  ///< most clusters have a network between so many
-constexpr std::size_t kTimes = 4;   ///< half of the devices take hardly less time than all
+constexpr std::size_t kAtOnce = 64;  ///< as soon searched as a part of them, and with better answers
+constexpr std::size_t kLeast = 16;   ///< most clusters have a network between so many
+constexpr std::size_t kTimes = 4;    ///< half of the devices take hardly less time than all
 
 /// Whether devices follow each other in runs of so many that are alike: whole nodes, of the same types.
 bool repeats(const cluster::Cluster& cluster, std::size_t devices) {
@@ -32,6 +33,7 @@ std::vector<std::size_t> part_sizes(const cost::Problem& problem, const SearchOp
   std::vector<std::size_t> out;
   if (!options.judge_another || options.from != nullptr || options.pipeline_micro_batch) return out;
   const std::size_t all = problem.cluster.size();
+  if (all <= kAtOnce) return out;
   const core::Bytes state = cost::training_state(problem);
   for (std::size_t devices = kLeast; devices * kTimes <= all; ++devices) {
     const auto times = static_cast<std::int64_t>(all / devices);
