@@ -17,13 +17,15 @@
 #include "penstock/core/parallel.hpp"
 #include "penstock/cost/backward_sweep.hpp"
 #include "penstock/cost/sharding.hpp"
+#include "penstock/graph/attention_core.hpp"
 
 namespace penstock::score {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr Work kNoWork{kInfinite, kInfinite};
-constexpr LeastTimes kNone{kInfinite, kInfinite, kInfinite, kInfinite, kNoWork, kNoWork};
+constexpr LeastTimes kNone{kInfinite, kInfinite, kInfinite, kInfinite,
+                           kInfinite, kInfinite, kNoWork,   kNoWork};
 
 void lower(double& value, double other) {
   value = std::min(value, other);
@@ -168,6 +170,10 @@ void LeastTimesTable::lower_to_whole(std::size_t op, std::size_t t, std::int64_t
     lower(rate, rate_of(time, samples));
     lower(over_all_[op].held_rate,
           (time.forward + time.input_gradient).value() / static_cast<double>(samples));
+    lower(over_all_[op].forward_rate, time.forward.value() / static_cast<double>(samples));
+    const bool core = graph::has_core(problem_.graph.op(id));
+    const double again = core ? cost::core_forward(local, id, type(t), samples).value() : 0;
+    lower(over_all_[op].core_rate, again / static_cast<double>(samples));
   }
   lower(over_all_[op].rate, rate);
 }
@@ -260,6 +266,22 @@ std::vector<Division> LeastTimesTable::divisions(std::size_t op, const Steps& st
     if (std::ranges::none_of(best, [&](const Division& other) { return no_more(other, each); }))
       best.push_back(each);
   return best;
+}
+
+std::vector<Stay> LeastTimesTable::stays(std::size_t op) const {
+  const auto samples = static_cast<double>(problem_.training.mini_batch);
+  std::vector<Stay> all, out;
+  for (std::size_t d = 0; d < divisions_; ++d)
+    if (const LeastTimes& t = cells_[op * divisions_ + d]; std::isfinite(t.forward))
+      all.push_back({samples * t.work.all, t.forward + t.input_gradient});
+  std::ranges::sort(all, {}, [](const Stay& stay) { return std::pair(stay.time, stay.work); });
+  for (const Stay& stay : all)
+    if (out.empty() || stay.work < out.back().work) out.push_back(stay);
+  return out;
+}
+
+double LeastTimesTable::weighed(double seconds) const {
+  return *std::ranges::min_element(weight_) * seconds;
 }
 
 bool LeastTimesTable::alike(std::size_t a, std::size_t b) const {

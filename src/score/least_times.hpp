@@ -6,6 +6,7 @@
 
 #include "local_models.hpp"
 #include "penstock/score/problem_bound.hpp"
+#include "residency.hpp"
 #include "way.hpp"
 
 namespace penstock::score {
@@ -20,7 +21,9 @@ struct Work {
 struct LeastTimes {
   double forward, input_gradient, weight_gradient;  ///< s, of one pass of the largest part in a group
   double held_rate;                                 ///< s per sample, forward and input gradient of the whole
-  Work rate;                                        ///< s per sample, of the whole
+  double forward_rate,
+      core_rate;  ///< s per sample, forward of the whole, and of attention's core; zero without one
+  Work rate;      ///< s per sample, of the whole
   /// As `rate`, each device weighed by its type's share of the cluster's speed; of a group as long as its
   /// largest part takes, for all its devices go on together.
   Work work;
@@ -48,6 +51,10 @@ class LeastTimesTable {
   /// Of the whole mini-batch's work, ascending, and these steps of one micro-batch; divisions that are worse
   /// in everything are left out.
   std::vector<Division> divisions(std::size_t op, const Steps& steps) const;
+  /// Of the whole mini-batch's work, ascending by time, each with less work than those before.
+  std::vector<Stay> stays(std::size_t op) const;
+  /// Seconds on whichever device, weighed as `work` at least.
+  double weighed(double seconds) const;
   /// Whether two operators take the same in every division.
   bool alike(std::size_t a, std::size_t b) const;
   const LeastTimes& over_all(std::size_t op) const { return over_all_[op]; }

@@ -17,6 +17,7 @@
 #include "penstock/graph/attention_core.hpp"
 #include "penstock/graph/ties.hpp"
 #include "penstock/plan/violations.hpp"
+#include "residency.hpp"
 
 namespace penstock::score {
 namespace {
@@ -41,8 +42,8 @@ class ProblemBoundSearch {
   }
 
   ProblemBounds all() const {
-    const double seconds[kProblemBoundKinds] = {work(),        way_.length, operators(),
-                                                replication(), memory(),    relaxation()};
+    const double seconds[kProblemBoundKinds] = {work(),   way_.length,  operators(), replication(),
+                                                memory(), relaxation(), resident()};
     constexpr double kRounding = 1 - 1e-9;
     ProblemBounds out{family_, {}};
     for (std::size_t k = 0; k < kProblemBoundKinds; ++k)
@@ -115,30 +116,66 @@ class ProblemBoundSearch {
     return least;
   }
 
-  double memory() const {
-    Bytes left(0);
+  /// Bytes that all devices have beside weights and what belongs to them.
+  double left() const {
+    Bytes all(0);
     for (std::size_t d = 0; d < problem_.cluster.size(); ++d)
-      left += problem_.cluster.type(core::DeviceId(d)).memory;
+      all += problem_.cluster.type(core::DeviceId(d)).memory;
     const Bytes held = cost::training_state(problem_);
-    if (held > left)
+    if (held > all)
       throw core::Infeasible(
           fmt::format("weights, gradients and optimizer state take {}, all devices together have {}",
-                      core::show(held), core::show(left)));
+                      core::show(held), core::show(all)));
+    return static_cast<double>(std::max<std::int64_t>(1, (all - held).value()));
+  }
+
+  /// Bytes that all samples keep for an operator's backward pass: beside attention's core, and of it.
+  struct Kept {
+    double rest, core;
+  };
+  Kept kept(std::size_t op) const {
+    const graph::Operator& known = problem_.graph.op(core::OpId(op));
+    const Bytes core = std::min(known.saved_bytes, graph::core_bytes(known, problem_.graph.element_bytes()));
+    const auto bytes = [&](Bytes activations) {
+      return samples_ * static_cast<double>(activations.value() * problem_.memory.activation_copies);
+    };
+    return {bytes(known.saved_bytes - core), bytes(core)};
+  }
+
+  double memory() const {
     double byte_seconds = 0;
     for (std::size_t op = 0; op < size(); ++op) {
       const LeastTimes& least = times_.over_all(op);
-      const graph::Operator& known = problem_.graph.op(core::OpId(op));
-      const Bytes core =
-          std::min(known.saved_bytes, graph::core_bytes(known, problem_.graph.element_bytes()));
-      const auto bytes = [&](Bytes activations) {
-        return samples_ * static_cast<double>(activations.value() * problem_.memory.activation_copies);
-      };
-      byte_seconds += bytes(known.saved_bytes - core) * (least.forward + least.input_gradient) +
-                      bytes(core) * least.input_gradient;
+      const auto [rest, core] = kept(op);
+      byte_seconds += rest * (least.forward + least.input_gradient) + core * least.input_gradient;
     }
-    return byte_seconds > 0
-               ? byte_seconds / static_cast<double>(std::max<std::int64_t>(1, (left - held).value()))
-               : 0;
+    return byte_seconds / left();
+  }
+
+  /// On the way that has most work.
+  double resident() const {
+    const Way hardest = hardest_way();
+    std::vector<std::vector<Stay>> kinds;
+    std::vector<std::size_t> firsts;  // of operators that are alike
+    std::vector<std::size_t> kind;    // of each on the way
+    std::vector<Resident> way;
+    double other = times_.update_work(all_weights());
+    for (std::size_t op = 0; op < size(); ++op) {
+      const LeastTimes& least = times_.over_all(op);
+      if (hardest.steps[op].forward == 0) {
+        other += samples_ * least.work.all;
+        continue;
+      }
+      const auto same =
+          std::ranges::find_if(firsts, [&](std::size_t first) { return times_.alike(first, op); });
+      kind.push_back(static_cast<std::size_t>(same - firsts.begin()));
+      if (same == firsts.end()) firsts.push_back(op), kinds.push_back(times_.stays(op));
+      const auto [rest, core] = kept(op);
+      way.push_back({nullptr, rest, core, times_.weighed(samples_ * least.forward_rate),
+                     times_.weighed(samples_ * least.core_rate), least.input_gradient});
+    }
+    for (std::size_t k = 0; k < way.size(); ++k) way[k].choices = &kinds[kind[k]];
+    return residency(way, other, left(), work());
   }
 
   /// What a plan chooses of, for each of so many operators that are alike.
@@ -184,11 +221,14 @@ class ProblemBoundSearch {
   double relaxation(const Way& way) const {
     return relaxation(way.steps, update(way.end, problem_.cluster.size()));
   }
+  Way hardest_way() const {
+    return longest_way(problem_.graph, passes([&](std::size_t op) {
+                         const double work = times_.over_all(op).work.all;
+                         return PassTimes{work, work, work};
+                       }));
+  }
   double relaxation() const {
-    const Way hardest = longest_way(problem_.graph, passes([&](std::size_t op) {
-                                      const double work = times_.over_all(op).work.all;
-                                      return PassTimes{work, work, work};
-                                    }));
+    const Way hardest = hardest_way();
     return std::max(
         {relaxation(way_), relaxation(hardest), relaxation(mean_way(problem_.graph, hardest.down), 0)});
   }
@@ -205,7 +245,8 @@ class ProblemBoundSearch {
 }  // namespace
 
 std::string_view name(ProblemBoundKind kind) {
-  constexpr std::string_view kNames[] = {"work", "chain", "operators", "replication", "memory", "relaxation"};
+  constexpr std::string_view kNames[] = {"work",   "chain",      "operators", "replication",
+                                         "memory", "relaxation", "residency"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -1,0 +1,64 @@
+#include "residency.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
+
+#include "most_at.hpp"
+
+namespace penstock::score {
+namespace {
+
+constexpr std::size_t kChords = 64;
+
+/// Concave and rising on [0, longest], by its values at equal distances; beyond as at the end.
+class Concave {
+ public:
+  explicit Concave(double longest) : step_(longest / kChords) {}
+  double at(double x) const {
+    const double place = x / step_;
+    if (place >= kChords) return values_.back();
+    const auto k = static_cast<std::size_t>(place);
+    return values_[k] + (place - static_cast<double>(k)) * (values_[k + 1] - values_[k]);
+  }
+  double point(std::size_t k) const { return static_cast<double>(k) * step_; }
+  double& operator[](std::size_t k) { return values_[k]; }
+  void flatten() { values_.fill(values_.front()); }
+
+ private:
+  double step_;
+  std::array<double, kChords + 1> values_{};
+};
+
+/// The Lagrangian where bytes count `held`, and work the rest.
+double relaxed(std::span<const Resident> way, double other, double left, double longest, double held) {
+  const double work = 1 - held, byte = held / left;
+  Concave before(longest);  // what operators up to here cost at least, by the time spent behind them
+  for (const Resident& op : way) {
+    if (op.input_gradient == 0) before.flatten();  // no gradient that they wait for comes through
+    Concave with(longest);
+    for (std::size_t k = 0; k <= kChords; ++k) {
+      const double behind = with.point(k), stay = behind + op.input_gradient;
+      const double core = std::min(byte * op.core_bytes * stay, work * op.core_again);
+      const double bytes = std::min(byte * op.bytes * stay + core, work * op.again);
+      double least = std::numeric_limits<double>::infinity();
+      for (const Stay& each : *op.choices)
+        least = std::min(least, work * each.work + before.at(behind + each.time));
+      with[k] = bytes + least;
+    }
+    before = with;
+  }
+  return work * other + before[0];
+}
+
+}  // namespace
+
+double residency(std::span<const Resident> way, double other, double left, double longest) {
+  const auto at = [&](double held) { return relaxed(way, other, left, longest, held); };
+  constexpr double kLittle = 1e-3;
+  if (!(longest > 0) || at(kLittle) <= at(0)) return 0;
+  return most_at(at);
+}
+
+}  // namespace penstock::score
