@@ -20,11 +20,13 @@ std::int64_t most_copies(const plan::Plan& plan) {
   return most;
 }
 
-/// Whether replicas of one number have one share of every micro-batch, whatever their order.
-bool same_shares(const plan::Plan& plan) {
+/// Whether replicas of one number have one share of every micro-batch, whatever their order, and no
+/// neighbours that share weights or experts with them alone.
+bool any_order(const plan::Plan& plan) {
   const std::int64_t replicas = plan.stages.front().replicas();
   return std::ranges::all_of(plan.stages, [&](const plan::Stage& stage) {
-    return stage.replicas() == replicas && stage.micro_batch % replicas == 0;
+    return stage.replicas() == replicas && stage.micro_batch % replicas == 0 && stage.zero_over == 0 &&
+           stage.expert_parallel == 1;
   });
 }
 
@@ -65,12 +67,12 @@ std::optional<Copy> one_copy(const cost::Problem& problem, const plan::Plan& pla
   const std::int64_t most = most_copies(plan);
   if (most == 1 || !may_fold(problem, plan, options)) return std::nullopt;
   Correspondence correspondence(problem);
-  const bool any_order = same_shares(plan);
+  const bool dealt_anew = any_order(plan);
   for (std::int64_t copies = most; copies > 1; --copies) {
     if (most % copies != 0) continue;
     const auto count = static_cast<std::size_t>(copies);
     if (correspondence.holds(plan, count)) return Copy{first_of(copies, plan), {}};
-    if (!any_order || plan.stages.front().replicas() == copies) continue;
+    if (!dealt_anew || plan.stages.front().replicas() == copies) continue;
     // Copies need not be replicas that follow each other: two stages that became one have theirs apart.
     plan::Plan whole = dealt(count, plan);
     if (correspondence.holds(whole, count)) return Copy{first_of(copies, whole), whole};

@@ -123,6 +123,25 @@ TEST_CASE("on rails a copy is as many nodes as its devices need, whichever of th
   CHECK(copies(machine, merged) == 8);
 }
 
+TEST_CASE(
+    "replicas that share weights or experts with neighbours keep their order, on whichever node these are") {
+  const auto graph = small_gpt();
+  const cost::AnalyticCosts costs;
+  const auto cluster = cluster::load_cluster("4xH100x2");
+  const auto taken = [&](int zero, std::int64_t over, bool far) {
+    plan::Plan plan = row(graph, {1, 8, 1, 1});
+    for (std::size_t d = 0; far && d < 8; ++d) plan.stages[0].devices[d] = DeviceId(d / 2 + d % 2 * 4);
+    plan.stages[0].zero = zero, plan.stages[0].zero_over = over;
+    const auto out = judged({graph, cluster, costs, plan.training}, plan);
+    CHECK(out.alone == out.whole);
+    return out.whole;
+  };
+  for (const int zero : {1, 2, 3}) {
+    CHECK(taken(zero, 0, true) == taken(zero, 0, false));  // all share
+    CHECK(taken(zero, 4, true) > taken(zero, 4, false));   // every four are on two nodes, or on one
+  }
+}
+
 TEST_CASE("copies whose replicas do not follow each other take what their own devices take") {
   const auto graph = small_gpt();
   const cost::AnalyticCosts costs;
