@@ -308,10 +308,10 @@ TEST_CASE("where nothing fits it says so, whichever planners have no answer to a
   CHECK_THROWS_AS(planners::planner("joint").plan(problem, options, {}), core::Infeasible);
 }
 
-TEST_CASE("plans that take long to judge count as several") {
+TEST_CASE("plans that take long to judge count as several, on few devices as less than one") {
   const auto graph = models::build("case_study", {{"layers", "1"}});
-  const auto cluster = summit(2);
-  const auto judged = [&](std::int64_t micro_batches) {
+  const auto judged = [&](std::int64_t micro_batches, int devices) {
+    const auto cluster = summit(devices);
     const cost::Problem problem{graph, cluster, kAnalytic, {micro_batches, plan::Optimizer::sgd}};
     auto options = by_simulation(problem);
     options.pipeline_micro_batch = 1;
@@ -320,8 +320,9 @@ TEST_CASE("plans that take long to judge count as several") {
     };
     return states("80") - states("0");
   };
-  CHECK(judged(64) >= 80);
-  const auto long_ones = judged(4096);  // a stage of so many counts five times, two nine times
+  CHECK(judged(64, 2) >= 160);             // a quarter each
+  CHECK(judged(64, 32) < 200);             // a half
+  const auto long_ones = judged(4096, 2);  // a stage of so many counts four times more, two eight times
   CHECK(long_ones > 0);
   CHECK(long_ones <= 40);
 }
@@ -347,6 +348,7 @@ TEST_CASE("it says how far it is: ever more plans judged, ever faster, at last w
   const auto best = [](const std::string& text) {
     return core::parse_seconds(text.substr(15, text.find(", ") - 15)).value();
   };
+  CHECK(judged(told.back()) <= 400 + 32);  // the last few are judged side by side
   for (std::size_t i = 1; i < told.size(); ++i) {
     CHECK(judged(told[i - 1]) <= judged(told[i]));
     CHECK(best(told[i]) <= best(told[i - 1]));

@@ -125,7 +125,7 @@ class Joint {
     if (evaluations_ > 0 && !options_.from && space_.limits().colocated)
       begun.complete = add_tail(begun.states) && begun.complete;
     least_ = best_.worth;
-    report(least_, judged_);
+    report(least_, counted_);
     const bool complete = improved(begun.plans) && begun.complete;
     const double bottleneck = score::estimate(problem_, best_.draft.plan).bottleneck;
     return {std::move(best_.draft.plan), bottleneck, begun.states + judged_, {}, complete};
@@ -207,12 +207,13 @@ class Joint {
 
   /// Beside other walks. Whether it ended before a limit.
   bool walked(Walk& walk, std::size_t plans) {
-    std::size_t counted = walk.judged();
+    std::size_t judged = walk.judged(), counted = walk.counted();
     const auto count = [&] {
       const std::lock_guard lock(mutex_);
-      judged_ += walk.judged() - std::exchange(counted, walk.judged());
+      judged_ += walk.judged() - std::exchange(judged, walk.judged());
+      counted_ += walk.counted() - std::exchange(counted, walk.counted());
       least_ = std::min(least_, walk.best().worth);
-      report(least_, judged_);
+      report(least_, counted_);
     };
     try {
       walk.go_on(plans, count);
@@ -223,10 +224,10 @@ class Joint {
     return true;
   }
 
-  void report(const Worth& best, std::size_t judged) const {
+  void report(const Worth& best, std::size_t counted) const {
     if (options_.progress)
       options_.progress(
-          fmt::format("best {}, {} of {} plans judged", judge_.in_words(best), judged, evaluations_));
+          fmt::format("best {}, {} of {} plans judged", judge_.in_words(best), counted, evaluations_));
   }
 
   const cost::Problem& problem_;
@@ -240,9 +241,9 @@ class Joint {
   bool layers_;
   bool rows_;  ///< are looked at: of layers, where there is time for them
   JudgedDraft best_;
-  std::mutex mutex_;  ///< walks go side by side
-  Worth least_;       ///< told so far
-  std::size_t judged_ = 0;
+  std::mutex mutex_;                      ///< walks go side by side
+  Worth least_;                           ///< told so far
+  std::size_t judged_ = 0, counted_ = 0;  ///< plans, one by one, and as evaluations count them
 };
 
 }  // namespace

@@ -104,6 +104,10 @@ bool Walk::take_best(const std::vector<Move>& tried, std::size_t begin, std::siz
   return true;
 }
 
+std::size_t Walk::counted() const {
+  return spent_ / kParts;
+}
+
 void Walk::spend(const plan::Plan& plan) {
   std::int64_t passes = 0;
   for (const plan::Stage& stage : plan.stages)

@@ -34,6 +34,7 @@ class Walk {
   void go_on(std::size_t plans, const std::function<void()>& stepped);
   const JudgedDraft& best() const { return best_; }
   std::size_t judged() const { return judged_; }
+  std::size_t counted() const;  ///< plans judged, as go_on() counts them
 
  private:
   bool descend();
