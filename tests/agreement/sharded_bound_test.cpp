@@ -2,6 +2,7 @@
 // ones of any shape.
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -21,6 +22,7 @@
 #include "support/every_plan.hpp"
 #include "support/partitions.hpp"
 #include "support/random_problem.hpp"
+#include "support/tiny.hpp"
 
 using namespace penstock;
 using plan::Partition;
@@ -260,6 +262,55 @@ TEST_CASE("no divided plan of any shape beats the bound, on two kinds of devices
   const Tried tried = check_random_plans(1, 500);
   MESSAGE(tried.plans << " plans, " << tried.divided << " with tensor parallelism");
   CHECK(tried.divided > 500);
+}
+
+namespace {
+
+/// Eight in a row, of whom so many keep 1,000 B of a sample, the first ones.
+graph::OpGraph row_that_keeps(std::size_t keep) {
+  graph::GraphBuilder builder("row");
+  for (std::size_t op = 0; op < 8; ++op) {
+    graph::Operator unit = support::unit_op(fmt::format("op{}", op));
+    if (op >= keep) unit.output_bytes = unit.saved_bytes = core::Bytes(0);
+    builder.add(unit);
+    if (op > 0) builder.add_edge(core::OpId(op - 1), core::OpId(op));
+  }
+  return builder.build();
+}
+
+}  // namespace
+
+TEST_CASE("no plan beats the bound where memory holds few samples, which is what bounds most of them") {
+  std::size_t problems = 0, by_residency = 0;
+  double sharpest = 0;
+  for (const std::size_t keep : {1, 8})
+    for (const double launch : {1.0, 4.0})  // small micro-batches are slow
+      for (std::size_t devices = 1; devices <= 3; ++devices)
+        for (std::int64_t samples = 1; samples <= 6; ++samples) {
+          CAPTURE(keep);
+          CAPTURE(launch);
+          CAPTURE(devices);
+          CAPTURE(samples);
+          const auto graph = row_that_keeps(keep);
+          const support::LaunchCosts costs(std::vector(8, support::LaunchCosts::Pass{launch, 1}));
+          const auto cluster =
+              support::tiny_cluster(devices, samples * static_cast<std::int64_t>(1000 * keep + 1));
+          cost::Problem problem{graph, cluster, costs, {24, plan::Optimizer::sgd}};
+          problem.memory.transient = false;
+          const AllPlans all(problem);
+          const auto ratio = all.ratio(2);
+          if (!ratio) continue;
+          ++problems;
+          const auto best = bounds(problem, PlanFamily::tensor_parallel)->best();
+          if (best.kind != score::ProblemBoundKind::residency) continue;
+          ++by_residency;
+          sharpest = std::max(sharpest, *ratio);
+        }
+  MESSAGE(problems << " problems, " << by_residency << " bounded by residency, at " << sharpest
+                   << " of the fastest plan");
+  CHECK(problems > 50);
+  CHECK(by_residency > 20);
+  CHECK(sharpest > 0.9);
 }
 
 TEST_SUITE_BEGIN("slow");
