@@ -27,7 +27,8 @@ struct Resident {
 /// times stay over `left` (Little, Operations Research 1961). So is any mean of them. What an operator's
 /// bytes cost depends on how all behind it are divided, so that the least is found by dynamic programming
 /// from the first operator on, over the time that is spent behind: a concave function, of which chords are
-/// lower bounds. `way`: producers first. Zero where memory says nothing.
+/// lower bounds. `way`: producers first. `longest`: s, up to which times behind are told apart; a bound for
+/// any, sharp where it is about an iteration's. Zero where memory says nothing.
 double residency(std::span<const Resident> way, double other, double left, double longest);
 
 }  // namespace penstock::score
