@@ -123,8 +123,7 @@ TEST_CASE("on rails a copy is as many nodes as its devices need, whichever of th
   CHECK(copies(machine, merged) == 8);
 }
 
-TEST_CASE(
-    "replicas that share weights or experts with neighbours keep their order, on whichever node these are") {
+TEST_CASE("replicas that share weights with neighbours keep their order, on whichever node these are") {
   const auto graph = small_gpt();
   const cost::AnalyticCosts costs;
   const auto cluster = cluster::load_cluster("4xH100x2");

@@ -78,14 +78,11 @@ enum class ProblemBoundKind : std::uint8_t {
   /// divided in another way; the best weights are searched for, all are valid.
   relaxation,
   /// Small shares are slow, and large ones stay long: with a way p as in `relaxation`, a sample's bytes are
-  /// held at
-  /// an operator while those behind it on p run, down and up again, each for as long as its share takes; or
-  /// it is
-  /// computed again, whole or attention's core alone, which is work. So all work over all devices, and bytes
-  /// times
-  /// stay over the memory left (as `memory`, where no operator stays longer than itself), are below the
-  /// iteration's
-  /// time, and any mean of them is, the least over all divisions of all operators (src/score/residency.hpp).
+  /// held at an operator while those behind it on p run, down and up again, each for as long as its share
+  /// takes; or it is computed again, whole or attention's core alone, which is work. So all work over all
+  /// devices, and bytes times stay over the memory left (as `memory`, where no operator stays longer than
+  /// itself), are below the iteration's time, and any mean of them is, the least over all divisions of all
+  /// operators (src/score/residency.hpp).
   residency,
 };
 inline constexpr std::size_t kProblemBoundKinds = 7;
