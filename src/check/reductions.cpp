@@ -232,7 +232,7 @@ class Rank {
       if (span->start != one.start || span->end != one.end || span->bytes != reduction.moves.bytes)
         return evidence_.violation("all-reduce {} of stage {} is not one", reduction.number,
                                    reduction.stage.index());
-    const auto exact = core::to_picoseconds(cost::time(evidence_.problem.cluster, reduction.moves));
+    const auto exact = core::to_picoseconds(cost::time(evidence_.problem, reduction.moves));
     if (evidence_.steady_messages() && std::abs((one.end - one.start - exact).value()) > 1)
       evidence_.violation("all-reduce {} of stage {} takes {} ps where {} are due", reduction.number,
                           reduction.stage.index(), (one.end - one.start).value(), exact.value());

@@ -34,7 +34,7 @@ class Sum {
 
  private:
   void check_closed() {
-    const auto exact = core::to_picoseconds(cost::time(evidence_.problem.cluster, moves_));
+    const auto exact = core::to_picoseconds(cost::time(evidence_.problem, moves_));
     for (const DeviceId device : members_)
       if (std::count_if(spans_.begin(), spans_.end(), [&](auto s) { return s->device == device; }) != 1)
         return evidence_.violation("device {} does not sum the parameters of stage {} once", device.index(),

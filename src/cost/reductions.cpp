@@ -124,15 +124,15 @@ std::vector<std::vector<Reduction>> reductions(const Problem& problem, const pla
   return out;
 }
 
-Seconds time(const cluster::Cluster& cluster, const Reduction& reduction) {
-  return ReductionTimes(cluster).time(reduction);
+Seconds time(const Problem& problem, const Reduction& reduction) {
+  return ReductionTimes(problem).time(reduction);
 }
 
 Seconds ReductionTimes::time(const Reduction& reduction) {
   const auto [known, fresh] = known_.try_emplace({reduction.groups, reduction.all_gather});
   if (fresh)
-    known->second = reduction.all_gather ? all_gather(cluster_, reduction.groups)
-                                         : all_reduce(cluster_, reduction.groups);
+    known->second = reduction.all_gather ? all_gather(problem_.cluster, reduction.groups)
+                                         : all_reduce(problem_.cluster, reduction.groups);
   return known->second.time(reduction.bytes);
 }
 
@@ -147,7 +147,7 @@ std::shared_ptr<const TimedReductions> timed_reductions(const Problem& problem, 
   StageKey key("reductions", stage);
   key.add(sets);
   return StageMemo::recall(problem, key, [&] {
-    ReductionTimes times(problem.cluster);
+    ReductionTimes times(problem);
     TimedReductions out;
     for (const auto& by_set : reductions(problem, stage, sets)) {
       out.emplace_back();

@@ -62,7 +62,7 @@ double sent_samples(const plan::Stage& stage) {
 double reduce_seconds(const cost::Problem& problem, const plan::Stage& stage) {
   double sum = 0;
   for (const cost::Reduction& reduction : cost::reductions(problem, stage, stage.operators))
-    sum += cost::time(problem.cluster, reduction).value();
+    sum += cost::time(problem, reduction).value();
   return sum;
 }
 

@@ -213,7 +213,7 @@ TEST_CASE("ZeRO 2 scatters gradients in every backward pass, ZeRO 3 gathers weig
   const auto after = [&](int zero) {
     s.zero = zero;
     double sum = 0;
-    for (const auto& r : cost::reductions(problem, s, s.operators)) sum += cost::time(cluster, r).value();
+    for (const auto& r : cost::reductions(problem, s, s.operators)) sum += cost::time(problem, r).value();
     return sum;
   };
   CHECK(after(0) == support::near(12e-6));
@@ -374,10 +374,10 @@ TEST_CASE("hybrid sharding: halves in pairs, whose parts are all-reduced across 
   REQUIRE(sums.size() == 1);
   CHECK(sums[0].groups ==
         std::vector<std::vector<DeviceId>>{{DeviceId(0), DeviceId(2)}, {DeviceId(1), DeviceId(3)}});
-  CHECK(cost::time(cluster, sums[0]).value() == support::near(4e-6));
+  CHECK(cost::time(problem, sums[0]).value() == support::near(4e-6));
   // With ZeRO 1 the gradients are scattered and the weights gathered in pairs, 2 x 4 us, besides.
   s.zero = 1;
   double sum = 0;
-  for (const auto& r : cost::reductions(problem, s, s.operators)) sum += cost::time(cluster, r).value();
+  for (const auto& r : cost::reductions(problem, s, s.operators)) sum += cost::time(problem, r).value();
   CHECK(sum == support::near(12e-6));
 }

@@ -34,7 +34,7 @@ TEST_CASE("all devices of both stages sum the gradients together") {
   const auto sum = cost::shared_reduction(chain.problem(), chain.plan, shared.at(0));
   CHECK(sum.groups == Groups{{DeviceId(0), DeviceId(3), DeviceId(4)}});
   CHECK(sum.bytes == Bytes(80));
-  CHECK(cost::time(chain.cluster, sum).value() == support::near(80e-3 * 4 / 3));
+  CHECK(cost::time(chain.problem(), sum).value() == support::near(80e-3 * 4 / 3));
 }
 
 TEST_CASE("tensor-parallel groups of one size sum their parts side by side, of two sizes the whole") {

@@ -187,7 +187,7 @@ std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& sta
 /// several.
 std::vector<std::vector<Reduction>> reductions(const Problem& problem, const plan::Stage& stage,
                                                const OperatorSets& sets);
-core::Seconds time(const cluster::Cluster& cluster, const Reduction& reduction);
+core::Seconds time(const Problem& problem, const Reduction& reduction);
 
 /// The same by set, each with its time.
 struct TimedReduction {
@@ -202,11 +202,11 @@ std::shared_ptr<const TimedReductions> timed_reductions(const Problem& problem, 
 /// Times of one reduction after the other; those of equal groups are computed once. For one thread.
 class ReductionTimes {
  public:
-  explicit ReductionTimes(const cluster::Cluster& cluster) : cluster_(cluster) {}
+  explicit ReductionTimes(const Problem& problem) : problem_(problem) {}
   core::Seconds time(const Reduction& reduction);
 
  private:
-  const cluster::Cluster& cluster_;
+  const Problem& problem_;
   std::map<std::pair<DeviceGroups, bool>, AllReduce> known_;  ///< groups, gather
 };
 

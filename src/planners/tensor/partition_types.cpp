@@ -59,7 +59,7 @@ double lone_stage_seconds(const cost::Problem& problem, const plan::Stage& stage
   const std::int64_t micro_batches = problem.training.mini_batch / stage.micro_batch;
   double sum = passes * static_cast<double>(micro_batches);
   for (const cost::Reduction& r : cost::reductions(problem, stage, stage.operators))
-    sum += cost::time(problem.cluster, r).value();
+    sum += cost::time(problem, r).value();
   std::set<std::pair<std::size_t, double>> seen;  // device types and parts
   double longest = 0;
   for (std::size_t d = 0; d < stage.devices.size(); ++d) {

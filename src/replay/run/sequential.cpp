@@ -286,12 +286,12 @@ class Iteration {
 
   Seconds time_of(const Reduction& reduction) const {
     if (reduction.shared)
-      return cost::time(problem_.cluster, cost::shared_reduction(problem_, plan_, *reduction.shared));
+      return cost::time(problem_, cost::shared_reduction(problem_, plan_, *reduction.shared));
     const plan::Stage& stage = plan_.stages[reduction.stage.index()];
     const auto own = replay::summed(program_, problem_.graph, stage);
     Seconds time;
     for (const cost::Reduction& part : cost::reductions(problem_, stage, own))
-      time += cost::time(problem_.cluster, part);
+      time += cost::time(problem_, part);
     return time;
   }
 

@@ -131,11 +131,11 @@ class KernelWorker : public DeviceWorker {
       const plan::Stage& planned = plan.stages[id.index()];
       if (planned.weight_replicas() == 1)
         for (const cost::Reduction& sum : cost::reductions(problem, planned, planned.operators))
-          sums_[id] += cost::time(problem.cluster, sum);
+          sums_[id] += cost::time(problem, sum);
       sums_of_experts_[id] = core::Seconds(0);
       for (const cost::Reduction& sum :
            cost::reductions(problem, planned, dispatched(problem.graph, planned)))
-        sums_of_experts_[id] += cost::time(problem.cluster, sum);
+        sums_of_experts_[id] += cost::time(problem, sum);
     }
   }
 

@@ -108,7 +108,7 @@ class UpdateBuilder {
     }
     const cost::Reduction sum = cost::shared_reduction(problem_, plan_, shared()[k]);
     const Ready done = reduce(devices, {plan::home(shared()[k], plan_), static_cast<std::int32_t>(k)},
-                              {sum, cost::time(problem_.cluster, sum)}, ready);
+                              {sum, cost::time(problem_, sum)}, ready);
     for (const auto& [r, start] : first)
       std::copy_n(done.begin() + static_cast<std::ptrdiff_t>(start), streams_[r].size(), streams_[r].begin());
     for (const StageId stage : shared()[k].stages)
