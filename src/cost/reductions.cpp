@@ -1,3 +1,4 @@
+#include "group_memo.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/cost/stage_memo.hpp"
 #include "penstock/layout/experts.hpp"
@@ -131,8 +132,8 @@ Seconds time(const Problem& problem, const Reduction& reduction) {
 Seconds ReductionTimes::time(const Reduction& reduction) {
   const auto [known, fresh] = known_.try_emplace({reduction.groups, reduction.all_gather});
   if (fresh)
-    known->second = reduction.all_gather ? all_gather(problem_.cluster, reduction.groups)
-                                         : all_reduce(problem_.cluster, reduction.groups);
+    known->second = reduction.all_gather ? all_gather(problem_, reduction.groups)
+                                         : all_reduce(problem_, reduction.groups);
   return known->second.time(reduction.bytes);
 }
 

@@ -5,6 +5,7 @@
 #include "add_weights.hpp"
 #include "divide_activations.hpp"
 #include "group_collectives.hpp"
+#include "group_memo.hpp"
 #include "penstock/cost/backward_sweep.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/cost/stage_memo.hpp"
@@ -174,8 +175,8 @@ ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, Ope
   deal_collectives();
   for (const auto& [among, kinds] : kinds_)
     if (among != layout::Among::tensor)
-      together_.emplace(among, GroupTimes(problem.cluster, layout::groups(stage, among), kinds));
-  SentByZero sent(local_.get(), stage);
+      together_.emplace(among, group_times(problem, layout::groups(stage, among), kinds));
+  SentByZero sent(problem, local_.get(), stage);
   for (Part& part : parts_) part.zero = sent.of(part.operators, how_, again_);
 }
 

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "penstock/core/digest.hpp"
 #include "penstock/core/varint.hpp"
 #include "penstock/plan/recomputation.hpp"
 
@@ -160,16 +161,22 @@ std::string bytes_of(std::span<const Id> list) {
   return out;
 }
 
+/// A list of thousands takes no more room than others.
+std::string shortened(std::string text) {
+  constexpr std::size_t kDigits = 32;
+  return text.size() < kDigits ? text : core::digest(text);
+}
+
 }  // namespace
 
 template <class Id, class Name>
 StageForms::Form StageForms::form(Known& known, std::span<const Id> list, bool by_place, const Name& name) {
-  std::string bytes = bytes_of(list);
+  std::string bytes = shortened(bytes_of(list));
   {
     const std::lock_guard lock(known.mutex);
     if (const auto met = known.lists.find(bytes); met != known.lists.end()) return met->second;
   }
-  std::string told_apart = by_place ? name(list) : '=' + bytes;
+  std::string told_apart = by_place ? shortened(name(list)) : '=' + bytes;
   const std::lock_guard lock(known.mutex);
   constexpr std::size_t kEntries = 256;  // of two tables, or so
   known.bytes += bytes.size() + told_apart.size() + kEntries;

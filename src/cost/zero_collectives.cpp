@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "group_memo.hpp"
 #include "weight_parts.hpp"
 #include "zero_traffic.hpp"
 
@@ -19,10 +20,13 @@ bool is_in(const std::vector<OpId>& ascending, OpId id) {
 
 }  // namespace
 
-SentByZero::SentByZero(const Problem& problem, const plan::Stage& stage)
-    : problem_(problem), stage_(stage), shards_(plan::replica_placement(stage).shards_gradients()) {
+SentByZero::SentByZero(const Problem& whole, const Problem& local, const plan::Stage& stage)
+    : whole_(whole),
+      local_(local),
+      stage_(stage),
+      shards_(plan::replica_placement(stage).shards_gradients()) {
   if (!shards_) return;
-  const auto layers = plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers);
+  const auto layers = plan::segments(local.graph, stage.operators, plan::kRecomputeLayers);
   layers_ = layers.size();
   for (const auto& layer : layers) in_layers_.insert(in_layers_.end(), layer.begin(), layer.end());
   std::sort(in_layers_.begin(), in_layers_.end());
@@ -35,7 +39,7 @@ Sent SentByZero::of(std::span<const OpId> operators, const std::map<OpId, plan::
   out.count = layers_;
   for (const OpId id : operators) {
     OpTime& sent = is_in(in_layers_, id) ? out.layers : out.rest;
-    const ZeroTraffic traffic = zero_traffic(problem_, stage_, id, partition_of(how, id));
+    const ZeroTraffic traffic = zero_traffic(local_, stage_, id, partition_of(how, id));
     sent.weight_gradient += time(traffic.among, traffic.scattered);
     if (traffic.gathered == Bytes(0)) continue;
     const Seconds gathered = time(traffic.among, traffic.gathered);
@@ -49,7 +53,7 @@ Sent SentByZero::of(std::span<const OpId> operators, const std::map<OpId, plan::
 
 Seconds SentByZero::time(layout::Among among, Bytes bytes) {
   const auto [found, fresh] = gathering_.try_emplace(among);
-  if (fresh) found->second = all_gather(problem_.cluster, layout::groups(stage_, among));
+  if (fresh) found->second = all_gather(whole_, layout::groups(stage_, among));
   return found->second.time(bytes);
 }
 

@@ -14,8 +14,8 @@ namespace penstock::cost {
 /// it.
 class SentByZero {
  public:
-  /// `problem`: the stage's LocalProblem, whose experts are those of one device.
-  SentByZero(const Problem& problem, const plan::Stage& stage);
+  /// `local`: the stage's LocalProblem, whose experts are those of one device.
+  SentByZero(const Problem& whole, const Problem& local, const plan::Stage& stage);
   /// Nothing where replicas keep all of their gradients.
   Sent of(std::span<const core::OpId> operators, const std::map<core::OpId, plan::Partition>& how,
           const Again& again);
@@ -23,7 +23,7 @@ class SentByZero {
  private:
   core::Seconds time(layout::Among among, core::Bytes bytes);
 
-  const Problem& problem_;
+  const Problem &whole_, &local_;
   const plan::Stage& stage_;
   bool shards_;
   std::size_t layers_ = 0;

@@ -277,7 +277,7 @@ TEST_CASE("what holds too many lists forgets them, and gives no number twice") {
   const auto graph = models::build("gpt", {{"layers", "4"}});
   const auto cluster = cluster::load_cluster("8xA100-40x1");
   const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::adam}};
-  cost::StageForms few(problem, 4096), all(problem);
+  cost::StageForms few(problem, 2048), all(problem);
   std::map<std::uint32_t, std::uint32_t> form_of;  // of what forgets: of what does not
   for (int round = 0; round < 3; ++round)
     for (std::size_t begin = 0; begin + 5 < graph.size(); ++begin) {

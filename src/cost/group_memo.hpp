@@ -1,0 +1,19 @@
+#pragma once
+// Private to the room: times of collectives, worked out once for groups of devices that are alike.
+
+#include <span>
+#include <vector>
+
+#include "penstock/cost/communication.hpp"
+#include "penstock/cost/problem.hpp"
+#include "penstock/cost/sharding.hpp"
+
+namespace penstock::cost {
+
+/// As communication.hpp and GroupTimes have them, where the problem remembers (StageMemo) only once for all
+/// groups that become each other by renumbering nodes that are alike (stage_forms.hpp).
+AllReduce all_reduce(const Problem& problem, std::span<const std::vector<core::DeviceId>> groups);
+AllReduce all_gather(const Problem& problem, std::span<const std::vector<core::DeviceId>> groups);
+GroupTimes group_times(const Problem& problem, const GroupTimes::Groups& groups, CollectiveKinds kinds);
+
+}  // namespace penstock::cost
