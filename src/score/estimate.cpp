@@ -5,6 +5,7 @@
 #include <set>
 
 #include "penstock/cost/sharding.hpp"
+#include "penstock/cost/stage_memo.hpp"
 #include "penstock/plan/colocated.hpp"
 
 namespace penstock::score {
@@ -45,7 +46,9 @@ cost::AllReduce slowest_group(const Cluster& cluster, std::size_t replicas) {
 }
 
 core::Seconds slowest_compute(const cost::Problem& problem, const plan::Stage& stage, std::int64_t samples) {
-  return cost::stage_time(problem, stage, samples).total().total();
+  const auto key = cost::StageKey("slowest", problem, stage).add(samples);
+  return *cost::StageMemo::recall(problem, key,
+                                  [&] { return cost::stage_time(problem, stage, samples).total().total(); });
 }
 
 /// Index into Network::link of a stage's messages, to as many devices further on as it has.
@@ -60,10 +63,12 @@ double sent_samples(const plan::Stage& stage) {
 }
 
 double reduce_seconds(const cost::Problem& problem, const plan::Stage& stage) {
-  double sum = 0;
-  for (const cost::Reduction& reduction : cost::reductions(problem, stage, stage.operators))
-    sum += cost::time(problem, reduction).value();
-  return sum;
+  return *cost::StageMemo::recall(problem, cost::StageKey("reduced", problem, stage), [&] {
+    double sum = 0;
+    for (const cost::Reduction& reduction : cost::reductions(problem, stage, stage.operators))
+      sum += cost::time(problem, reduction).value();
+    return sum;
+  });
 }
 
 StageTerms terms_of(const cost::Problem& problem, const Network& network, const plan::Stage& stage,

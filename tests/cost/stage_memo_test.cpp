@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "penstock/score/estimate.hpp"
 #include "penstock/score/least_iteration.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
@@ -67,6 +68,10 @@ TEST_CASE("random plans take as long, and hold as much, with a memo that knows a
         CHECK(score::stage_memories(remembering, *plan) == score::stage_memories(problem, *plan));
         CHECK(least(remembering, *plan) == least(problem, *plan));
         CHECK(time(remembering, *plan) == time(problem, *plan));
+        const score::Estimate known = score::estimate(remembering, *plan),
+                              made = score::estimate(problem, *plan);
+        CHECK(known.iteration == made.iteration);
+        CHECK(known.bottleneck == made.bottleneck);
       }
   }
 }
