@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 #include <numeric>
 
 #include "joint/move.hpp"
@@ -8,92 +9,102 @@ namespace {
 
 using core::DeviceId;
 using Devices = std::vector<DeviceId>;
+using Ranks = std::vector<std::vector<std::size_t>>;
 
+/// Those of each rank.
+std::vector<Devices> devices_of(const plan::Plan& plan, const Ranks& ranks) {
+  std::vector<Devices> out;
+  for (const auto& rank : ranks) out.push_back(plan.stages[rank.front()].devices);
+  return out;
+}
+
+/// Devices that have to stay together on a rank.
+std::size_t group_size(const plan::Plan& plan, const std::vector<std::size_t>& rank) {
+  return static_cast<std::size_t>(plan.stages[rank.front()].replica_size());
+}
+
+/// From the first rank on.
+void deal_in_order(std::vector<Devices>& devices) {
+  std::uint64_t next = 0;
+  for (Devices& rank : devices)
+    for (DeviceId& device : rank) device = DeviceId(next++);
+}
+
+void deal_from_the_last(std::vector<Devices>& devices) {
+  std::ranges::reverse(devices);
+  deal_in_order(devices);
+  std::ranges::reverse(devices);
+}
+
+/// Group by group in turn, so that the replicas of a rank stand far apart and ranks near each other.
+void deal_in_turn(std::vector<Devices>& devices, const std::vector<std::size_t>& groups) {
+  std::vector<std::size_t> filled(devices.size());
+  std::uint64_t next = 0;
+  for (bool any = true; any;) {
+    any = false;
+    for (std::size_t r = 0; r < devices.size(); ++r)
+      for (std::size_t i = 0; i < groups[r] && filled[r] < devices[r].size(); ++i) {
+        devices[r][filled[r]++] = DeviceId(next++);
+        any = true;
+      }
+  }
+}
+
+/// Moves keep no devices, which may be thousands: they look at those of the draft that they change.
 class DeviceMoves {
  public:
-  explicit DeviceMoves(const Sight& sight) : ranks_(sight.ranks), stages_(sight.draft.plan.stages) {
-    for (const auto& rank : ranks_) devices_.push_back(stages_[rank.front()].devices);
+  explicit DeviceMoves(const Sight& sight) : ranks_(std::make_shared<const Ranks>(sight.ranks)) {
+    for (const auto& rank : *ranks_) {
+      sizes_.push_back(sight.draft.plan.stages[rank.front()].devices.size());
+      groups_.push_back(group_size(sight.draft.plan, rank));
+    }
   }
 
   Moves all() {
-    for (std::size_t a = 0; a < ranks_.size(); ++a)
-      for (std::size_t b = 0; b < ranks_.size(); ++b) {
+    for (std::size_t a = 0; a < sizes_.size(); ++a)
+      for (std::size_t b = 0; b < sizes_.size(); ++b) {
         if (a == b) continue;
         give(a, b);
         if (a < b) swap(a, b);
       }
-    if (ranks_.size() > 1) deal_anew();
+    if (sizes_.size() > 1) deal_anew();
     return std::move(out_);
   }
 
  private:
   void give(std::size_t a, std::size_t b) {
-    const std::size_t group = std::lcm(group_size(a), group_size(b)), has = devices_[a].size();
-    for (std::size_t count = group; count < has; count *= 2) {
-      auto devices = devices_;
-      const auto begin = devices[a].end() - static_cast<std::ptrdiff_t>(count);
-      devices[b].insert(devices[b].end(), begin, devices[a].end());
-      devices[a].erase(begin, devices[a].end());
-      add(std::move(devices));
-    }
-  }
-
-  std::size_t group_size(std::size_t rank) const {
-    return static_cast<std::size_t>(stages_[ranks_[rank].front()].replica_size());
+    for (std::size_t count = std::lcm(groups_[a], groups_[b]); count < sizes_[a]; count *= 2)
+      add([a, b, count](std::vector<Devices>& devices) {
+        const auto begin = devices[a].end() - static_cast<std::ptrdiff_t>(count);
+        devices[b].insert(devices[b].end(), begin, devices[a].end());
+        devices[a].erase(begin, devices[a].end());
+      });
   }
 
   void swap(std::size_t a, std::size_t b) {
-    auto devices = devices_;
-    std::swap(devices[a], devices[b]);
-    add(devices);
-    if (devices_[a].size() == 1 && devices_[b].size() == 1) return;
-    devices = devices_;
-    std::swap(devices[a].back(), devices[b].back());
-    add(std::move(devices));
+    add([a, b](std::vector<Devices>& devices) { std::swap(devices[a], devices[b]); });
+    if (sizes_[a] == 1 && sizes_[b] == 1) return;
+    add([a, b](std::vector<Devices>& devices) { std::swap(devices[a].back(), devices[b].back()); });
   }
 
-  /// Rank by rank, from the first or from the last on; and group by group in turn, so that the replicas of a
-  /// rank stand far apart and ranks near each other.
   void deal_anew() {
-    auto in_order = devices_;
-    std::uint64_t next = 0;
-    for (Devices& devices : in_order)
-      for (DeviceId& device : devices) device = DeviceId(next++);
-    add(in_order);
-    for (auto rank = in_order.rbegin(); rank != in_order.rend(); ++rank)
-      for (DeviceId& device : *rank) device = DeviceId(--next);
-    auto reversed = devices_;
-    for (auto rank = reversed.rbegin(); rank != reversed.rend(); ++rank)
-      for (DeviceId& device : *rank) device = DeviceId(next++);
-    add(std::move(reversed));
-    add(in_turn());
+    add(deal_in_order);
+    add(deal_from_the_last);
+    add([groups = groups_](std::vector<Devices>& devices) { deal_in_turn(devices, groups); });
   }
 
-  std::vector<Devices> in_turn() const {
-    auto out = devices_;
-    std::vector<std::size_t> filled(out.size());
-    std::uint64_t next = 0;
-    for (bool any = true; any;) {
-      any = false;
-      for (std::size_t r = 0; r < out.size(); ++r)
-        for (std::size_t i = 0; i < group_size(r) && filled[r] < out[r].size(); ++i) {
-          out[r][filled[r]++] = DeviceId(next++);
-          any = true;
-        }
-    }
-    return out;
-  }
-
-  void add(std::vector<Devices> devices) {
-    out_.push_back([ranks = ranks_, devices = std::move(devices)](Draft& draft) {
-      for (std::size_t r = 0; r < ranks.size(); ++r)
-        for (const std::size_t s : ranks[r]) draft.plan.stages[s].devices = devices[r];
+  template <class Change>
+  void add(Change change) {
+    out_.push_back([ranks = ranks_, change = std::move(change)](Draft& draft) {
+      auto devices = devices_of(draft.plan, *ranks);
+      change(devices);
+      for (std::size_t r = 0; r < ranks->size(); ++r)
+        for (const std::size_t s : (*ranks)[r]) draft.plan.stages[s].devices = devices[r];
     });
   }
 
-  const std::vector<std::vector<std::size_t>>& ranks_;
-  const std::vector<plan::Stage>& stages_;
-  std::vector<Devices> devices_;  ///< [rank]
+  std::shared_ptr<const Ranks> ranks_;
+  std::vector<std::size_t> sizes_, groups_;  ///< [rank] devices; those of a group
   Moves out_;
 };
 

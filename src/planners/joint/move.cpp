@@ -19,9 +19,10 @@ Sight::Sight(const PlanSpace& of, const Draft& from) : space(of), draft(from) {
 
 std::vector<Moves> moves(const Sight& sight, Change change) {
   if (change == Change::cuts) return {shift_moves(sight)};
-  std::vector<Moves> out = {cut_moves(sight),    device_moves(sight),    pace_moves(sight),
-                            memory_moves(sight), partition_moves(sight), shape_moves(sight),
-                            branch_moves(sight), mesh_moves(sight)};
+  std::vector<Moves> out;
+  for (const auto kind : {cut_moves, device_moves, pace_moves, memory_moves, partition_moves, shape_moves,
+                          branch_moves, mesh_moves})
+    out.push_back(kind(sight));
   if (sight.space.row_of_layers()) out.push_back(shift_moves(sight));
   return out;
 }

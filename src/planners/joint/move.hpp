@@ -8,7 +8,7 @@
 
 namespace penstock::planners {
 
-/// Changes a draft; what comes of it may be no plan (PlanSpace::completed).
+/// Changes a copy of the draft that it was made for; what comes of it may be no plan (PlanSpace::completed).
 using Move = std::function<void(Draft&)>;
 using Moves = std::vector<Move>;
 
