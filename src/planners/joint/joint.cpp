@@ -226,8 +226,8 @@ class Joint {
 
   void report(const Worth& best, std::size_t counted) const {
     if (options_.progress)
-      options_.progress(
-          fmt::format("best {}, {} of {} plans judged", judge_.in_words(best), counted, evaluations_));
+      options_.progress(fmt::format("best {}, {} of {} plans judged", judge_.in_words(best),
+                                    std::min(counted, evaluations_), evaluations_));
   }
 
   const cost::Problem& problem_;
