@@ -12,10 +12,16 @@ using core::OpId;
 /// Who used an owner's parameters first, on a rank, and how.
 struct Use {
   OpId user;
-  std::optional<WeightAxis> axis;
+  Holding has;
 };
 
 }  // namespace
+
+Holding holding(const graph::Operator& op, plan::Partition how) {
+  const Rule rules = rule(op, how);
+  if (rules.weights) return {rules.weights};
+  return {std::nullopt, rules.reads};
+}
 
 std::vector<std::string> tie_violations(const graph::OpGraph& graph, const plan::Plan& plan) {
   std::vector<std::string> out;
@@ -26,13 +32,15 @@ std::vector<std::string> tie_violations(const graph::OpGraph& graph, const plan:
     const StageLayout layout = infer(graph, stage);
     for (std::size_t i = 0; i < stage.operators.size(); ++i) {
       const OpId id = stage.operators[i], owner = graph.owner(id);
-      if (!graph::weighs(graph.op(id))) continue;
-      const Use use{id, rule(graph.op(id), layout.partition[i]).weights};
+      if (!graph::weighs(graph.op(owner))) continue;
+      const Use use{id, holding(graph.op(id), layout.partition[i])};
       const auto [known, fresh] = first.try_emplace({rank_of_stage[s], owner}, use);
-      if (!fresh && known->second.axis != use.axis)
-        out.push_back(fmt::format(
-            "stage {}: operators '{}' and '{}' share parameters, and want different shards of them", s,
-            graph.op(known->second.user).name, graph.op(id).name));
+      if (fresh || known->second.has == use.has) continue;
+      out.push_back(fmt::format("stage {}: operators '{}' and '{}' share parameters, and {}", s,
+                                graph.op(known->second.user).name, graph.op(id).name,
+                                known->second.has.axis != use.has.axis
+                                    ? "want different shards of them"
+                                    : "have gradients of different samples or tokens"));
     }
   }
   return out;

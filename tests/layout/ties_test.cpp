@@ -61,8 +61,17 @@ TEST_CASE("a tied head: table and head by vocabulary have one shard, both by col
   CHECK(layout::tie_violations(graph, plan).empty());
   plan.stages[0].partition = {{table, Partition::whole}, {head, Partition::column}};
   CHECK(layout::tie_violations(graph, plan).size() == 1);
-  plan.stages[0].partition = {{table, Partition::whole}, {head, Partition::batch}};  // both have all of it
+  // Both have all of it. A gradient of some samples is a term of the sum, one of all samples is the sum.
+  for (const auto of_table : {Partition::whole, Partition::batch, Partition::sequence})
+    for (const auto of_head : {Partition::whole, Partition::batch, Partition::sequence}) {
+      plan.stages[0].partition = {{table, of_table}, {head, of_head}};
+      CHECK(layout::tie_violations(graph, plan).size() == (of_table == of_head ? 0 : 1));
+    }
   CHECK(layout::tie_violations(graph, plan).empty());
+  plan.stages[0].partition = {{table, Partition::whole}, {head, Partition::batch}};
+  CHECK(layout::tie_violations(graph, plan) ==
+        std::vector<std::string>{"stage 0: operators 'token.embedding' and 'head' share parameters, and have "
+                                 "gradients of different samples or tokens"});
 }
 
 TEST_CASE("the judge refuses such a plan, and accpar makes none") {

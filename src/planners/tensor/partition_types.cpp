@@ -4,6 +4,8 @@
 #include <limits>
 #include <set>
 
+#include "penstock/layout/ties.hpp"
+
 namespace penstock::planners {
 namespace {
 
@@ -74,12 +76,13 @@ double lone_stage_seconds(const cost::Problem& problem, const plan::Stage& stage
 
 MinSum::Table PartitionTypes::tie_table(std::size_t pair) const {
   const auto [owner, user] = pairs_[pair];
-  const auto axis = [&](int v, int t) {
-    return layout::rule(problem_.graph.op(OpId(static_cast<std::size_t>(v))), type(t)).weights;
+  const auto holding = [&](int v, int t) {
+    return layout::holding(problem_.graph.op(OpId(static_cast<std::size_t>(v))), type(t));
   };
   MinSum::Table out;
   for (int x = 0; x < kPartitions; ++x)
-    for (int y = 0; y < kPartitions; ++y) out.push_back(axis(owner, x) == axis(user, y) ? 0 : kForbidden);
+    for (int y = 0; y < kPartitions; ++y)
+      out.push_back(holding(owner, x) == holding(user, y) ? 0 : kForbidden);
   return out;
 }
 

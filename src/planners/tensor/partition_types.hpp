@@ -50,7 +50,7 @@ class PartitionTypes {
   Tables tables(const TypeCosts& costs, const TypeCosts::Clock& clock, double price) const;
   MinSum::Table pair_table(std::size_t pair, const TypeCosts& costs, const TypeCosts::Clock& clock,
                            double price) const;
-  MinSum::Table tie_table(std::size_t pair) const;  ///< forbids different shards of one parameter
+  MinSum::Table tie_table(std::size_t pair) const;  ///< forbids different shards or sums of one parameter
   Choice solve(const Tables& tables, const TypeCosts& costs, const std::vector<MinSum::Table>& weights,
                core::StopToken stop) const;
   plan::Stage typed(plan::Stage stage, const std::vector<int>& labels) const;
