@@ -122,6 +122,39 @@ TEST_CASE("one move lowers the degree and shards what replicas then hold alike: 
     for (const int zero : {1, 2, 3}) CHECK(leads_to(degree, zero));
 }
 
+TEST_CASE("a table and the head that shares it are divided anew together: none may hold another part") {
+  using plan::Partition;
+  const auto graph = models::build(
+      "gpt", {{"layers", "1"}, {"hidden", "32"}, {"heads", "4"}, {"sequence", "8"}, {"vocabulary", "64"}});
+  const auto cluster = support::tiny_cluster(2);
+  const cost::AnalyticCosts costs;
+  const cost::Problem problem{graph, cluster, costs, {8, plan::Optimizer::sgd}};
+  const planners::SearchOptions options;
+  const planners::PlanSpace space(problem, options, planners::planning_units(graph));
+  Draft draft = on_all_devices(problem);
+  draft.plan.stages.front().tensor_parallel = 2;
+  const core::OpId head(graph.size() - 1), table = graph.owner(head);
+  REQUIRE(table != head);
+  const auto leads_to = [&](Partition of_table, Partition of_head) {
+    return std::ranges::any_of(planners::partition_moves(planners::Sight(space, draft)),
+                               [&](const planners::Move& move) {
+                                 Draft next = draft;
+                                 move(next);
+                                 const auto& how = next.plan.stages.front().partition;
+                                 return how.contains(table) && how.at(table) == of_table &&
+                                        how.contains(head) && how.at(head) == of_head;
+                               });
+  };
+  for (const Partition how : {Partition::whole, Partition::batch, Partition::sequence})
+    CHECK(leads_to(how, how));
+  CHECK(leads_to(Partition::row, Partition::column));
+  CHECK(leads_to(Partition::column, Partition::row));
+  CHECK_FALSE(leads_to(Partition::whole, Partition::batch));
+  // On a device alone there is nothing to divide.
+  draft.plan.stages.front().tensor_parallel = 1;
+  CHECK_FALSE(leads_to(Partition::whole, Partition::whole));
+}
+
 TEST_CASE("plans on exchanged like devices have one name; what says nothing is left out of it") {
   const Row row;
   Draft a = row.draft({1, 3, 5, 6}), b = a, c = a;

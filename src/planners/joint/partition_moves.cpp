@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "joint/move.hpp"
+#include "penstock/layout/ties.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -49,10 +50,58 @@ Move division(const std::vector<Alike>& which, const std::optional<Partition>& h
   };
 }
 
+struct Placed {
+  std::size_t stage;
+  OpId op;
+};
+
+/// Who shares parameters on the devices of a rank, where these divide operators.
+std::vector<std::vector<Placed>> sharers(const Sight& sight) {
+  std::map<std::pair<std::size_t, OpId>, std::vector<Placed>> of;  // rank, owner
+  const graph::OpGraph& graph = sight.space.problem().graph;
+  for (std::size_t r = 0; r < sight.ranks.size(); ++r)
+    for (const std::size_t s : sight.ranks[r]) {
+      const plan::Stage& stage = sight.draft.plan.stages[s];
+      if (stage.tensor_parallel == 1) continue;
+      for (const OpId op : stage.operators)
+        if (graph.parameter(op).valid() && graph.parameter(graph.parameter(op)).tied())
+          of[{r, graph.owner(op)}].push_back({s, op});
+    }
+  std::vector<std::vector<Placed>> out;
+  for (auto& [rank, users] : of)
+    if (users.size() > 1) out.push_back(std::move(users));
+  return out;
+}
+
+/// How an operator is divided that is to hold its parameters so.
+std::optional<Partition> held_as(const graph::Operator& op, const layout::Holding& holding) {
+  for (const auto& how : kDivisions)
+    if (how && layout::holding(op, *how) == holding) return how;
+  return std::nullopt;
+}
+
+/// All of them at once: one alone would hold what the others do not.
+void divide_sharers(const Sight& sight, Moves& out) {
+  const graph::OpGraph& graph = sight.space.problem().graph;
+  for (const auto& users : sharers(sight))
+    for (const auto& how : kDivisions) {
+      if (!how) continue;
+      const layout::Holding holding = layout::holding(graph.op(users.front().op), *how);
+      std::vector<std::optional<Partition>> hows;
+      for (const Placed& user : users) hows.push_back(held_as(graph.op(user.op), holding));
+      if (!std::ranges::all_of(hows, [](const auto& known) { return known.has_value(); })) continue;
+      out.push_back([users, hows](Draft& draft) {
+        for (std::size_t u = 0; u < users.size(); ++u)
+          divide(draft.plan.stages[users[u].stage], users[u].op, hows[u]);
+      });
+    }
+}
+
 }  // namespace
 
 Moves partition_moves(const Sight& sight) {
   Moves out;
+  divide_sharers(sight, out);
   for (const auto& [kind, stages] : by_kind(sight))
     for (const auto& how : kDivisions) {
       out.push_back(division(stages, how));
