@@ -152,6 +152,12 @@ TEST_CASE("attention spelt out, heads tied to the table, recommenders") {
   tied["tied_head"] = "yes";
   check_training(cut_model(models::build("gpt", tied), {.rank = {0}, .replicas = 2, .tensor_parallel = 2}),
                  {4, kRounding});
+  // Devices have samples of their own, of table and head alike: one sum has the gradients of both.
+  CutModel by_samples = cut_model(models::build("gpt", tied), {.rank = {0}, .tensor_parallel = 2});
+  const OpId head(by_samples.graph.size() - 1);
+  for (const OpId id : {by_samples.graph.owner(head), head})
+    by_samples.plan.stages[0].partition[id] = Partition::batch;
+  check_training(by_samples, {4, kRounding});
   const Given towers = {{"towers", "2"}, {"width", "8"}};
   const Given tables = {{"branches", "2"}, {"table_rows", "20"}, {"tower_input", "8"}, {"width", "8"}};
   for (const graph::OpGraph& graph : {models::build("candle_uno", towers), models::build("dlrm", tables)}) {

@@ -21,8 +21,8 @@ std::vector<std::string> memory_violations(const cost::Problem& problem, const p
 bool fits_memory(const cost::Problem& problem, const plan::Plan& judged);
 
 /// Violations in words, empty when the plan is valid: C1 to C3 and batch sizes (plan::structural_violations),
-/// shards of shared parameters (layout::tie_violations), C4 of its task order, and device memory ("stage 2
-/// needs 18.2 GiB on device 3, which has 16.0 GiB: 2.20 GiB missing").
+/// shards and gradients of shared parameters (layout::tie_violations), C4 of its task order, and device
+/// memory ("stage 2 needs 18.2 GiB on device 3, which has 16.0 GiB: 2.20 GiB missing").
 std::vector<std::string> violations(const cost::Problem& problem, const plan::Plan& judged);
 
 }  // namespace penstock::score
