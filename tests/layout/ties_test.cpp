@@ -88,3 +88,13 @@ TEST_CASE("the judge refuses such a plan, and accpar makes none") {
   const auto found = planners::planner("accpar").plan(problem, {}, {});
   CHECK(score::violations(problem, found.plan).empty());
 }
+
+TEST_CASE("accpar divides three that share a table alike, where each alone would be divided otherwise") {
+  const auto graph = models::build("encoder_decoder", {});
+  const auto cluster = cluster::load_cluster("summit").first(8);
+  const cost::AnalyticCosts costs;
+  const cost::Problem problem{graph, cluster, costs, {128, plan::Optimizer::adam}};
+  const auto found = planners::planner("accpar").plan(problem, {}, {});
+  CHECK(found.plan.stages.front().tensor_parallel > 1);
+  CHECK(score::rule_violations(problem, found.plan).empty());
+}
