@@ -164,7 +164,8 @@ std::string bytes_of(std::span<const Id> list) {
 /// A list of thousands takes no more room than others.
 std::string shortened(std::string text) {
   constexpr std::size_t kDigits = 32;
-  return text.size() < kDigits ? text : core::digest(text);
+  if (text.size() >= kDigits) return core::digest(text);
+  return text;
 }
 
 }  // namespace
