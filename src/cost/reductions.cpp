@@ -125,16 +125,16 @@ std::vector<std::vector<Reduction>> reductions(const Problem& problem, const pla
   return out;
 }
 
-Seconds time(const Problem& problem, const Reduction& reduction) {
-  return ReductionTimes(problem).time(reduction);
+namespace {
+
+AllReduce times_of(const Problem& problem, const Reduction& reduction) {
+  return reduction.all_gather ? all_gather(problem, reduction.groups) : all_reduce(problem, reduction.groups);
 }
 
-Seconds ReductionTimes::time(const Reduction& reduction) {
-  const auto [known, fresh] = known_.try_emplace({reduction.groups, reduction.all_gather});
-  if (fresh)
-    known->second = reduction.all_gather ? all_gather(problem_, reduction.groups)
-                                         : all_reduce(problem_, reduction.groups);
-  return known->second.time(reduction.bytes);
+}  // namespace
+
+Seconds time(const Problem& problem, const Reduction& reduction) {
+  return times_of(problem, reduction).time(reduction.bytes);
 }
 
 /// Reductions among the same groups hold their lists together.
@@ -148,11 +148,16 @@ std::shared_ptr<const TimedReductions> timed_reductions(const Problem& problem, 
   StageKey key("reductions", stage);
   key.add(sets);
   return StageMemo::recall(problem, key, [&] {
-    ReductionTimes times(problem);
+    // Also where the problem remembers nothing the buckets of a stage, which are many, have few groups.
+    std::map<std::pair<DeviceGroups, bool>, AllReduce> known;
     TimedReductions out;
     for (const auto& by_set : reductions(problem, stage, sets)) {
       out.emplace_back();
-      for (const Reduction& reduction : by_set) out.back().push_back({reduction, times.time(reduction)});
+      for (const Reduction& reduction : by_set) {
+        const auto [times, fresh] = known.try_emplace({reduction.groups, reduction.all_gather});
+        if (fresh) times->second = times_of(problem, reduction);
+        out.back().push_back({reduction, times->second.time(reduction.bytes)});
+      }
     }
     return out;
   });

@@ -199,17 +199,6 @@ std::int64_t held_bytes(const TimedReduction& timed);  ///< of a memo (stage_mem
 std::shared_ptr<const TimedReductions> timed_reductions(const Problem& problem, const plan::Stage& stage,
                                                         const OperatorSets& sets);
 
-/// Times of one reduction after the other; those of equal groups are computed once. For one thread.
-class ReductionTimes {
- public:
-  explicit ReductionTimes(const Problem& problem) : problem_(problem) {}
-  core::Seconds time(const Reduction& reduction);
-
- private:
-  const Problem& problem_;
-  std::map<std::pair<DeviceGroups, bool>, AllReduce> known_;  ///< groups, gather
-};
-
 /// The optimizer's update of the weights that one device keeps up to date.
 core::Seconds step_time(const Problem& problem, const plan::Stage& stage, std::size_t member,
                         const cluster::DeviceType& device);
