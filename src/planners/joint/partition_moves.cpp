@@ -63,9 +63,7 @@ std::vector<std::vector<Placed>> sharers(const Sight& sight) {
     for (const std::size_t s : sight.ranks[r]) {
       const plan::Stage& stage = sight.draft.plan.stages[s];
       if (stage.tensor_parallel == 1) continue;
-      for (const OpId op : stage.operators)
-        if (graph.parameter(op).valid() && graph.parameter(graph.parameter(op)).tied())
-          of[{r, graph.owner(op)}].push_back({s, op});
+      for (const OpId op : stage.operators) of[{r, graph.owner(op)}].push_back({s, op});
     }
   std::vector<std::vector<Placed>> out;
   for (auto& [rank, users] : of)
