@@ -43,8 +43,8 @@ std::int64_t in_turn(const plan::Plan& plan, const plan::StageGraph& stages, std
   return held * plan.stages[s].micro_batch;
 }
 
-void as_ordered(plan::Plan& plan, const PassCosts& costs) {
-  const auto held = most_held(plan_order(plan, costs));
+void as_ordered(plan::Plan& plan) {
+  const auto held = most_held(plan_order(plan));
   for (std::size_t s = 0; s < held.size(); ++s)
     if (plan.stages[s].in_flight == 0) plan.stages[s].in_flight = held[s] * plan.stages[s].micro_batch;
 }
@@ -62,9 +62,8 @@ std::int64_t demanded_in_flight(const Pace& x, std::int64_t i_y, const Pace& y, 
   return rule == InFlight::depth ? held : demanded_in_flight(x, held, x);
 }
 
-void derive_in_flight(plan::Plan& plan, const plan::StageGraph& stages, const PassCosts& costs,
-                      InFlight rule) {
-  if (!per_stage(plan)) return as_ordered(plan, costs);
+void derive_in_flight(plan::Plan& plan, const plan::StageGraph& stages, InFlight rule) {
+  if (!per_stage(plan)) return as_ordered(plan);
   const std::int64_t mini_batch = plan.training.mini_batch;
   const std::size_t behind = plan::behind_pipeline(plan);
   for (std::size_t s = plan.stages.size(); s-- > 0;) {

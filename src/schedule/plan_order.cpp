@@ -107,7 +107,7 @@ void refuse_k(const Plan& plan) {
       throw core::BadInput(plan.schedule + " runs passes in an order of its own; k of a stage must be 1");
 }
 
-Schedule family_rows(const Plan& plan, const PassCosts& costs) {
+Schedule family_rows(const Plan& plan, const PassCosts& costs, const ScheduleSource& source) {
   refuse_k(plan);
   const auto rank = plan::rank_of_stage(plan);
   const int ranks = *std::max_element(rank.begin(), rank.end()) + 1;
@@ -117,7 +117,7 @@ Schedule family_rows(const Plan& plan, const PassCosts& costs) {
   shape.chunks = chunks;
   shape.micro_batches = uniform_micro_batches(plan);
   shape.costs = costs;
-  Schedule schedule = make_schedule(plan.schedule, shape);
+  Schedule schedule = source ? *source(plan.schedule, shape) : make_schedule(plan.schedule, shape);
   check_placement(plan, schedule, rank);
   return schedule;
 }
@@ -279,17 +279,17 @@ Schedule with_updates(const Plan& plan, Schedule computations) {
 namespace {
 
 /// Of a plan without colocated stages.
-Schedule pipeline_rows(const Plan& plan, const PassCosts& costs) {
+Schedule pipeline_rows(const Plan& plan, const PassCosts& costs, const ScheduleSource& source) {
   if (per_stage(plan)) return stage_rows(plan);
-  return is_file(plan.schedule) ? file_rows(plan) : family_rows(plan, costs);
+  return is_file(plan.schedule) ? file_rows(plan) : family_rows(plan, costs, source);
 }
 
 }  // namespace
 
-Schedule plan_order(const Plan& plan, const PassCosts& costs) {
-  if (!plan::has_colocated(plan)) return with_updates(plan, pipeline_rows(plan, costs));
+Schedule plan_order(const Plan& plan, const PassCosts& costs, const ScheduleSource& source) {
+  if (!plan::has_colocated(plan)) return with_updates(plan, pipeline_rows(plan, costs, source));
   const plan::PipelineOf pipeline(plan);
-  return with_updates(plan, with_colocated(plan, pipeline, pipeline_rows(pipeline.plan, costs)));
+  return with_updates(plan, with_colocated(plan, pipeline, pipeline_rows(pipeline.plan, costs, source)));
 }
 
 bool per_stage(const Plan& plan) {

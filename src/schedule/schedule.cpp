@@ -38,6 +38,12 @@ int micro_batches(const Schedule& schedule) {
   return most + 1;
 }
 
+std::int64_t held_bytes(const Schedule& schedule) {
+  std::size_t out = sizeof(schedule) + schedule.rank_of_stage.size() * sizeof(std::int32_t);
+  for (const RankOrder& row : schedule.ranks) out += sizeof(row) + row.size() * sizeof(Action);
+  return static_cast<std::int64_t>(out);
+}
+
 std::vector<std::int32_t> loop_placement(int ranks, int chunks) {
   std::vector<std::int32_t> out;
   for (int s = 0; s < ranks * chunks; ++s) out.push_back(s % ranks);

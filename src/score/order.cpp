@@ -1,6 +1,7 @@
 #include "penstock/score/order.hpp"
 
 #include <algorithm>
+#include <memory>
 
 #include "penstock/cost/sharding.hpp"
 #include "penstock/cost/stage_memo.hpp"
@@ -62,12 +63,27 @@ schedule::PassCosts mean_costs(const cost::Problem& problem, const plan::Plan& p
   return costs;
 }
 
+/// Made once in a search, which asks for what a plan holds, whether that fits, and for its order. Plans that
+/// are cut elsewhere have the same, unless passes' times have a say in it.
+std::shared_ptr<const schedule::Schedule> remembered(const cost::Problem& problem, const std::string& family,
+                                                     const schedule::ScheduleShape& shape) {
+  cost::StageKey key("schedule");
+  key.add(static_cast<std::int64_t>(family.size()));
+  for (const char letter : family) key.add(letter);
+  key.add(shape.ranks).add(shape.chunks).add(shape.micro_batches);
+  for (const core::Picoseconds time :
+       {shape.costs.forward, shape.costs.input_gradient, shape.costs.weight_gradient})
+    key.add(time.value());
+  return cost::StageMemo::recall(problem, key, [&] { return schedule::make_schedule(family, shape); });
+}
+
 }  // namespace
 
 schedule::Schedule order_of(const cost::Problem& problem, const plan::Plan& plan) {
   if (plan.schedule == kListOrder) return listed(problem, plan);
-  return schedule::plan_order(plan,
-                              schedule::by_cost(plan) ? mean_costs(problem, plan) : schedule::PassCosts{});
+  return schedule::plan_order(
+      plan, schedule::by_cost(plan) ? mean_costs(problem, plan) : schedule::PassCosts{},
+      [&](const auto& family, const auto& shape) { return remembered(problem, family, shape); });
 }
 
 schedule::ScheduledPlan scheduled(const cost::Problem& problem, plan::Plan plan) {
@@ -76,10 +92,8 @@ schedule::ScheduledPlan scheduled(const cost::Problem& problem, plan::Plan plan)
 }
 
 void derive_in_flight(const cost::Problem& problem, plan::Plan& plan) {
-  if (plan.schedule != kListOrder)
-    return schedule::derive_in_flight(
-        plan, plan::StageGraph(problem.graph, plan),
-        schedule::by_cost(plan) ? mean_costs(problem, plan) : schedule::PassCosts{});
+  if (schedule::per_stage(plan))
+    return schedule::derive_in_flight(plan, plan::StageGraph(problem.graph, plan));
   const auto held = schedule::most_held(order_of(problem, plan));
   for (std::size_t s = 0; s < held.size(); ++s)
     if (plan.stages[s].in_flight == 0) plan.stages[s].in_flight = held[s] * plan.stages[s].micro_batch;

@@ -244,7 +244,7 @@ TEST_CASE("transfers as long as a forward pass: the depth's count waits, the oth
     const cost::Problem problem{p.graph, cluster, costs, p.plan.training};
     const auto iteration = [&](schedule::InFlight rule, std::int64_t more) {
       plan::Plan plan = p.plan;
-      schedule::derive_in_flight(plan, plan::StageGraph(p.graph, plan), {}, rule);
+      schedule::derive_in_flight(plan, plan::StageGraph(p.graph, plan), rule);
       for (auto& stage : plan.stages)
         stage.in_flight = std::clamp<std::int64_t>(stage.in_flight + more, 1, kMiniBatch);
       return core::to_seconds(sim::simulate_time(problem, {problem.graph, plan}, {sim::NetworkModel::fifo}))

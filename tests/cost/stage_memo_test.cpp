@@ -14,6 +14,8 @@
 #include "penstock/sim/simulate.hpp"
 #include "support/random_plan.hpp"
 #include "support/random_problem.hpp"
+#include "support/thirds.hpp"
+#include "support/tiny.hpp"
 
 using namespace penstock;
 
@@ -74,6 +76,36 @@ TEST_CASE("random plans take as long, and hold as much, with a memo that knows a
           CHECK(score::estimate(remembering, *of).iteration == score::estimate(problem, *of).iteration);
       }
   }
+}
+
+TEST_CASE("schedules that come again have the same order, those of other sizes and times their own") {
+  const auto chain = support::tiny_graph(8, {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}, {6, 7}});
+  const auto cluster = support::tiny_cluster(4);
+  const support::Thirds costs;
+  const cost::Problem problem{chain, cluster, costs, {12}};
+  cost::StageMemo memo;
+  cost::Problem remembering = problem;
+  memo.serve(remembering);
+  std::set<std::pair<std::string, std::size_t>> orders;
+  for (int round = 0; round < 2; ++round)
+    for (const char* schedule : {"zbv", "v_zb", "v_half", "interleaved_1f1b", "interleaved_zb"})
+      for (const std::int64_t micro_batch : {1, 2, 3})
+        for (const bool again : {false, true}) {
+          CAPTURE(schedule);
+          plan::Plan plan;
+          plan.training = problem.training;
+          plan.schedule = schedule;
+          const bool loop = plan.schedule.starts_with("interleaved");
+          for (std::size_t s = 0; s < 8; ++s) {
+            const std::size_t rank = loop || s < 4 ? s % 4 : 7 - s;
+            plan.stages.push_back({{core::OpId(s)}, {core::DeviceId(rank)}, micro_batch, 1, 0, {}});
+            if (again) plan.stages[s].recompute = plan::kRecomputeStage;
+          }
+          const auto order = score::order_of(problem, plan);
+          CHECK(score::order_of(remembering, plan) == order);
+          orders.insert({schedule, order.ranks[0].size()});
+        }
+  CHECK(orders.size() == 5 * 3 * 2);
 }
 
 TEST_CASE("what holds too much forgets, and answers all the same") {

@@ -154,7 +154,7 @@ class Twin {
     behind.micro_batch = micro_batch;
     behind.zero = zero_behind;
     for (const plan::Stage& part : plan::parts_of(behind, plan.stages)) plan.stages.push_back(part);
-    schedule::derive_in_flight(plan, plan::StageGraph(search_.graph, plan), {},
+    schedule::derive_in_flight(plan, plan::StageGraph(search_.graph, plan),
                                schedule::InFlight::hide_transfers);
     if (score::violations(search_.problem, plan).empty())
       least_ = std::min(least_, simulated(search_.problem, plan));

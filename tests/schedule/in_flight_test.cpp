@@ -20,7 +20,7 @@ std::vector<std::int64_t> chain(const std::vector<std::int64_t>& micro_batches, 
   p.training.mini_batch = mini_batch;
   for (std::size_t s = 0; s < micro_batches.size(); ++s)
     p.stages.push_back({{core::OpId(s)}, {core::DeviceId(s)}, micro_batches[s], 1, 0, {}});
-  schedule::derive_in_flight(p, plan::StageGraph(graph, p), {}, rule);
+  schedule::derive_in_flight(p, plan::StageGraph(graph, p), rule);
   std::vector<std::int64_t> out;
   for (const auto& stage : p.stages) out.push_back(stage.in_flight);
   return out;

@@ -39,7 +39,6 @@ std::int64_t demanded_in_flight(const Pace& x, std::int64_t i_y, const Pace& y, 
 /// the mini-batch), 1f1b without a flush ceil(D / R) micro-batches on each of R replicas, D the devices from
 /// this stage on (PipeDream, SOSP 2019, section 3.2), any other family what its schedule holds. Throws as
 /// plan_order does.
-void derive_in_flight(plan::Plan& plan, const plan::StageGraph& stages, const PassCosts& costs = {},
-                      InFlight rule = InFlight::depth);
+void derive_in_flight(plan::Plan& plan, const plan::StageGraph& stages, InFlight rule = InFlight::depth);
 
 }  // namespace penstock::schedule

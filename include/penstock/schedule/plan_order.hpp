@@ -1,15 +1,21 @@
 #pragma once
 // The order in which the devices of a plan run their passes.
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "penstock/plan/plan.hpp"
-#include "penstock/schedule/pass_costs.hpp"
+#include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/schedule.hpp"
 #include "penstock/schedule/weight_versions.hpp"
 
 namespace penstock::schedule {
+
+/// Where a family's schedule comes from: make_schedule, or what remembers it.
+using ScheduleSource =
+    std::function<std::shared_ptr<const Schedule>(const std::string& family, const ScheduleShape& shape)>;
 
 /// The order that the plan's schedule prescribes: one row per device set (plan::rank_of_stage), followed by
 /// all its replicas. Before each backward pass of a stage that recomputes stands its R. After a stage's last
@@ -34,7 +40,7 @@ namespace penstock::schedule {
 /// Throws BadInput naming what the family cannot do, or what of the file a plan has no place for: activations
 /// parked elsewhere, recomputation of a stage whose plan has none, and that of layers where backward passes
 /// are split.
-Schedule plan_order(const plan::Plan& plan, const PassCosts& costs = {});
+Schedule plan_order(const plan::Plan& plan, const PassCosts& costs = {}, const ScheduleSource& source = {});
 
 /// Throws BadInput naming two stages that share devices, for orders of one stage per device.
 void demand_own_devices(const plan::Plan& plan);

@@ -84,6 +84,8 @@ struct Schedule {
 
 /// Micro-batches of one copy: one more than the largest number named.
 int micro_batches(const Schedule& schedule);
+/// About as many bytes as it takes, for what remembers it (cost/stage_memo.hpp).
+std::int64_t held_bytes(const Schedule& schedule);
 
 /// Stage s on rank s mod P, and the zigzag 0..P-1, P-1..0, 0..P-1 of the V-shaped families.
 std::vector<std::int32_t> loop_placement(int ranks, int chunks);

@@ -79,7 +79,7 @@ plan::Plan assemble(const cost::Problem& problem, const StageTable& table,
     plan.stages.push_back(std::move(stage));
   }
   place(plan, replicas);
-  schedule::derive_in_flight(plan, plan::StageGraph(problem.graph, plan), {}, table.choices().in_flight);
+  schedule::derive_in_flight(plan, plan::StageGraph(problem.graph, plan), table.choices().in_flight);
   return plan;
 }
 

@@ -178,7 +178,7 @@ bool PlanSpace::counted(Draft& draft) const {
   Plan& plan = draft.plan;
   try {
     if (by_count(plan))
-      schedule::derive_in_flight(plan, plan::StageGraph(problem_.graph, plan), {}, draft.rule);
+      schedule::derive_in_flight(plan, plan::StageGraph(problem_.graph, plan), draft.rule);
     else
       score::derive_in_flight(problem_, plan);
     return score::fits_memory(problem_, plan);

@@ -255,7 +255,7 @@ std::optional<Plan> Climb::completed(const std::vector<Stage>& changed) const {
       return std::nullopt;
   }
   if (!plan::structural_violations(problem_.graph, problem_.cluster, out).empty()) return std::nullopt;
-  schedule::derive_in_flight(out, plan::StageGraph(problem_.graph, out), {}, rule_);
+  schedule::derive_in_flight(out, plan::StageGraph(problem_.graph, out), rule_);
   if (!score::fits_memory(problem_, out)) return std::nullopt;
   return out;
 }
