@@ -62,14 +62,16 @@ class StageOnDevice {
                                      load_.statistics.value() * rule.activation_copies;
     at(forward->first).activations += lasting + (again ? 0 : activations);
     if (again) at(again->first).activations += activations;
-    at(release->last).activations -= lasting + activations;
+    const bool core = evidence_.plan.stages[stage_.index()].recompute == plan::kRecomputeCore;
+    at(core ? backward->last : release->last).activations -= activations;
+    at(release->last).activations -= lasting;
     if (!rule.transient) return;
     hold(arrival(*forward), forward->first, load_.inputs.value() * samples_);
     const Picoseconds gradient =
         late(*backward->span) ? arrived(*backward->span, again->first) : arrival(*backward);
     hold(gradient, backward->last, load_.outputs.value() * samples_);
     if (release->span->kind == TaskKind::weight_gradient)
-      hold(backward->last, release->last, load_.deferred.at(samples_).value());
+      hold(core ? again->first : backward->last, release->last, load_.deferred.at(samples_).value());
   }
 
  private:

@@ -172,15 +172,15 @@ class Updates {
 
  private:
   /// Before the pass that needs what the forward kept. What a split backward pass leaves to its weight
-  /// gradients would keep all layers until then, where each is to make room for the next.
+  /// gradients would keep all layers until then, where each is to make room for the next; of attention's core
+  /// they need nothing.
   void recompute(const Action& action) {
     for (const Action& part : parts(action)) {
       if (part.kind != ActionKind::backward && part.kind != ActionKind::input_gradient) continue;
       const plan::Recomputation& again = stage(part.stage).recompute;
-      if (part.kind == ActionKind::input_gradient && again && again.of != plan::Recomputation::Of::stage)
-        throw core::BadInput(fmt::format(
-            "stage {} recomputes {}, {} splits its backward passes", part.stage,
-            again.of == plan::Recomputation::Of::layers ? "layer by layer" : "selectively", plan_.schedule));
+      if (part.kind == ActionKind::input_gradient && again.of == plan::Recomputation::Of::layers)
+        throw core::BadInput(fmt::format("stage {} recomputes layer by layer, {} splits its backward passes",
+                                         part.stage, plan_.schedule));
       if (again) out_.push_back({ActionKind::recompute, part.stage, part.micro_batch});
     }
   }

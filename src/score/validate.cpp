@@ -39,7 +39,8 @@ Held held(const cost::Problem& problem, const plan::Plan& judged) {
   for (std::size_t s = 0; s < judged.stages.size(); ++s) {
     const plan::Stage& stage = judged.stages[s];
     const std::int64_t in_flight = stage.in_flight / stage.micro_batch;
-    out.whole.push_back(stage.recompute ? std::min<std::int64_t>(in_flight, recomputed[s]) : in_flight);
+    const std::int64_t again = stage.recompute.outlasts_input_gradient() ? recomputed[s] : 1;
+    out.whole.push_back(stage.recompute ? std::min(in_flight, again) : in_flight);
   }
   return out;
 }

@@ -71,9 +71,14 @@ std::vector<trace::MemoryPoint> accumulate(std::vector<MemoryChange> changes) {
 /// One stage on one of its devices.
 class StageOnDevice {
  public:
-  StageOnDevice(const cost::StageLoad& load, const cost::MemoryRule& rule, const StageTasks& stage,
-                std::int32_t device, const Times& times, const Arrivals& arrivals)
-      : stage_(stage), device_(device), times_(times), arrivals_(arrivals), transient_(rule.transient) {
+  StageOnDevice(const cost::StageLoad& load, const cost::MemoryRule& rule, const plan::Recomputation& again,
+                const StageTasks& stage, std::int32_t device, const Times& times, const Arrivals& arrivals)
+      : again_(again),
+        stage_(stage),
+        device_(device),
+        times_(times),
+        arrivals_(arrivals),
+        transient_(rule.transient) {
     const std::int64_t samples = stage.sharing.size(device / stage.sharing.group);
     activations_ = (load.activations * samples + load.statistics).value() * rule.activation_copies;
     saved_ = load.saved.value() * rule.activation_copies * samples;
@@ -99,7 +104,8 @@ class StageOnDevice {
     const bool again = m < stage_.recompute.size() && stage_.recompute[m] >= 0;
     changes.push_back({start(stage_.forward[m].first), inputs_ + saved_ + (again ? 0 : activations_), 0});
     if (again) changes.push_back({start(stage_.recompute[m]), activations_, 0});
-    changes.push_back({end(stage_.release[m]), -inputs_ - saved_ - activations_, 0});
+    changes.push_back({end(passing() ? stage_.backward[m].last : stage_.release[m]), -activations_, 0});
+    changes.push_back({end(stage_.release[m]), -inputs_ - saved_, 0});
   }
   void add_buffers(std::size_t m, std::vector<MemoryChange>& changes) const {
     const TaskId forward = stage_.forward[m].first;
@@ -108,10 +114,14 @@ class StageOnDevice {
     changes.push_back({arrivals_.of(stage_.backward[m].first + device_), 0, gradients_});
     changes.push_back({end(stage_.backward[m].last), 0, -gradients_});
     if (stage_.release[m] == stage_.backward[m].last) return;
-    changes.push_back({end(stage_.backward[m].last), 0, deferred_});  // to the weight gradients' own pass
+    // To the weight gradients' own pass. Layers leave theirs while cores come and go.
+    changes.push_back({passing() ? start(stage_.recompute[m]) : end(stage_.backward[m].last), 0, deferred_});
     changes.push_back({end(stage_.release[m]), 0, -deferred_});
   }
+  /// Whether what is computed again goes with the input gradient.
+  bool passing() const { return again_ && !again_.outlasts_input_gradient(); }
 
+  const plan::Recomputation& again_;
   const StageTasks& stage_;
   std::int32_t device_;
   const Times& times_;
@@ -172,7 +182,8 @@ trace::DeviceTrace DeviceMemory::of(core::DeviceId device, std::span<const TaskI
         fixed_memory(problem_, plan_.stages[s], load, stage.sharing.size(index / stage.sharing.group));
     at(fixed, MemoryKind::versions) = load.parameters * copies_[s];
     add_fixed(out.fixed, fixed);
-    StageOnDevice(load, problem_.memory, stage, index, times_, arrivals).add_changes(changes);
+    StageOnDevice(load, problem_.memory, plan_.stages[s].recompute, stage, index, times_, arrivals)
+        .add_changes(changes);
   }
   out.memory = accumulate(std::move(changes));
   return out;

@@ -27,7 +27,8 @@ using Given = std::map<std::string, std::string>;
 /// What does not hang on the moment when a message comes. Workspace is left out: scratch of kernels is known
 /// to calibrations only (workspace_test).
 /// `spare`: the part by which activations may differ: a graph counts per sample, and so leaves out the
-/// statistics of batch norms.
+/// statistics of batch norms. What split backward passes leave to weight gradients counts from the first on
+/// where cores are computed again, the last of which is fullest before the layers in front have left theirs.
 void compare(const CutModel& c, double spare = 1e-9, bool tell = false) {
   const auto host = kernels::open_device("host", 1);
   const auto order = schedule::plan_order(c.plan);
@@ -42,8 +43,13 @@ void compare(const CutModel& c, double spare = 1e-9, bool tell = false) {
     for (const auto kind :
          {MemoryKind::weights, MemoryKind::gradients, MemoryKind::optimizer, MemoryKind::versions})
       CHECK_MESSAGE(at(real, kind) == at(simulated, kind), plan::name(kind));
-    if (program.devices.size() == 1)
-      CHECK(at(real, MemoryKind::buffers) == at(simulated, MemoryKind::buffers));
+    const auto waiting = at(real, MemoryKind::buffers), all = at(simulated, MemoryKind::buffers);
+    if (c.plan.stages.front().recompute == plan::kRecomputeCore && c.plan.schedule == "zb_h1") {
+      CHECK(waiting <= all);
+      CHECK(waiting > all / 2);
+    } else if (program.devices.size() == 1) {
+      CHECK(waiting == all);
+    }
     CHECK(at(real, MemoryKind::activations) / at(simulated, MemoryKind::activations) ==
           support::near(1, spare));
     if (tell)
@@ -87,6 +93,12 @@ TEST_CASE("a replay's weights, versions and activations take what the simulator 
        {plan::kRecomputeLayers, plan::Recomputation{plan::Recomputation::Of::layers, false, 1},
         plan::kRecomputeCore})
     compare("gpt", kGpt, {.rank = {0}, .mini_batch = 16, .recompute = layers});
+  for (const char* layers : {"1", "3"}) {
+    auto gpt = kGpt;
+    gpt["layers"] = layers;
+    compare("gpt", gpt,
+            {.schedule = "zb_h1", .rank = {0}, .mini_batch = 16, .recompute = plan::kRecomputeCore});
+  }
   // Sums that a function works on in place last from block to block. A device is fullest at the stem, whose
   // gradients are largest, where no block is there again: a quarter of the activations that may be.
   compare("resnet50", {{"resolution", "32"}},

@@ -16,7 +16,8 @@ namespace penstock::plan {
 /// segment. What a segment reads is saved from the first forward pass on; what it makes, from its second
 /// forward pass until its backward pass, which follow each other before the next segment's turn. Attention's
 /// core alone: Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models, MLSys 2023,
-/// section 5.
+/// section 5. Where a schedule splits backward passes a stage holds all that it made again until its weight
+/// gradients are done, a core until the input gradient is: it has no weights.
 struct Recomputation {
   enum class Of : std::uint8_t {
     nothing,
@@ -32,6 +33,8 @@ struct Recomputation {
   std::int64_t first = 0;
 
   explicit operator bool() const { return of != Of::nothing; }
+  /// Whether weight gradients read what was computed again.
+  bool outlasts_input_gradient() const { return of != Of::core; }
   friend bool operator==(const Recomputation&, const Recomputation&) = default;
 };
 inline constexpr Recomputation kRecomputeStage{Recomputation::Of::stage};

@@ -10,32 +10,29 @@ void StageRun::backward(std::int32_t micro_batch, const Received& received, int 
   InFlight& state = in_flight_.at(micro_batch);
   for (const auto& [id, terms] : received)
     for (const Lease& term : terms) add_term(state, id, Sharding(), term);
+  const bool drops_rebuilt = segments_.count() > 1 || !stage_.recompute.outlasts_input_gradient();
   for (auto id = own_.rbegin(); id != own_.rend(); ++id) {
     const auto segment = segments_.of(*id);
     if (segment && !state.rebuilt.contains(*segment)) rebuild(state, *segment, version);
     if (unread_.contains(*id)) start_loss(state, *id);
     if (device_.shard(*id).after) go_before_sum(state, *id);
     input_gradients(state, *id, version);
+    if (weighs(*id) && split) defer(state, *id);
     if (weighs(*id) && split) continue;
     if (weighs(*id)) weight_gradient(state, *id, version);
     state.gradients.erase(*id);
     state.handed.erase(*id);
-    if (segments_.count() > 1 && segment && *id == segments_.members(*segment).front())
-      drop_rebuilt(state, *segment);
+    if (drops_rebuilt && segment && *id == segments_.members(*segment).front()) drop_rebuilt(state, *segment);
   }
   for (const auto& [id, terms] : state.gradients)
     if (!own_.contains(id)) settled(state, id, Sharding());
-  if (split) defer(state);
 }
 
-/// What weight gradients need, and no longer scratch of this pass.
-void StageRun::defer(InFlight& state) {
-  for (const OpId id : own_) {
-    if (!weighs(id)) continue;
-    for (const auto& [sharding, gradient] : state.gradients[id])
-      device_.pool->move(gradient, MemoryKind::buffers);
-    for (const Lease& lease : state.handed[id]) device_.pool->move(lease, MemoryKind::buffers);
-  }
+/// What the weight gradient needs is no longer scratch of this pass.
+void StageRun::defer(InFlight& state, OpId id) {
+  for (const auto& [sharding, gradient] : state.gradients[id])
+    device_.pool->move(gradient, MemoryKind::buffers);
+  for (const Lease& lease : state.handed[id]) device_.pool->move(lease, MemoryKind::buffers);
 }
 
 void StageRun::weight_gradients(std::int32_t micro_batch, int version) {

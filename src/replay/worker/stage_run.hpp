@@ -97,7 +97,7 @@ class StageRun {
   void compute_gradients(InFlight& state, core::OpId id, int version);
   void hand_up(InFlight& state, core::OpId id, const std::vector<Lease>& terms);
   void weight_gradient(InFlight& state, core::OpId id, int version);
-  void defer(InFlight& state);
+  void defer(InFlight& state, core::OpId id);
   void go_before_sum(InFlight& state, core::OpId id);
   void add_up(InFlight& state, core::OpId id);
   void add_term(InFlight& state, core::OpId source, const Sharding& sharding, const Lease& term);
