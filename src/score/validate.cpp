@@ -7,84 +7,17 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/quantity_text.hpp"
-#include "penstock/cost/sharding.hpp"
 #include "penstock/layout/context.hpp"
 #include "penstock/layout/experts.hpp"
 #include "penstock/layout/ties.hpp"
 #include "penstock/plan/violations.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/score/order.hpp"
-#include "penstock/score/plan_pipeline.hpp"
+#include "rank_memory.hpp"
 
 namespace penstock::score {
 
 namespace {
-
-/// Micro-batches of each stage, at the most.
-struct Held {
-  std::vector<std::int64_t> whole;     ///< beyond what enters
-  std::vector<std::int32_t> deferred;  ///< between the halves of a split backward pass
-};
-
-/// A whole backward pass follows its recomputation; elsewhere the order tells.
-Held held(const cost::Problem& problem, const plan::Plan& judged) {
-  Held out;
-  std::vector<std::int32_t> recomputed(judged.stages.size(), 1);
-  out.deferred.resize(judged.stages.size());
-  if (!schedule::per_stage(judged) && !whole_backwards(judged)) {
-    const auto order = order_of(problem, judged);
-    recomputed = schedule::most_recomputed(order);
-    out.deferred = schedule::most_deferred(order);
-  }
-  for (std::size_t s = 0; s < judged.stages.size(); ++s) {
-    const plan::Stage& stage = judged.stages[s];
-    const std::int64_t in_flight = stage.in_flight / stage.micro_batch;
-    const std::int64_t again = stage.recompute.outlasts_input_gradient() ? recomputed[s] : 1;
-    out.whole.push_back(stage.recompute ? std::min(in_flight, again) : in_flight);
-  }
-  return out;
-}
-
-}  // namespace
-
-std::vector<plan::MemoryByKind> stage_memories(const cost::Problem& problem, const plan::Plan& judged) {
-  std::vector<plan::MemoryByKind> out;
-  const auto copies = schedule::weight_copies(judged);
-  const Held most = held(problem, judged);
-  for (std::size_t s = 0; s < judged.stages.size(); ++s) {
-    const plan::Stage& stage = judged.stages[s];
-    const auto load = cost::stage_load(problem, stage);
-    const std::int64_t samples = plan::samples_per_device(judged, stage);
-    out.push_back(cost::stage_memory(load, problem.memory, problem.training, samples,
-                                     stage.in_flight / stage.micro_batch, most.whole[s],
-                                     plan::replica_placement(stage)));
-    if (problem.memory.transient)
-      at(out.back(), plan::MemoryKind::buffers) += load.deferred.at(samples) * most.deferred[s];
-    at(out.back(), plan::MemoryKind::versions) = load.parameters * copies[s];
-  }
-  return out;
-}
-
-namespace {
-
-/// Stages that share their devices add up.
-struct RankMemory {
-  std::vector<std::size_t> stages;
-  core::Bytes needed;
-};
-
-std::vector<RankMemory> by_rank(const cost::Problem& problem, const plan::Plan& judged) {
-  std::vector<RankMemory> ranks;
-  const auto rank_of_stage = plan::rank_of_stage(judged);
-  const auto memories = stage_memories(problem, judged);
-  for (std::size_t s = 0; s < judged.stages.size(); ++s) {
-    const auto r = static_cast<std::size_t>(rank_of_stage[s]);
-    ranks.resize(std::max(ranks.size(), r + 1));
-    ranks[r].stages.push_back(s);
-    ranks[r].needed += plan::total(memories[s]);
-  }
-  return ranks;
-}
 
 /// What operators allow.
 std::vector<std::string> layout_violations(const graph::OpGraph& graph, const plan::Plan& judged) {
@@ -115,17 +48,9 @@ std::vector<std::string> rule_violations(const cost::Problem& problem, const pla
   return out.empty() ? order_violations(problem, judged) : out;
 }
 
-bool fits_memory(const cost::Problem& problem, const plan::Plan& judged) {
-  return std::ranges::all_of(by_rank(problem, judged), [&](const RankMemory& rank) {
-    return std::ranges::all_of(judged.stages[rank.stages.front()].devices, [&](core::DeviceId d) {
-      return rank.needed <= problem.cluster.type(d).memory;
-    });
-  });
-}
-
 std::vector<std::string> memory_violations(const cost::Problem& problem, const plan::Plan& judged) {
   std::vector<std::string> out;
-  for (const RankMemory& rank : by_rank(problem, judged)) {
+  for (const RankMemory& rank : rank_memories(problem, judged)) {
     for (core::DeviceId d : judged.stages[rank.stages.front()].devices) {
       const core::Bytes has = problem.cluster.type(d).memory;
       if (rank.needed > has)
