@@ -40,7 +40,7 @@ int micro_batches(const Schedule& schedule) {
 
 std::int64_t held_bytes(const Schedule& schedule) {
   std::size_t out = sizeof(schedule) + schedule.rank_of_stage.size() * sizeof(std::int32_t);
-  for (const RankOrder& row : schedule.ranks) out += sizeof(row) + row.size() * sizeof(Action);
+  for (const RankOrder& row : schedule.ranks) out += sizeof(RankOrder) + row.size() * sizeof(Action);
   return static_cast<std::int64_t>(out);
 }
 

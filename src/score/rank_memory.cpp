@@ -79,7 +79,8 @@ Kept kept(const cost::Problem& problem, const plan::Plan& judged, const plan::St
   const std::int64_t samples = plan::samples_per_device(judged, stage),
                      copies = problem.memory.activation_copies;
   const Bytes made = (load.activations * samples + load.statistics) * copies;
-  Kept out{(load.saved + load.inputs) * (samples * copies)};
+  Kept out;
+  out.from_forward = (load.saved + load.inputs) * (samples * copies);
   (stage.recompute ? out.from_again : out.from_forward) += made;
   if (problem.memory.transient) out.from_backward = load.deferred.at(samples);
   out.lasts = stage.recompute.outlasts_input_gradient();
@@ -102,7 +103,9 @@ Bytes ended(const schedule::Action& pass, const Kept& kept) {
 /// `by_stage` of those that the row runs.
 Bytes most_kept(const schedule::RankOrder& row, const std::vector<Kept>& by_stage) {
   Bytes now, most;
-  const auto of = [&](const schedule::Action& pass) { return by_stage[static_cast<std::size_t>(pass.stage)]; };
+  const auto of = [&](const schedule::Action& pass) {
+    return by_stage[static_cast<std::size_t>(pass.stage)];
+  };
   for (const schedule::Action& action : row) {
     const schedule::Parts passes = schedule::parts(action);
     for (const schedule::Action& pass : passes)
@@ -122,9 +125,9 @@ Bytes needed_in_turn(const cost::Problem& problem, const plan::Plan& judged,
   for (const std::size_t s : stages) {
     const plan::Stage& stage = judged.stages[s];
     by_stage[s] = kept(problem, judged, stage);
-    auto memory = cost::stage_memory(cost::stage_load(problem, stage), problem.memory, problem.training,
-                                     plan::samples_per_device(judged, stage), 0, 0,
-                                     plan::replica_placement(stage));
+    auto memory =
+        cost::stage_memory(cost::stage_load(problem, stage), problem.memory, problem.training,
+                           plan::samples_per_device(judged, stage), 0, 0, plan::replica_placement(stage));
     workspace = std::max(workspace, std::exchange(at(memory, MemoryKind::workspace), Bytes(0)));
     fixed += plan::total(memory);
   }

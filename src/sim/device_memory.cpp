@@ -96,8 +96,11 @@ class StageOnDevice {
   }
 
  private:
-  std::int64_t start(TaskId first) const { return times_.start[static_cast<std::size_t>(first + device_)]; }
-  std::int64_t end(TaskId first) const { return times_.end[static_cast<std::size_t>(first + device_)]; }
+  std::size_t task(TaskId first) const {
+    return static_cast<std::size_t>(first) + static_cast<std::size_t>(device_);
+  }
+  std::int64_t start(TaskId first) const { return times_.start[task(first)]; }
+  std::int64_t end(TaskId first) const { return times_.end[task(first)]; }
 
   /// A micro-batch that is recomputed keeps what is saved and what entered the stage alone until then.
   void add_activations(std::size_t m, std::vector<MemoryChange>& changes) const {
