@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -26,6 +27,9 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr Work kNoWork{kInfinite, kInfinite};
 constexpr LeastTimes kNone{kInfinite, kInfinite, kInfinite, kInfinite,
                            kInfinite, kInfinite, kNoWork,   kNoWork};
+constexpr Divided kNotDivided{kInfinite, kInfinite, kInfinite, kNoWork};
+constexpr std::array kWays{plan::Partition::batch, plan::Partition::column, plan::Partition::row,
+                           plan::Partition::sequence};
 
 void lower(double& value, double other) {
   value = std::min(value, other);
@@ -48,10 +52,10 @@ Work rate_of(const cost::OpTime& time, std::int64_t samples) {
   return scaled(1 / static_cast<double>(samples), {time.total().value(), time.backward().value()});
 }
 
-void lower_passes(LeastTimes& cell, const cost::OpTime& time) {
-  lower(cell.forward, time.forward.value());
-  lower(cell.input_gradient, time.input_gradient.value());
-  lower(cell.weight_gradient, time.weight_gradient.value());
+void lower_passes(auto& to, double forward, double input_gradient, double weight_gradient) {
+  lower(to.forward, forward);
+  lower(to.input_gradient, input_gradient);
+  lower(to.weight_gradient, weight_gradient);
 }
 
 std::vector<std::size_t> types_in_use(const cluster::Cluster& cluster) {
@@ -60,8 +64,25 @@ std::vector<std::size_t> types_in_use(const cluster::Cluster& cluster) {
   return {types.begin(), types.end()};
 }
 
+bool no_more(const Work& a, const Work& b) {
+  return a.all <= b.all && a.backward <= b.backward;
+}
+
 bool no_more(const Division& a, const Division& b) {
-  return a.work.all <= b.work.all && a.work.backward <= b.work.backward && a.down <= b.down && a.up <= b.up;
+  return no_more(a.work, b.work) && a.down <= b.down && a.up <= b.up;
+}
+
+bool no_more(const Divided& a, const Divided& b) {
+  return no_more(a.work, b.work) && a.forward <= b.forward && a.input_gradient <= b.input_gradient &&
+         a.weight_gradient <= b.weight_gradient;
+}
+
+/// The first of those that are equal.
+bool best_of(std::span<const Divided> ways, std::size_t w) {
+  for (std::size_t other = 0; other < ways.size(); ++other)
+    if (other != w && no_more(ways[other], ways[w]) && (other < w || !no_more(ways[w], ways[other])))
+      return false;
+  return true;
 }
 
 constexpr std::size_t kMostDevices = 128;  ///< of whom every division is told apart
@@ -86,7 +107,9 @@ LeastTimesTable::LeastTimesTable(const cost::Problem& problem, PlanFamily family
   const bool groups = family == PlanFamily::tensor_parallel;
   locals_ = local_models(problem.graph, groups && each_ ? devices : 1, groups ? devices : 1);
   find_divisions();
-  cells_.assign(problem.graph.size() * divisions_, kNone);
+  ways_ = locals_.size() * kWays.size();
+  cells_.resize(problem.graph.size());
+  stays_.resize(problem.graph.size());
   over_all_.assign(problem.graph.size(), kNone);
   rates_.assign(problem.graph.size() * rows_.size() * types_.size(), kNoWork);
   core::parallel_for(problem.graph.size(), [&](std::size_t op) { fill(op); });
@@ -106,8 +129,8 @@ void LeastTimesTable::find_divisions() {
   }
   for (const auto& [samples, group] : largest) {
     const std::size_t row = each_ ? rows_.size() : power_of_two(samples.first);
-    for (; rows_.size() <= row; divisions_ += rows_.back().groups)
-      rows_.push_back({static_cast<std::size_t>(group), divisions_});
+    for (; rows_.size() <= row; groups_ += rows_.back().groups)
+      rows_.push_back({static_cast<std::size_t>(group), groups_});
     shares_.push_back({samples.first, samples.second, row});
   }
 }
@@ -137,26 +160,26 @@ cost::StageLoad LeastTimesTable::least_load(core::OpId op, std::size_t group) co
 }
 
 /// Forward and backward passes of one device's part, and of the whole group.
-void LeastTimesTable::lower_to_group(LeastTimes& cell, core::OpId op, std::size_t t, std::int64_t samples,
-                                     std::size_t group) {
-  using plan::Partition;
-  constexpr Partition kWays[] = {Partition::batch, Partition::column, Partition::row, Partition::sequence};
-  for (const LocalModel& model : locals_) {
+void LeastTimesTable::lower_to_group(std::span<Divided> by_way, core::OpId op, std::size_t t,
+                                     std::int64_t samples, std::size_t group, std::size_t row) {
+  const double devices = each_ ? static_cast<double>(group) : 0;
+  for (std::size_t m = 0; m < locals_.size(); ++m) {
+    const LocalModel& model = locals_[m];
     const auto context = static_cast<std::size_t>(model.context);
     if (group % context != 0 || !divides(problem_.graph, op, model)) continue;
     const cost::Problem local{model.graph, problem_.cluster, problem_.costs, problem_.training,
                               problem_.memory};
-    const double devices = each_ ? static_cast<double>(group) : 0;
-    const auto lower_by = [&](const cost::OpShard& part) {
-      const cost::OpTime time = cost::operator_time(local, op, type(t), samples, part);
-      lower_passes(cell, time);
-      lower(cell.work, scaled(devices, rate_of(time, samples)));
-    };
     const double part = static_cast<double>(context) / static_cast<double>(group);
-    if (context == group)
-      lower_by({});
-    else
-      for (const Partition how : kWays) lower_by(cost::op_shard(model.graph.op(op), how, part));
+    for (std::size_t w = 0; w < (context == group ? 1 : kWays.size()); ++w) {
+      const auto shard =
+          context == group ? cost::OpShard() : cost::op_shard(model.graph.op(op), kWays[w], part);
+      const cost::OpTime time = cost::operator_time(local, op, type(t), samples, shard);
+      Divided& cell = by_way[m * kWays.size() + w];
+      lower_passes(cell, time.forward.value(), time.input_gradient.value(), time.weight_gradient.value());
+      const Work work = scaled(devices, rate_of(time, samples));
+      lower(cell.work, work);
+      stays_[op.index()].push_back({row, work.all, (time.forward + time.input_gradient).value()});
+    }
   }
 }
 
@@ -179,17 +202,17 @@ void LeastTimesTable::lower_to_whole(std::size_t op, std::size_t t, std::int64_t
 }
 
 void LeastTimesTable::lower_to_share(std::size_t op, std::size_t t, const Share& share,
-                                     std::size_t least_group) {
+                                     std::size_t least_group, std::vector<Divided>& by_way) {
   Work& rate = rate_on(t, op, share.row);
   const Row& row = rows_[share.row];
-  const auto cell = [&](std::size_t place) -> LeastTimes& {
-    return cells_[op * divisions_ + row.first + place];
+  const auto group = [&](std::size_t place) {
+    return std::span(by_way).subspan((row.first + place) * ways_, ways_);
   };
   for (std::int64_t n = share.least; n <= share.most; ++n) {
     lower_to_whole(op, t, n, rate);
-    if (!each_) lower_to_group(cell(0), core::OpId(op), t, n, least_group);
+    if (!each_) lower_to_group(group(0), core::OpId(op), t, n, least_group, share.row);
     for (std::size_t g = least_group; each_ && g <= row.groups; ++g)
-      lower_to_group(cell(g - 1), core::OpId(op), t, n, g);
+      lower_to_group(group(g - 1), core::OpId(op), t, n, g, share.row);
   }
 }
 
@@ -197,6 +220,7 @@ void LeastTimesTable::fill(std::size_t op) {
   const core::OpId id(op);
   const std::size_t all = family_ == PlanFamily::tensor_parallel ? problem_.cluster.size() : 1;
   std::vector<cost::StageLoad> loads;  // of groups from the first on
+  std::vector<Divided> by_way(groups_ * ways_, kNotDivided);
   const std::size_t first = each_ ? 1 : all;
   for (std::size_t g = first; g <= all; ++g) loads.push_back(least_load(id, g));
   for (std::size_t t = 0; t < types_.size(); ++t)
@@ -204,14 +228,18 @@ void LeastTimesTable::fill(std::size_t op) {
       const std::size_t last = each_ ? rows_[share.row].groups : all;
       std::size_t group = first;
       while (group <= last && !fits(loads[group - first], share.most, type(t).memory)) ++group;
-      if (group <= last) lower_to_share(op, t, share, group);
+      if (group <= last) lower_to_share(op, t, share, group, by_way);
     }
-  for (std::size_t d = 0; d < divisions_; ++d) {
-    const LeastTimes& cell = cells_[op * divisions_ + d];
-    lower(over_all_[op].forward, cell.forward);
-    lower(over_all_[op].input_gradient, cell.input_gradient);
-    lower(over_all_[op].weight_gradient, cell.weight_gradient);
-  }
+  prune(stays_[op]);
+  for (std::size_t row = 0; row < rows_.size(); ++row)
+    for (std::size_t g = 0; g < rows_[row].groups; ++g) {
+      const auto ways = std::span(by_way).subspan((rows_[row].first + g) * ways_, ways_);
+      for (std::size_t w = 0; w < ways.size(); ++w) {
+        if (std::isinf(ways[w].forward) || !best_of(ways, w)) continue;
+        cells_[op].push_back({row, ways[w]});
+        lower_passes(over_all_[op], ways[w].forward, ways[w].input_gradient, ways[w].weight_gradient);
+      }
+    }
   if (std::isinf(over_all_[op].rate.all))
     throw core::Infeasible(
         fmt::format("operator '{}' fits on no device, not even with the smallest share of a micro-batch{}",
@@ -242,24 +270,32 @@ void LeastTimesTable::weigh() {
 
 /// A group's devices together do the whole operator, and wait for the largest part.
 void LeastTimesTable::weigh(std::size_t op, double least_weight) {
-  for (std::size_t s = 0; s < rows_.size(); ++s) {
-    Work whole = kNoWork;
-    for (std::size_t t = 0; t < types_.size(); ++t) lower(whole, scaled(weight_[t], rate_on(t, op, s)));
-    for (std::size_t g = 0; g < rows_[s].groups; ++g) {
-      Work& work = cells_[op * divisions_ + rows_[s].first + g].work;
-      work = larger(whole, scaled(least_weight, work));
-      lower(over_all_[op].work, work);
-    }
+  std::vector<Work> whole(rows_.size(), kNoWork);
+  for (std::size_t row = 0; row < rows_.size(); ++row)
+    for (std::size_t t = 0; t < types_.size(); ++t)
+      lower(whole[row], scaled(weight_[t], rate_on(t, op, row)));
+  for (Cell& cell : cells_[op]) {
+    Work& work = cell.divided.work;
+    work = larger(whole[cell.row], scaled(least_weight, work));
+    lower(over_all_[op].work, work);
   }
+  for (RowStay& stay : stays_[op]) stay.rate = std::max(whole[stay.row].all, least_weight * stay.rate);
+}
+
+void LeastTimesTable::prune(std::vector<RowStay>& stays) {
+  std::ranges::sort(stays, {}, [](const RowStay& s) { return std::tuple(s.row, s.time, s.rate); });
+  std::vector<RowStay> left;
+  for (const RowStay& stay : stays)
+    if (left.empty() || left.back().row != stay.row || stay.rate < left.back().rate) left.push_back(stay);
+  stays = std::move(left);
 }
 
 std::vector<Division> LeastTimesTable::divisions(std::size_t op, const Steps& steps) const {
   const auto samples = static_cast<double>(problem_.training.mini_batch);
   std::vector<Division> all, best;
-  for (std::size_t d = 0; d < divisions_; ++d)
-    if (const LeastTimes& t = cells_[op * divisions_ + d]; std::isfinite(t.forward))
-      all.push_back({scaled(samples, t.work), steps.forward * t.forward,
-                     steps.input_gradient * t.input_gradient + steps.weight_gradient * t.weight_gradient});
+  for (const auto& [row, t] : cells_[op])
+    all.push_back({scaled(samples, t.work), steps.forward * t.forward,
+                   steps.input_gradient * t.input_gradient + steps.weight_gradient * t.weight_gradient});
   std::ranges::sort(all, {},
                     [](const Division& d) { return std::tuple(d.work.all, d.work.backward, d.down, d.up); });
   for (const Division& each : all)
@@ -271,9 +307,7 @@ std::vector<Division> LeastTimesTable::divisions(std::size_t op, const Steps& st
 std::vector<Stay> LeastTimesTable::stays(std::size_t op) const {
   const auto samples = static_cast<double>(problem_.training.mini_batch);
   std::vector<Stay> all, out;
-  for (std::size_t d = 0; d < divisions_; ++d)
-    if (const LeastTimes& t = cells_[op * divisions_ + d]; std::isfinite(t.forward))
-      all.push_back({samples * t.work.all, t.forward + t.input_gradient});
+  for (const RowStay& stay : stays_[op]) all.push_back({samples * stay.rate, stay.time});
   std::ranges::sort(all, {}, [](const Stay& stay) { return std::pair(stay.time, stay.work); });
   for (const Stay& stay : all)
     if (out.empty() || stay.work < out.back().work) out.push_back(stay);
@@ -285,8 +319,7 @@ double LeastTimesTable::weighed(double seconds) const {
 }
 
 bool LeastTimesTable::alike(std::size_t a, std::size_t b) const {
-  const auto of = [&](std::size_t op) { return std::span(cells_).subspan(op * divisions_, divisions_); };
-  return std::ranges::equal(of(a), of(b));
+  return cells_[a] == cells_[b] && stays_[a] == stays_[b];
 }
 
 double LeastTimesTable::update(core::Bytes weights) const {

@@ -69,8 +69,9 @@ enum class ProblemBoundKind : std::uint8_t {
   /// times are below the iteration's: all work; the chain; and the way down, then the backward work of
   /// all operators from which p's turn is reached, for no device begins their backward passes before some
   /// sample has come down (release dates of machine scheduling: Carlier, EJOR 1982). So is any mean of
-  /// them, and that is a sum over operators of terms in which its division alone stands, a share and a
-  /// group size: time >= the sum of each term's least. Work counts g devices for as long as the largest
+  /// them, and that is a sum over operators of terms in which its division alone stands, a share, a group
+  /// size and one of the ways: time >= the sum of each term's least. Work counts g devices for as long as the
+  /// largest
   /// part takes where that is more than the whole operator's rate, for a group's devices go on together:
   /// smaller kernels are slower. Ways tried: the longest by the least times; the one with the most work;
   /// and the mean of many, which is a bound as its terms are, so that branches beside the longest cannot
@@ -82,7 +83,9 @@ enum class ProblemBoundKind : std::uint8_t {
   /// takes; or it is computed again, whole or attention's core alone, which is work. So all work over all
   /// devices, and bytes times stay over the memory left (as `memory`, where no operator stays longer than
   /// itself), are below the iteration's time, and any mean of them is, the least over all divisions of all
-  /// operators (src/score/residency.hpp).
+  /// operators (src/score/residency.hpp). Both are sums over samples, each of which is at an operator with
+  /// so many others, on a device of one type and divided in one way: floor(b / r) and ceil(b / r) stand by
+  /// themselves here.
   residency,
 };
 inline constexpr std::size_t kProblemBoundKinds = 7;
