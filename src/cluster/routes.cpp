@@ -70,7 +70,7 @@ void Routes::number_core() {
   }
   wide_of_.assign(count, -1);
   for (std::size_t p = 0; p < count; ++p) {
-    if (incoming_[p].size() < Row::kNone) continue;
+    if (incoming_[p].size() < kNone) continue;
     wide_of_[p] = static_cast<std::int32_t>(wide_.size());
     wide_.push_back(p);
   }
@@ -102,22 +102,40 @@ const Routes::Row& Routes::row(std::size_t root) const {
 }
 
 Routes::Row Routes::packed(const LastLinks& last) const {
-  Row out;
-  out.places.reserve(last.size());
-  out.many.reserve(wide_.size());
+  Places places;
+  places.reserve(last.size());
   for (std::size_t p = 0; p < last.size(); ++p)
-    out.places.push_back(last[p] < 0 || wide_of_[p] >= 0
-                             ? Row::kNone
-                             : static_cast<std::uint8_t>(place_[static_cast<std::size_t>(last[p])]));
+    places.push_back(last[p] < 0 || wide_of_[p] >= 0
+                         ? kNone
+                         : static_cast<std::uint8_t>(place_[static_cast<std::size_t>(last[p])]));
+  Row out = shared(std::move(places));
+  out.many.reserve(wide_.size());
   for (const std::size_t p : wide_) out.many.push_back(last[p]);
   return out;
+}
+
+Routes::Row Routes::shared(Places places) const {
+  constexpr std::size_t kMostLooked = 64, kAlike = 8;  // lists; one of so many points may differ
+  const std::lock_guard lock(mutex_);
+  Row out;
+  for (std::size_t i = 0; i < std::min(kMostLooked, places_.size()); ++i) {
+    out.shared = &places_[i];
+    out.other.clear();
+    for (std::size_t p = 0; p < places.size() && out.other.size() <= places.size() / kAlike; ++p)
+      if (places[p] != places_[i][p]) out.other.emplace_back(static_cast<std::uint32_t>(p), places[p]);
+    if (out.other.size() <= places.size() / kAlike) return out;
+  }
+  return {&places_.emplace_back(std::move(places)), {}, {}};
 }
 
 std::int32_t Routes::last_link(const Row& row, std::size_t point) const {
   const std::size_t index = holds_[point].core_index;
   if (wide_of_[index] >= 0) return row.many[static_cast<std::size_t>(wide_of_[index])];
-  const std::uint8_t place = row.places[index];
-  return place == Row::kNone ? -1 : static_cast<std::int32_t>(incoming_[index][place]);
+  const auto other = std::ranges::lower_bound(row.other, static_cast<std::uint32_t>(index), {},
+                                              [](const auto& entry) { return entry.first; });
+  const bool differs = other != row.other.end() && other->first == index;
+  const std::uint8_t place = differs ? other->second : (*row.shared)[index];
+  return place == kNone ? -1 : static_cast<std::int32_t>(incoming_[index][place]);
 }
 
 std::vector<std::size_t> Routes::between(std::size_t from, std::size_t to) const {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -40,16 +41,23 @@ class Routes {
   };
   using LastLinks = std::vector<std::int32_t>;  ///< [core point] of the way to it; -1 none
   /// The same in a byte for most points: the link's place among those that lead to the point.
+  using Places = std::vector<std::uint8_t>;  ///< [core point] of few links
+  static constexpr std::uint8_t kNone = 255;
+  /// Ways from devices that stand alike in alike nodes end alike but for a few points: rows share what is
+  /// alike.
   struct Row {
-    static constexpr std::uint8_t kNone = 255;
-    std::vector<std::uint8_t> places;  ///< [core point] of few links
-    std::vector<std::int32_t> many;    ///< [wide_] last link; -1 none
+    const Places* shared = nullptr;
+    std::vector<std::pair<std::uint32_t, std::uint8_t>>
+        other;                       ///< points that differ, ascending, and their places
+    std::vector<std::int32_t> many;  ///< [wide_] last link; -1 none
   };
 
   void hang_trees();
   void number_core();
   const Row& row(std::size_t root) const;
   Row packed(const LastLinks& last) const;
+  /// Of the first list that is alike; itself where there is none.
+  Row shared(Places places) const;
   std::int32_t last_link(const Row& row, std::size_t point) const;  ///< of a point of the core; -1 none
   LastLinks search(std::size_t root, bool backward) const;
   bool reaches(std::size_t from, std::size_t to) const;
@@ -62,6 +70,8 @@ class Routes {
   std::vector<std::int32_t> wide_of_;               ///< [core point] index into wide_; -1 none
   mutable std::vector<Row> rows_;                   ///< [core point] made when first asked for
   mutable std::unique_ptr<std::once_flag[]> made_;  // NOLINT(modernize-avoid-c-arrays): flags do not move
+  mutable std::mutex mutex_;
+  mutable std::deque<Places> places_;  ///< that rows share; stay where they are
 };
 
 }  // namespace penstock::cluster
