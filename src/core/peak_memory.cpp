@@ -23,16 +23,16 @@ std::optional<Bytes> status(const std::string& key) {
   return std::nullopt;
 }
 
-void return_free_memory() {
-#ifdef __GLIBC__
-  malloc_trim(0);
-#endif
-}
-
 }  // namespace
 
 std::optional<Bytes> resident_memory() {
   return status("VmRSS:");
+}
+
+void return_free_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 PeakMemory::PeakMemory() {

@@ -251,9 +251,12 @@ CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, c
   std::optional<core::MemoryWatch> watch;
   if (setting.memory_limit) stop = stop.until_full(watch.emplace(*setting.memory_limit).full());
   row = describe(problem, cell);
-  const ReadySearch ready(problem, cell.planner, setting, stop);
-  const auto& planner = planners::planner(cell.planner.name);
-  auto found = ready.measured([&] { return planner.plan(ready.problem, ready.options, stop); }, row);
+  auto found = [&] {
+    const ReadySearch ready(problem, cell.planner, setting, stop);
+    const auto& planner = planners::planner(cell.planner.name);
+    return ready.measured([&] { return planner.plan(ready.problem, ready.options, stop); }, row);
+  }();
+  core::return_free_memory();  // what the search remembered makes room for the trace
   found.plan.model = cell.model;
   found.plan.cluster = cell.cluster;
   found.plan.planner = row.planner;

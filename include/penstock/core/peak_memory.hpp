@@ -15,6 +15,9 @@ namespace penstock::core {
 /// Resident memory of this process now. Nothing where the system does not tell (only Linux does, proc(5)).
 std::optional<Bytes> resident_memory();
 
+/// Gives the system back what the allocator keeps of earlier work, of all threads; glibc only.
+void return_free_memory();
+
 /// The most by which resident memory has grown since construction. The Linux kernel keeps the peak itself:
 /// writing 5 to clear_refs resets VmHWM (proc(5)). Counts all threads, so it says something of one piece of
 /// work only while no other runs; memory that the allocator had kept from earlier work is given back first,
