@@ -84,9 +84,11 @@ std::shared_ptr<const void> StageMemo::find(const StageKey& key) {
 void StageMemo::keep(const StageKey& key, std::shared_ptr<const void> answer, std::int64_t bytes) {
   constexpr std::int64_t kEntry = 128;  // of the table, or so
   bytes += static_cast<std::int64_t>(key.bytes().size()) + kEntry;
+  const std::int64_t most = most_.value() / static_cast<std::int64_t>(kShards);
+  if (bytes > most) return;
   Shard& mine = shard(key);
   const std::lock_guard lock(mine.mutex);
-  if (mine.bytes + bytes > most_.value() / static_cast<std::int64_t>(kShards)) {
+  if (mine.bytes + bytes > most) {
     mine.answers.clear();
     mine.bytes = 0;
   }

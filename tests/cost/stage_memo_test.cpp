@@ -131,6 +131,26 @@ TEST_CASE("what holds too much forgets, and answers all the same") {
   CHECK(made > 1500);
 }
 
+TEST_CASE("an answer that is too large is not kept, and drives out no other") {
+  const auto random = support::random_problem(3);
+  cost::StageMemo memo(core::Bytes(16 * 4096));
+  cost::Problem problem = random.problem();
+  memo.serve(problem);
+  int made = 0;
+  const auto ask = [&](const char* question, int m, std::size_t size) {
+    const auto answer = cost::StageMemo::recall(problem, cost::StageKey(question).add(m),
+                                                [&] { return std::vector<int>(size, ++made); });
+    return answer->size();
+  };
+  for (int m = 0; m < 50; ++m) CHECK(ask("small", m, 1) == 1);
+  for (int m = 0; m < 200; ++m) CHECK(ask("large", m, 10000) == 10000);
+  CHECK(made == 250);
+  for (int m = 0; m < 50; ++m) CHECK(ask("small", m, 1) == 1);
+  CHECK(made == 250);
+  CHECK(ask("large", 0, 10000) == 10000);
+  CHECK(made == 251);
+}
+
 TEST_CASE(
     "all that passes, memory and reductions depend on tells stages apart; the order of passes does not") {
   std::set<std::string> keys;

@@ -52,7 +52,8 @@ std::int64_t held_bytes(const std::vector<Item>& list) {
 }
 
 /// Answers about stages of one problem (Problem::memo). Safe to call from any thread; answers are the same as
-/// without it. Forgets a part when it holds more than it may.
+/// without it. Forgets a part when it would hold more than it may, and does not keep what is more than a
+/// part.
 class StageMemo {
  public:
   explicit StageMemo(core::Bytes most = core::Bytes(std::int64_t{128} << 20));
