@@ -115,7 +115,7 @@ Routes::Row Routes::packed(const LastLinks& last) const {
 }
 
 Routes::Row Routes::shared(Places places) const {
-  constexpr std::size_t kMostLooked = 64, kAlike = 8;  // lists; one of so many points may differ
+  constexpr std::size_t kMostLooked = 64, kAlike = 32;  // lists; one of so many points may differ
   const std::lock_guard lock(mutex_);
   Row out;
   for (std::size_t i = 0; i < std::min(kMostLooked, places_.size()); ++i) {

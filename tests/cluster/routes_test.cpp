@@ -68,7 +68,7 @@ TEST_CASE("routes equal a search of the whole network: trees, meshes, cables one
 }
 
 TEST_CASE("so they do on rails, where ways from alike devices differ at their own nodes alone") {
-  constexpr std::size_t kNodes = 30, kEach = 4, kDevices = kNodes * kEach;
+  constexpr std::size_t kNodes = 120, kEach = 4, kDevices = kNodes * kEach;
   support::Network network{.devices = kDevices, .points = kDevices + kNodes + kEach, .links = {}};
   for (std::size_t d = 0; d < kDevices; ++d)
     for (const std::size_t by : {kDevices + d / kEach, kDevices + kNodes + d % kEach}) {
@@ -76,8 +76,8 @@ TEST_CASE("so they do on rails, where ways from alike devices differ at their ow
       network.links.push_back({by, d, core::Bandwidth(1e9), core::Seconds(1e-6)});
     }
   const cluster::Cluster built = network.cluster();
-  for (const std::size_t a : {0, 1, 4, 5, 57, 58, 119})
-    for (std::size_t b = 0; b < kDevices; ++b)
+  for (const std::size_t a : {0, 1, 4, 57, 479})
+    for (std::size_t b = 0; b < kDevices; b += b < 12 ? 1 : 7)
       if (a != b) REQUIRE(built.route(DeviceId(a), DeviceId(b)).links == searched_way(network, a, b));
 }
 
