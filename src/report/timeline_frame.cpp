@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "penstock/core/quantity_text.hpp"
 #include "timeline_parts.hpp"
@@ -49,18 +50,29 @@ constexpr LegendEntry kMemory[] = {
     {R"(<path class="broke" d="M8 -6v11"/>)", "out of memory", {}, false, true},
 };
 
+/// Closer to each other where they would not fit else.
 std::string legend_row(const Scene& scene, int y, std::span<const LegendEntry> entries) {
-  std::string out;
-  int x = Layout::kLeft;
+  constexpr int kGap = 38, kNarrowGap = 26;
   const auto& devices = scene.trace.devices;
   const bool several =
       std::any_of(devices.begin(), devices.end(), [](const auto& d) { return d.stages.size() > 1; });
-  for (const auto& [sample, meaning, kind, chunks, failure] : entries) {
-    if ((kind && !scene.shows(*kind)) || (chunks && !several) || (failure && scene.failures.empty()))
-      continue;
+  std::vector<LegendEntry> shown;
+  for (const LegendEntry& entry : entries)
+    if ((!entry.kind || scene.shows(*entry.kind)) && (!entry.chunks || several) &&
+        (!entry.failure || !scene.failures.empty()))
+      shown.push_back(entry);
+  const auto length = [](const LegendEntry& entry) {
+    return 64 * static_cast<int>(entry.meaning.size()) / 10;
+  };
+  int end = Layout::kLeft;
+  for (const LegendEntry& entry : shown) end += kGap + length(entry);
+  const int gap = end > scene.style.width ? kNarrowGap : kGap;
+  std::string out;
+  int x = Layout::kLeft;
+  for (const LegendEntry& entry : shown) {
     out += fmt::format("<g transform=\"translate({} {})\">{}<text x=\"21\" y=\"4\">{}</text></g>\n", x, y,
-                       sample, meaning);
-    x += 38 + 64 * static_cast<int>(meaning.size()) / 10;
+                       entry.sample, entry.meaning);
+    x += gap + length(entry);
   }
   return out;
 }

@@ -126,6 +126,22 @@ TEST_CASE("recomputation is no forward pass, and the legend says so where there 
   CHECK(drawn_width(svg, "recompute") > 1);
 }
 
+TEST_CASE("entries of a legend that would not fit stand closer") {
+  trace::Trace trace = support::drawn_trace();
+  constexpr trace::TaskKind kKinds[] = {trace::TaskKind::recompute, trace::TaskKind::input_gradient,
+                                        trace::TaskKind::weight_gradient};
+  for (std::size_t s = 0; s < trace.spans.size() && s < 3; ++s) trace.spans[s].kind = kKinds[s];
+  const auto last = [&](int width) {
+    report::TimelineStyle style;
+    style.width = width;
+    const std::string svg = report::to_svg(trace, style);
+    const std::size_t at = svg.find("micro-batch (3-7: several)"), begin = svg.rfind("translate(", at) + 10;
+    return std::stod(svg.substr(begin));
+  };
+  CHECK(last(900) < last(1400));
+  CHECK(last(1400) == last(1500));
+}
+
 TEST_CASE("the names of a device's stages leave the lane free: three have room, of more the ends stand") {
   trace::Trace trace = support::drawn_trace();
   const auto with = [&](std::size_t stages) {
