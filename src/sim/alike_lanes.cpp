@@ -1,6 +1,7 @@
 #include "alike_lanes.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "alike_copies.hpp"
@@ -9,55 +10,69 @@
 namespace penstock::sim {
 namespace {
 
-/// Devices of a replica, in all stages; 1 where these differ, or their members.
-std::int64_t group_size(const plan::Plan& plan) {
-  const std::int64_t size = plan.stages.front().replica_size();
-  const bool same = std::ranges::all_of(plan.stages, [&](const plan::Stage& stage) {
-    return stage.replica_size() == size && stage.shares.empty();
-  });
-  return same ? size : 1;
+/// What the sizes of all groups can be divided by, at most; 1 where members differ.
+std::int64_t most_lanes(const plan::Plan& plan) {
+  std::int64_t most = 0;
+  for (const plan::Stage& stage : plan.stages) {
+    if (!stage.shares.empty()) return 1;
+    most = std::gcd(most, stage.replica_size());
+  }
+  return most;
 }
 
-/// The members of every group from the first of these on, as many as there are in a lane.
-void append_lane(const plan::Stage& stage, std::int64_t first, std::int64_t width,
+/// Whether all groups have as many devices: messages go from one in its place to the other then.
+bool of_one_size(const plan::Plan& plan) {
+  return std::ranges::all_of(plan.stages, [&](const plan::Stage& stage) {
+    return stage.replica_size() == plan.stages.front().replica_size();
+  });
+}
+
+/// How the members of a group are dealt out to lanes.
+struct Deal {
+  std::int64_t lanes;
+  bool in_turn;  ///< the first member to the first lane, the second to the second; else runs of neighbours
+};
+
+/// The members of every group of a stage that are a lane's.
+void append_lane(const plan::Stage& stage, const Deal& deal, std::int64_t lane,
                  std::vector<core::DeviceId>& out) {
-  for (std::int64_t replica = 0; replica < stage.replicas(); ++replica) {
-    const auto begin = stage.devices.begin() + replica * stage.replica_size() + first;
-    out.insert(out.end(), begin, begin + width);
-  }
+  const std::int64_t size = stage.replica_size(), width = size / deal.lanes;
+  for (std::int64_t replica = 0; replica < stage.replicas(); ++replica)
+    for (std::int64_t i = 0; i < width; ++i) {
+      const std::int64_t member = deal.in_turn ? i * deal.lanes + lane : lane * width + i;
+      out.push_back(stage.devices[static_cast<std::size_t>(replica * size + member)]);
+    }
 }
 
 /// Lane by lane.
-plan::Plan lane_by_lane(const plan::Plan& plan, std::int64_t lanes) {
+plan::Plan lane_by_lane(const plan::Plan& plan, const Deal& deal) {
   plan::Plan out = plan;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    const plan::Stage& stage = plan.stages[s];
-    const std::int64_t width = stage.replica_size() / lanes;
     out.stages[s].devices.clear();
-    for (std::int64_t lane = 0; lane < lanes; ++lane)
-      append_lane(stage, lane * width, width, out.stages[s].devices);
+    for (std::int64_t lane = 0; lane < deal.lanes; ++lane)
+      append_lane(plan.stages[s], deal, lane, out.stages[s].devices);
   }
   return out;
 }
 
-plan::Plan first_lane_of(std::int64_t lanes, const plan::Plan& plan) {
+plan::Plan first_lane_of(const Deal& deal, const plan::Plan& plan) {
   plan::Plan out = plan;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     plan::Stage& stage = out.stages[s];
-    const auto width = static_cast<int>(stage.replica_size() / lanes);
     stage.devices.clear();
-    append_lane(plan.stages[s], 0, width, stage.devices);
+    append_lane(plan.stages[s], deal, 0, stage.devices);
     stage.context_parallel = 1;
-    stage.tensor_parallel = width;
+    stage.tensor_parallel = static_cast<int>(plan.stages[s].replica_size() / deal.lanes);
   }
   return out;
 }
 
 /// Messages that follow a boundary have whole samples.
-bool in_equal_parts(const cost::Problem& problem, const plan::StageGraph& stages, std::int64_t parts) {
+bool in_equal_parts(const cost::Problem& problem, const plan::StageGraph& stages, const plan::Plan& plan) {
+  const auto size = [&](core::StageId id) { return plan.stages[id.index()].replica_size(); };
   return problem.training.compression.activations == 1 &&
          std::ranges::all_of(stages.boundaries(), [&](const plan::Boundary& boundary) {
-           return boundary.bytes.value() % parts == 0;
+           return boundary.bytes.value() % std::max(size(boundary.from), size(boundary.to)) == 0;
          });
 }
 
@@ -75,19 +90,21 @@ constexpr std::int64_t kFewPasses = 4096;
 
 std::optional<plan::Plan> one_lane(const cost::Problem& problem, const plan::StageGraph& stages,
                                    const plan::Plan& plan, const SimulationOptions& options) {
-  std::int64_t size = group_size(plan);
-  if (size == 1 || passes(plan) < kFewPasses || !may_fold(problem, plan, options) ||
-      !in_equal_parts(problem, stages, size))
+  std::int64_t most = most_lanes(plan);
+  if (most == 1 || passes(plan) < kFewPasses || !may_fold(problem, plan, options) ||
+      !in_equal_parts(problem, stages, plan))
     return std::nullopt;
   std::optional<plan::Plan> out;
   Correspondence correspondence(problem);
-  for (std::int64_t lanes = size; lanes > 1; --lanes) {
-    if (size % lanes != 0) continue;
+  const bool in_turn = !of_one_size(plan);
+  for (std::int64_t lanes = most; lanes > 1; --lanes) {
+    if (most % lanes != 0) continue;
     const plan::Plan& now = out ? *out : plan;
-    if (!correspondence.holds(lane_by_lane(now, lanes), static_cast<std::size_t>(lanes))) continue;
-    out = first_lane_of(lanes, now);
-    size /= lanes;
-    lanes = size + 1;  // lanes of this one
+    const Deal deal{lanes, in_turn};
+    if (!correspondence.holds(lane_by_lane(now, deal), static_cast<std::size_t>(lanes))) continue;
+    out = first_lane_of(deal, now);
+    most /= lanes;
+    lanes = most + 1;  // lanes of this one
   }
   return out;
 }

@@ -10,10 +10,12 @@
 namespace penstock::sim {
 
 /// The plan, or a copy of it (alike_copies.hpp), with the devices of the first lane of every replica alone,
-/// as if these were its group. Devices of a group begin and end passes together, and each sends its part of a
-/// message to the one in its place of the next group. Lanes are runs of neighbours in all groups. The first
+/// as if these were its group. Devices of a group begin and end passes together, and each sends its parts of
+/// a message to the one in its place of the next group; where groups are of unlike sizes, the i-th part goes
+/// from the i-th of one to the i-th of the other, which begin again with the first (program::for_each_part).
+/// So lanes are runs of neighbours where all groups have one size, else every so-manyth member. The first
 /// one's tasks take place at the same times as in the whole plan, as long as they take what they take there:
-///  - all stages have groups of one size, whose members have equal shares;
+///  - members of a group have equal shares, and lanes as many of them;
 ///  - lanes have devices, and links that they send over, of their own, and are alike (Correspondence), and so
 ///    are lanes within the first of them: devices of a node, of several nodes;
 ///  - what a stage sends of a sample falls into equal parts.

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "alike_copies.hpp"
@@ -86,8 +87,9 @@ TEST_CASE("groups of a node, or of several, are lanes of a device where each has
   CHECK(lanes({.stages = 4, .tensor = 4}, "8xH100x2-rails") == 4);
   CHECK(lanes({.stages = 2, .tensor = 8, .context = 4}, "8xH100x8-rails") == 32);
   CHECK(lanes({.stages = 4, .replicas = 2}, "8xH100x8-rails") == 8);
-  CHECK(lanes({.stages = 4}, "8xH100x4") == 1);               // one uplink of a node for all
-  CHECK(lanes({.stages = 4, .tensor = 2}, "8xH100x1") == 2);  // all within a node
+  CHECK(lanes({.stages = 4}, "8xH100x4") == 1);                // one uplink of a node for all
+  CHECK(lanes({.tensor = 8, .context = 2}, "8xH100x4") == 2);  // but one for each node of a group
+  CHECK(lanes({.stages = 4, .tensor = 2}, "8xH100x1") == 2);   // all within a node
 }
 
 TEST_CASE("groups whose members have more or less to do, or send unequal parts, are left whole") {
@@ -108,11 +110,10 @@ TEST_CASE("groups whose members have more or less to do, or send unequal parts, 
   plan::Plan compressed = plan;
   compressed.training.compression.activations = 0.3;
   CHECK(lanes(compressed) == 1);
-  plan::Plan mixed = plan;
-  mixed.stages.front().tensor_parallel = 4;  // two replicas of half as many
-  mixed.stages.front().micro_batch = 2;
-  mixed.stages.back().micro_batch = 2;
-  CHECK(lanes(mixed) == 1);
+  plan::Plan odd = plan;
+  odd.stages.front().devices.resize(3);
+  odd.stages.front().tensor_parallel = 3;  // none of eight in common
+  CHECK(lanes(odd) == 1);
   plan::Plan few = row(graph, {.micro_batches = 4});
   CHECK(lanes(few) == 1);  // looking would take longer than it spares
   plan.training.mini_batch = 512;
@@ -121,16 +122,38 @@ TEST_CASE("groups whose members have more or less to do, or send unequal parts, 
   CHECK(judged(problem, plan, links).lanes == 1);
 }
 
+TEST_CASE("groups of unlike sizes are lanes of every so-manyth member") {
+  const auto graph = small_llama();
+  const auto lanes = [&](int first, int second, const std::string& cluster) {
+    plan::Plan plan = row(graph, {.stages = 3, .micro_batches = 4096});
+    plan.stages[0].tensor_parallel = first;  // of eight devices each: as many replicas as that leaves
+    plan.stages[1].tensor_parallel = second;
+    for (plan::Stage& stage : plan.stages) stage.micro_batch = 8;
+    const auto network = cluster::load_cluster(cluster);
+    const Judged out = judged({graph, network, kCosts, plan.training}, plan);
+    CHECK(out.alone == out.whole);
+    return out.lanes;
+  };
+  CHECK(lanes(4, 8, "8xH100x3-rails") == 4);
+  CHECK(lanes(4, 2, "8xH100x3-rails") == 2);
+  CHECK(lanes(8, 1, "8xH100x3-rails") == 1);
+  CHECK(lanes(4, 8, "8xH100x3") == 1);  // one uplink of a node for all
+}
+
 TEST_CASE("random rows of groups: one lane takes as long as all") {
   const auto graph = small_llama();
-  int folded = 0;
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  int folded = 0, folded_unlike = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
     CAPTURE(seed);
     core::Random random(seed);
     const Shape shape{std::size_t{1} << random.between(0, 2), 1 << random.between(0, 1),
                       2 << random.between(0, 2), 1 << random.between(0, 2), 512};
     plan::Plan plan = row(graph, shape);
+    const bool unlike = random.chance(0.4);
+    if (unlike) plan.training.mini_batch *= 4;
     for (plan::Stage& stage : plan.stages) {
+      if (unlike && stage.tensor_parallel > 2 && random.chance(0.5)) stage.tensor_parallel /= 2;
+      if (unlike) stage.micro_batch = shape.replicas * 4;
       stage.zero = random.between(0, 3);
       if (random.chance(0.3)) stage.recompute.of = plan::Recomputation::Of::stage;
       stage.sequence_parallel = random.chance(0.5);
@@ -148,6 +171,11 @@ TEST_CASE("random rows of groups: one lane takes as long as all") {
     const auto out = judged({graph, cluster, kCosts, plan.training}, plan, options);
     CHECK(out.alone == out.whole);
     folded += out.lanes > 1;
+    const auto replicas = [&](const plan::Stage& stage) {
+      return stage.replicas() != plan.stages[0].replicas();
+    };
+    folded_unlike += out.lanes > 1 && std::ranges::any_of(plan.stages, replicas);
   }
-  CHECK(folded > 15);
+  CHECK(folded > 20);
+  CHECK(folded_unlike > 3);
 }

@@ -250,7 +250,7 @@ class Builder {
     return time_of(instruction.kind, (*bucket_times_[s])[device / group][b].total());
   }
 
-  /// Of a device of a lane, its place among those of the whole stage.
+  /// Of a device of a lane, the place of one like it among those of the whole stage.
   std::size_t in_whole(std::size_t s, std::size_t device) const {
     const auto lane = static_cast<std::size_t>(run_.stages[s].replica_size()),
                group = static_cast<std::size_t>(plan_.stages[s].replica_size());
