@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "explain/stuck.hpp"
 #include "least_left.hpp"
@@ -43,12 +44,10 @@ class Engine {
     return record_.take();
   }
 
-  std::int64_t run_against(std::int64_t to_beat) {
+  /// `least_left`: of every task (least_left.hpp), none where it is not known.
+  std::int64_t run_against(std::int64_t to_beat, std::vector<std::int64_t> least_left) {
     to_beat_ = to_beat;
-    least_left_ = least_left(graph_);
-    // A plan whose links are wide enough takes as long as its longest way: such a one needs no run.
-    const std::int64_t least = least_left_.empty() ? 0 : *std::ranges::max_element(least_left_);
-    if (least > to_beat) return least;
+    least_left_ = std::move(least_left);
     const Times times = run();
     return beaten_.value_or(times.makespan);
   }
@@ -110,7 +109,11 @@ Times run(const TaskGraph& graph, NetworkModel network, bool record, core::StopT
 
 std::int64_t makespan_against(const TaskGraph& graph, NetworkModel network, std::int64_t to_beat,
                               core::StopToken stop) {
-  return Engine(graph, network, false, stop).run_against(to_beat);
+  std::vector<std::int64_t> left = least_left(graph);
+  // A plan whose links are wide enough takes as long as its longest way: such a one needs no run.
+  const std::int64_t least = left.empty() ? 0 : *std::ranges::max_element(left);
+  if (least > to_beat) return least;
+  return Engine(graph, network, false, stop).run_against(to_beat, std::move(left));
 }
 
 }  // namespace penstock::sim
