@@ -10,11 +10,11 @@
 namespace penstock::sim {
 
 /// The plan, or a copy of it (alike_copies.hpp), with the devices of the first lane of every replica alone,
-/// as if these were its group. Devices of a group begin and end passes together, and each sends its parts of
-/// a message to the one in its place of the next group; where groups are of unlike sizes, the i-th part goes
-/// from the i-th of one to the i-th of the other, which begin again with the first (program::for_each_part).
-/// So lanes are runs of neighbours where all groups have one size, else every so-manyth member. The first
-/// one's tasks take place at the same times as in the whole plan, as long as they take what they take there:
+/// as if these were its group. Devices of a group begin and end passes together, and part i of a message goes
+/// from member i of one group to member i of the next, each counted around (program::for_each_part). So lanes
+/// are runs of neighbours where all groups have one size; else of so many lanes each has every so-manyth
+/// member. The first one's tasks take place at the same times as in the whole plan, as long as they take what
+/// they take there:
 ///  - members of a group have equal shares, and lanes as many of them;
 ///  - lanes have devices, and links that they send over, of their own, and are alike (Correspondence), and so
 ///    are lanes within the first of them: devices of a node, of several nodes;
