@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <map>
 
 #include "least_so_far.hpp"
 #include "penstock/core/parallel.hpp"
@@ -36,14 +37,29 @@ void fail_on(const cost::Problem& problem, const plan::Plan& plan) {
 
 namespace {
 
-/// By their numbers: at most `most` candidates, those of least seconds.
-std::vector<std::size_t> leading(const std::vector<Candidate>& found, std::size_t most) {
+/// Indices of candidates with a time, fastest first.
+std::vector<std::size_t> by_seconds(const std::vector<Candidate>& found) {
   std::vector<std::size_t> out;
   for (std::size_t i = 0; i < found.size(); ++i)
     if (found[i].seconds) out.push_back(i);
   std::stable_sort(out.begin(), out.end(),
                    [&](std::size_t a, std::size_t b) { return *found[a].seconds < *found[b].seconds; });
-  out.resize(std::min(out.size(), most));
+  return out;
+}
+
+/// Samples that a replica of the first stage takes at a time.
+std::int64_t replica_samples(const plan::Plan& plan) {
+  const plan::Stage& first = plan.stages.front();
+  return cost::samples_per_device(first.micro_batch, first.replicas());
+}
+
+/// Indices of the `most` fastest candidates of each micro-batch size, fastest first. A pinned search leads
+/// with the same ones, so that it cannot beat a free search.
+std::vector<std::size_t> leading_by_size(const std::vector<Candidate>& found, std::size_t most) {
+  std::vector<std::size_t> out;
+  std::map<std::int64_t, std::size_t> taken;  // by samples of a replica
+  for (const std::size_t i : by_seconds(found))
+    if (taken[replica_samples(*found[i].plan)]++ < most) out.push_back(i);
   return out;
 }
 
@@ -70,7 +86,7 @@ bool evaluate_leading(std::vector<Candidate>& found, const SearchOptions& option
                       core::StopToken stop) {
   const bool alike =
       std::all_of(found.begin(), found.end(), [](const Candidate& c) { return c.seconds.value_or(0) == 0; });
-  const auto chosen = leading(found, most);
+  const auto chosen = leading_by_size(found, most);
   const auto order = most_promising(found, chosen, options);
   std::vector<std::optional<double>> seconds(found.size());
   LeastSoFar least;
@@ -101,7 +117,7 @@ bool in_time(const std::vector<Candidate>& found) {
 }
 
 Candidate& winner(const cost::Problem& problem, std::vector<Candidate>& found, core::StopToken stop) {
-  const auto best = leading(found, 1);
+  const auto best = by_seconds(found);
   if (!best.empty()) return found[best.front()];
   if (!in_time(found)) stop.give_up();
   const auto thriftier = [&](const Candidate& a, const Candidate& b) {

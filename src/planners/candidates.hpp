@@ -22,9 +22,9 @@ core::Bytes fullest_need(const cost::Problem& problem, const plan::Plan& plan);
 /// Throws Infeasible saying what of this plan does not fit.
 [[noreturn]] void fail_on(const cost::Problem& problem, const plan::Plan& plan);
 
-/// Judges the `most` of least seconds by options.evaluate instead, which puts the others out of the race;
-/// whether that ended in time. Those that options.at_least says cannot win are not evaluated. Where none was
-/// judged in time all stay as they are; those that were all equal before are late.
+/// Evaluates the `most` fastest candidates of each micro-batch size with options.evaluate and drops the rest.
+/// Returns false if a limit ended it early. Candidates that options.at_least shows to be slower are not
+/// evaluated. If none was evaluated in time, all keep their seconds; candidates that were all equal are late.
 bool evaluate_leading(std::vector<Candidate>& found, const SearchOptions& options, std::size_t most,
                       core::StopToken stop);
 

@@ -1,5 +1,6 @@
 #include "families.hpp"
 #include "penstock/core/spelling.hpp"
+#include "rows/row_search.hpp"
 #include "sweep.hpp"
 
 namespace penstock::planners {
@@ -109,14 +110,15 @@ const std::vector<PlannerInfo>& catalogue() {
        "memory, at most 128 layers, more are clustered. L leaves idle time out; unlike the published code, "
        "it is what is minimised",
        "tensor parallelism, ZeRO, recomputation, schedules but 1F1B; idle time between its three phases",
-       dapple},
+       dapple, row_options()},
       {"alpa_inter",
        "stages on submeshes (1 x 2^k or whole hosts): least sum of stage times + (B - 1) x slowest, run as "
        "1F1B",
        "Zheng et al., Alpa, OSDI 2022, section 5.2; ours: data parallelism is the only way inside a stage, "
        "limits tried exactly, "
        "transfers left out as in the paper, at most 128 layers, more are clustered",
-       "tensor parallelism, ZeRO, recomputation, schedules but 1F1B; time of transfers", alpa_inter},
+       "tensor parallelism, ZeRO, recomputation, schedules but 1F1B; time of transfers", alpa_inter,
+       row_options()},
       {"spp_luo",
        "min-cut order of devices on any network, mapping along it, list ordering: least makespan over stage "
        "counts",
@@ -124,7 +126,7 @@ const std::vector<PlannerInfo>& catalogue() {
        "directions at once, flipped "
        "halves, at most 128 layers (more are clustered), 64 stages (fewer beyond 256 devices), 256 devices "
        "in cut order",
-       "tensor parallelism, ZeRO, recomputation, schedules but list ordering", spp_luo},
+       "tensor parallelism, ZeRO, recomputation, schedules but list ordering", spp_luo, row_options()},
       {"joint",
        "everything at once: the best answer of all others, changed as a whole plan as long as the simulator "
        "says that helps",

@@ -14,96 +14,12 @@
 #include "penstock/core/parallel.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/graph/series_parallelize.hpp"
-#include "penstock/plan/violations.hpp"
 #include "penstock/schedule/in_flight_search.hpp"
 #include "penstock/score/validate.hpp"
 
 namespace penstock::planners {
 
 using core::BadInput;
-
-namespace {
-
-/// In few enough passes: see plan::structural_violations.
-bool handled(const cost::Problem& problem, std::int64_t size) {
-  return 2 * (problem.training.mini_batch / size) * static_cast<std::int64_t>(problem.cluster.size()) <=
-         plan::kMostPasses;
-}
-
-void check_divides(const cost::Problem& problem, std::int64_t size) {
-  if (size < 1 || problem.training.mini_batch % size != 0)
-    throw BadInput(
-        fmt::format("micro-batch {} does not divide the mini-batch {}", size, problem.training.mini_batch));
-}
-
-void check_options(const cost::Problem& problem, const SearchOptions& options) {
-  if (const auto violation = plan::mini_batch_violation(problem.graph, problem.training.mini_batch))
-    throw BadInput(*violation);
-  if (const auto violation = plan::precision_violation(problem.graph, problem.training))
-    throw BadInput(*violation);
-  if (options.micro_batch && options.pipeline_micro_batch)
-    throw BadInput("micro_batch and pipeline_micro_batch pin the same thing: give one of them");
-}
-
-[[noreturn]] void too_many_passes(std::int64_t size) {
-  throw BadInput(fmt::format("micro-batch {} splits the mini-batch into too many passes", size));
-}
-
-std::vector<std::int64_t> sizes(const cost::Problem& problem, const std::optional<std::int64_t>& pinned) {
-  const std::int64_t mini_batch = problem.training.mini_batch;
-  if (pinned) {
-    check_divides(problem, *pinned);
-    if (!handled(problem, *pinned)) too_many_passes(*pinned);
-    return {*pinned};
-  }
-  std::vector<std::int64_t> out;
-  for (std::int64_t b = 1; b <= mini_batch && mini_batch % b == 0; b *= 2)
-    if (handled(problem, b)) out.push_back(b);
-  if (out.empty())
-    throw BadInput(
-        fmt::format("no power of two splits the mini-batch {} into few enough passes", mini_batch));
-  return out;
-}
-
-}  // namespace
-
-std::vector<std::int64_t> replica_sizes(const cost::Problem& problem, const SearchOptions& options,
-                                        const char* planner) {
-  check_options(problem, options);
-  if (options.pipeline_micro_batch)
-    throw BadInput(fmt::format(
-        "{}: replicas take whole micro-batches, none is split over them: pin micro_batch", planner));
-  return sizes(problem, options.micro_batch);
-}
-
-std::vector<std::int64_t> shared_sizes(const cost::Problem& problem, const SearchOptions& options,
-                                       int replicas) {
-  check_options(problem, options);
-  if (!options.micro_batch) {
-    auto out = sizes(problem, options.pipeline_micro_batch);
-    std::erase_if(out, [&](std::int64_t size) { return size < replicas; });
-    return out;
-  }
-  check_divides(problem, *options.micro_batch);
-  const std::int64_t size = *options.micro_batch * replicas;
-  if (problem.training.mini_batch % size != 0 || !handled(problem, size)) return {};
-  return {size};
-}
-
-std::vector<Flow> flows(const cost::Problem& problem, const SearchOptions& options,
-                        const std::vector<int>& counts) {
-  std::vector<Flow> out;
-  if (!options.micro_batch) {
-    for (const std::int64_t size : shared_sizes(problem, options, 1)) out.push_back({size});
-    return out;
-  }
-  for (const int replicas : counts)
-    if (problem.cluster.size() % static_cast<std::size_t>(replicas) == 0)
-      for (const std::int64_t size : shared_sizes(problem, options, replicas))
-        out.push_back({size, replicas});
-  if (out.empty()) too_many_passes(*options.micro_batch);
-  return out;
-}
 
 core::Seconds evaluated(const SearchOptions& options, const plan::Plan& plan, core::Seconds to_beat) {
   const bool against = options.evaluate_against && std::isfinite(to_beat.value());
@@ -129,6 +45,15 @@ core::Seconds evaluated_at_least(const SearchOptions& options, const plan::Plan&
   return by_evaluation(options) && options.at_least ? options.at_least(plan) : core::Seconds(0);
 }
 
+bool hopeless(const cost::Problem& problem, const SearchOptions& options, const Flow& flow,
+              core::Seconds fastest) {
+  // Where nothing bounds simulation, devices may be faster than their type.
+  const bool bounded = by_evaluation(options) && options.at_least && std::isfinite(fastest.value());
+  if (flow.replicas == 0 || (!bounded && !std::isfinite(options.give_up.value()))) return false;
+  const core::Seconds least = least_compute(problem, flow.samples / flow.replicas);
+  return (bounded && least > fastest) || least >= options.give_up;
+}
+
 void nothing_within(const char* planner, core::Seconds give_up) {
   throw core::Infeasible(
       fmt::format("{}: no plan of which every device computes less than {}", planner, core::show(give_up)));
@@ -148,53 +73,83 @@ bool until_limit(std::size_t count, const std::function<void(std::size_t)>& body
 
 namespace {
 
-std::vector<int> replica_counts(int devices, bool any) {
-  std::vector<int> counts;
-  for (int r = 1; r <= devices; r = any ? r + 1 : r * 2) counts.push_back(r);
-  return counts;
-}
+/// What a planner's own options say, beside the rules by which stages are priced.
+struct Space {
+  Choices rules;
+  FreeFlows free = FreeFlows::all_pins;
+  int most_replicas = 0;  ///< 0: no limit
+};
 
-/// Of a pinned micro-batch the sizes of stages with 1, 2, 4, ... replicas.
-std::vector<std::int64_t> sizes_by_replicas(const cost::Problem& problem, const SearchOptions& options) {
+/// Sizes of stages with 1, 2, 4, ... replicas that take `per_replica` samples each, ascending.
+std::vector<std::int64_t> sizes_by_replicas(const cost::Problem& problem, const SearchOptions& options,
+                                            int most, std::int64_t per_replica) {
   std::vector<std::int64_t> out;
-  for (const int r : replica_counts(static_cast<int>(problem.cluster.size()), false))
-    for (const std::int64_t size : shared_sizes(problem, options, r)) out.push_back(size);
+  SearchOptions pinned = options;
+  pinned.micro_batch = per_replica;
+  pinned.any_degree = false;
+  for (const int r : replica_counts(pinned, most))
+    for (const std::int64_t size : shared_sizes(problem, pinned, r)) out.push_back(size);
   return out;
 }
 
-/// Each entry is searched on its own: one size for all stages; with sizes per stage also all sizes up to each
-/// one, since the bottleneck alone would always favour the largest and leave no pipeline.
-std::vector<Choices> searches(const cost::Problem& problem, const SearchOptions& options,
-                              const Choices& rules) {
-  if (options.k < 1) throw BadInput("k must be at least 1");
-  const auto replicas = replica_counts(static_cast<int>(problem.cluster.size()), options.any_degree);
-  std::vector<Choices> out;
-  const auto add = [&](const std::vector<std::int64_t>& sizes, const std::vector<int>& counts) -> Choices& {
-    out.push_back(rules);
-    out.back().micro_batches = sizes;
-    out.back().replicas = counts;
-    return out.back();
-  };
-  std::vector<std::int64_t> sizes;
-  for (const Flow& flow : flows(problem, options, replicas)) {
-    sizes.push_back(flow.samples);
-    if (options.per_stage_micro_batch && !options.micro_batch && sizes.size() > 1) add(sizes, replicas);
-    add({flow.samples}, flow.replicas == 0 ? replicas : std::vector{flow.replicas});
+/// The choices of every search of one space. Each entry is searched on its own: one size for all stages; with
+/// sizes per stage also all sizes up to each one, since the bottleneck alone would always favour the largest
+/// and leave no pipeline.
+class SearchList {
+ public:
+  SearchList(const cost::Problem& problem, const SearchOptions& options, const Space& space)
+      : problem_(problem), options_(options), space_(space) {
+    if (options.k < 1) throw BadInput("k must be at least 1");
+    const int devices = static_cast<int>(problem.cluster.size());
+    most_ = space.most_replicas == 0 ? devices : std::min(devices, space.most_replicas);
+    replicas_ = replica_counts(options, most_);
   }
-  if (options.per_stage_micro_batch && options.micro_batch)
-    add(sizes_by_replicas(problem, options), replicas).per_replica = options.micro_batch;
-  return out;
-}
 
-graph::SpTree tree_of(const cost::Problem& problem, const Units& units, const Choices& choices,
-                      core::StopToken stop) {
+  /// The largest size goes last.
+  std::vector<Choices> all() {
+    if (options_.per_stage_micro_batch && !options_.micro_batch && space_.free == FreeFlows::all_pins)
+      for (const std::int64_t size : free_sizes(problem_)) add_pinned_per_stage(size);
+    std::vector<std::int64_t> sizes;
+    for (const Flow& flow : flows(problem_, options_, replicas_, space_.free)) {
+      if (flow.replicas == 0) sizes.push_back(flow.samples);
+      if (options_.per_stage_micro_batch && flow.replicas == 0 && sizes.size() > 1) add(sizes, replicas_);
+      add({flow.samples}, flow.replicas == 0 ? replicas_ : std::vector{flow.replicas});
+    }
+    if (options_.per_stage_micro_batch && options_.micro_batch) add_pinned_per_stage(*options_.micro_batch);
+    return std::move(out_);
+  }
+
+ private:
+  Choices& add(const std::vector<std::int64_t>& sizes, const std::vector<int>& counts) {
+    out_.push_back(space_.rules);
+    out_.back().micro_batches = sizes;
+    out_.back().replicas = counts;
+    return out_.back();
+  }
+
+  /// Stages of unlike replica counts, each of which takes this many samples per replica.
+  void add_pinned_per_stage(std::int64_t per_replica) {
+    const auto sizes = sizes_by_replicas(problem_, options_, most_, per_replica);
+    if (!sizes.empty()) add(sizes, replicas_).per_replica = per_replica;
+  }
+
+  const cost::Problem& problem_;
+  const SearchOptions& options_;
+  const Space& space_;
+  int most_ = 1;
+  std::vector<int> replicas_;
+  std::vector<Choices> out_;
+};
+
+/// Weighs operators at the largest free size, whatever is pinned: all searches of a problem see one tree.
+graph::SpTree tree_of(const cost::Problem& problem, const Units& units, core::StopToken stop) {
   if (auto tree = graph::decompose(units.dag)) return std::move(*tree);
   std::vector<double> weights;
   for (const auto& unit : units.operators)
-    weights.push_back(cost::compute_time(problem, unit, problem.cluster.type(core::DeviceId(0)),
-                                         choices.micro_batches.back())
-                          .total()
-                          .value());
+    weights.push_back(
+        cost::compute_time(problem, unit, problem.cluster.type(core::DeviceId(0)), free_sizes(problem).back())
+            .total()
+            .value());
   return graph::make_series_parallel(units.dag, weights, {}, stop).tree;
 }
 
@@ -220,31 +175,30 @@ struct SweepCandidate {
 class Sweep {
  public:
   Sweep(const cost::Problem& problem, const SearchOptions& options, const std::vector<Structure>& structures,
-        const std::vector<Choices>& rules, core::StopToken stop)
+        const std::vector<Space>& spaces, core::StopToken stop)
       : problem_(problem), options_(options), stop_(stop), units_(planning_units(problem.graph)) {
-    for (const Choices& rule : rules)
-      for (const Choices& choices : searches(problem, options, rule))
+    for (const Space& space : spaces)
+      for (const Choices& choices : SearchList(problem, options, space).all())
         for (Structure structure : structures) searches_.push_back({choices, structure});
     if (std::find(structures.begin(), structures.end(), Structure::series_parallel) != structures.end())
-      tree_ = tree_of(problem, units_, searches_.back().choices, stop);
+      tree_ = tree_of(problem, units_, stop);
   }
 
   SearchResult run() {
     std::vector<std::optional<SweepCandidate>> found(searches_.size());
     std::vector<std::uint64_t> rows(searches_.size());
-    // The largest sizes go first: they are the most efficient, and what they attain lets the others give up
-    // early.
-    const std::size_t first = searches_.size() - 1;
-    found[first] = search(searches_[first], std::numeric_limits<double>::infinity(), rows[first]);
-    // An estimate takes the longer, and says nothing of sums.
-    const double give_up = found[first] && !by_evaluation(options_) && !mixed(problem_.cluster) &&
-                                   bounds_estimate(searches_[first].choices)
-                               ? found[first]->iteration / static_cast<double>(problem_.training.mini_batch)
-                               : std::numeric_limits<double>::infinity();
-    core::parallel_in_order(first, [&](std::size_t n) {
-      const std::size_t i = first - 1 - n;
-      found[i] = search(searches_[i], give_up, rows[i]);
-    });
+    std::vector<Flow> flows;
+    for (const Search& search : searches_) flows.push_back(search.flow());
+    double give_up = std::numeric_limits<double>::infinity();
+    for (const auto& round : rounds(flows)) {
+      const core::Seconds to_beat = fastest_.seconds();
+      core::parallel_in_order(round.size(), [&](std::size_t n) {
+        const std::size_t i = round[n];
+        if (!hopeless(problem_, options_, flows[i], to_beat))
+          found[i] = search(searches_[i], give_up, rows[i]);
+      });
+      if (found.back()) give_up = bound_by(*found.back());
+    }
     return best(found, rows);
   }
 
@@ -254,7 +208,20 @@ class Sweep {
   struct Search {
     Choices choices;
     Structure structure;
+    /// What flows through its plans; of several sizes the largest.
+    Flow flow() const {
+      const bool pinned = choices.micro_batches.size() == 1 && choices.replicas.size() == 1;
+      return {choices.micro_batches.back(), pinned ? choices.replicas.front() : 0};
+    }
   };
+
+  /// Seconds per sample that the slowest stage of a faster plan is below. An estimate takes the longer, and
+  /// says nothing of sums.
+  double bound_by(const SweepCandidate& first) const {
+    if (by_evaluation(options_) || mixed(problem_.cluster) || !bounds_estimate(searches_.back().choices))
+      return std::numeric_limits<double>::infinity();
+    return first.iteration / static_cast<double>(problem_.training.mini_batch);
+  }
 
   Arrangement arrangement(const Search& search) const {
     if (search.structure != Structure::series_parallel) return arrange_in_row(units_.operators.size());
@@ -362,26 +329,30 @@ const std::vector<PlannerOption>& sweep_options() {
             "have charged"),
       words("in_flight", {"depth", "hide_transfers", "either"},
             "micro-batches that a stage holds: its depth, so that transfers are waited for; up to twice the "
-            "depth, less one, so that they are hidden; or what turns out faster")};
+            "depth, less one, so that they are hidden; or what turns out faster"),
+      choose_by_option(),
+      number("max_replicas", 0, 0, std::int64_t{1} << 20,
+             "most replicas of a stage; 1: pipelines without data parallelism, 0: no limit")};
   return options;
 }
 
 namespace {
 
-/// All that a planner's own options say, once for each rule it is to try.
-std::vector<Choices> rules(const char* planner, const SearchOptions& options) {
+/// What a planner's own options say, one space for each in-flight rule that it tries.
+std::vector<Space> spaces(const char* planner, const SearchOptions& options) {
   using schedule::InFlight;
   const OwnValues own(planner, sweep_options(), options.own);
-  Choices rule{{}, {}, options.k};
-  rule.objective = own.word("objective") == "sum" ? Objective::sum : Objective::longer;
-  rule.reduced =
+  Space space{
+      {{}, {}, options.k}, free_flows(own.word(kChooseBy)), static_cast<int>(own.number("max_replicas"))};
+  space.rules.objective = own.word("objective") == "sum" ? Objective::sum : Objective::longer;
+  space.rules.reduced =
       own.word("all_reduce") == "per_iteration" ? Reduced::per_iteration : Reduced::per_micro_batch;
-  std::vector<Choices> out;
+  std::vector<Space> out;
   for (const auto& [word, in_flight] :
        {std::pair{"depth", InFlight::depth}, std::pair{"hide_transfers", InFlight::hide_transfers}}) {
     if (own.word("in_flight") != word && own.word("in_flight") != "either") continue;
-    out.push_back(rule);
-    out.back().in_flight = in_flight;
+    out.push_back(space);
+    out.back().rules.in_flight = in_flight;
   }
   return out;
 }
@@ -390,7 +361,7 @@ std::vector<Choices> rules(const char* planner, const SearchOptions& options) {
 
 SearchResult sweep(const char* planner, const cost::Problem& problem, const SearchOptions& options,
                    const std::vector<Structure>& structures, core::StopToken stop) {
-  return Sweep(problem, options, structures, rules(planner, options), stop).run();
+  return Sweep(problem, options, structures, spaces(planner, options), stop).run();
 }
 
 }  // namespace penstock::planners

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "graphpipe/bottleneck_search.hpp"
+#include "micro_batches.hpp"
 #include "penstock/planners/planner.hpp"
 
 namespace penstock::planners {
@@ -14,29 +15,6 @@ enum class Structure {
   row,              ///< all operators in one row, stages forced to follow one another
   row_as_graph,     ///< partitioned as a row, but a stage waits only for the stages it reads from
 };
-
-/// Of micro-batches that replicas take whole: the pinned size, or all powers of two that split the mini-batch
-/// into few enough passes; ascending. Throws BadInput when the pinned size does not divide it, none is left,
-/// or what is pinned is a micro-batch that replicas split.
-std::vector<std::int64_t> replica_sizes(const cost::Problem& problem, const SearchOptions& options,
-                                        const char* planner);
-
-/// Of micro-batches that the replicas of each stage split, where each has so many: sizes that leave a replica
-/// a sample; a pinned one as many times as there are replicas, if that divides the mini-batch. Throws
-/// BadInput likewise.
-std::vector<std::int64_t> shared_sizes(const cost::Problem& problem, const SearchOptions& options,
-                                       int replicas);
-
-/// A micro-batch that flows through all stages.
-struct Flow {
-  std::int64_t samples = 1;
-  int replicas = 0;  ///< of every stage; 0: as the planner likes
-  bool allows(int count) const { return replicas == 0 || replicas == count; }
-};
-/// All that a planner of such pipelines is to try, by replicas, then samples; `counts`: the replicas that it
-/// knows. Throws BadInput likewise.
-std::vector<Flow> flows(const cost::Problem& problem, const SearchOptions& options,
-                        const std::vector<int>& counts);
 
 /// Whether a plan is as good as options.evaluate says, not as the planner's own formula.
 inline bool by_evaluation(const SearchOptions& options) {
@@ -67,6 +45,11 @@ Verdict judged(const SearchOptions& options, const plan::Plan& plan, core::Secon
 /// What options.evaluate does not fall below, for little work; zero where nothing is known, or an estimate
 /// counts.
 core::Seconds evaluated_at_least(const SearchOptions& options, const plan::Plan& plan);
+
+/// Whether a flow of equal replicas need not be searched: all its plans are slower than `fastest` by
+/// simulation, or of no use by SearchOptions::give_up.
+bool hopeless(const cost::Problem& problem, const SearchOptions& options, const Flow& flow,
+              core::Seconds fastest);
 
 /// Throws Infeasible: what is left has a device that computes as long as SearchOptions::give_up.
 [[noreturn]] void nothing_within(const char* planner, core::Seconds give_up);

@@ -67,7 +67,9 @@ void check_planner(const std::string& planner, const cost::Problem& problem, con
     const double seconds = iteration(found->plan);
     shortest = std::min(shortest.value_or(seconds), seconds);
   }
-  const auto swept = planned(planner, problem, std::nullopt, options);
+  planners::SearchOptions paper = options;
+  paper.own["choose_by"] = "paper";
+  const auto swept = planned(planner, problem, std::nullopt, paper);
   CHECK(swept.has_value() == shortest.has_value());
   if (!swept || !shortest) return;
   check_result(problem, *swept, truth.at(swept->plan.stages.front().micro_batch)->bottleneck, options);

@@ -177,11 +177,11 @@ std::vector<std::string> judged_on_climbs(const char* model, std::int64_t mini_b
   };
   if (beat_data_parallelism)
     options.give_up = core::Seconds(simulated(problem, *search("data_parallel", problem)));
-  options.own = {{"evaluations", "0"}};
+  options.own = {{"evaluations", "0"}, {"choose_by", "paper"}};
   CHECK(search("graphpipe_climb", problem, options));
   const std::set<std::string> swept(plans.begin(), plans.end());
   plans.clear();
-  options.own = {{"evaluations", "400"}};
+  options.own = {{"evaluations", "400"}, {"choose_by", "paper"}};
   CHECK(search("graphpipe_climb", problem, options));
   std::erase_if(plans, [&](const std::string& plan) { return swept.contains(plan); });
   return plans;

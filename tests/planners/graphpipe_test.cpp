@@ -120,7 +120,7 @@ TEST_CASE("counts that hide transfers are a choice, and `either` takes the faste
     CAPTURE(std::string(planner));
     const auto with = [&](const char* rule) {
       planners::SearchOptions options;
-      options.own = {{"in_flight", rule}};
+      options.own = {{"in_flight", rule}, {"max_replicas", "1"}};
       options.evaluate = [&](const plan::Plan& p) {
         return to_seconds(sim::simulate_time(problem, {problem.graph, p}));
       };

@@ -131,7 +131,7 @@ TEST_CASE("options and values that do not exist are refused, with a hint") {
   CHECK(fault_of("piper:flush") == "piper: expected option=value, not 'flush'");
   CHECK(fault_of("piper:") == "piper: expected option=value, not ''");
   CHECK(fault_of("piper:flush=true:flush=true") == "piper: flush is given twice");
-  CHECK(fault_of("dapple:flush=true") == "dapple has no options, not 'flush' either");
+  CHECK(fault_of("single_device:flush=true") == "single_device has no options, not 'flush' either");
   CHECK(fault_of("exhaustive:operators=0") == "exhaustive: operators: expected 1 to 20, not '0'");
   CHECK(fault_of("exhaustive:operators=1") == "");
   CHECK(fault_of("exhaustive:operators=20") == "");

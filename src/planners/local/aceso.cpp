@@ -227,24 +227,23 @@ std::optional<Plan> balanced(const cost::Problem& problem, const SearchOptions& 
 /// The best alleviated plan so far.
 class BestStart {
  public:
-  BestStart(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
-      : problem_(problem),
-        options_(options),
-        stop_(stop),
-        obstacle_(no_even_row(problem, problem.graph.size())) {}
+  BestStart(const cost::Problem& problem, core::StopToken stop)
+      : problem_(problem), stop_(stop), obstacle_(no_even_row(problem, problem.graph.size())) {}
 
   /// Calls start() and alleviates the plan it returns, if it does and that plan is not hopeless.
   template <class F>
-  void consider(F&& start) {
+  void consider(const SearchOptions& options, F&& start) {
     try {
       std::optional<Plan> plan = start();
-      if (plan && !hopeless(*plan)) keep(Aceso(problem_, options_, stop_).run(std::move(*plan)));
+      if (plan && !hopeless(options, *plan)) keep(Aceso(problem_, options, stop_).run(std::move(*plan)));
     } catch (const core::Infeasible& e) {
       obstacle_ = e.what();
     } catch (const core::LimitHit&) {
       complete_ = false;
     }
   }
+
+  bool complete() const { return complete_; }  ///< false: a limit ended some start
 
   SearchResult result() {
     if (!best_ && !complete_) stop_.give_up();
@@ -255,12 +254,12 @@ class BestStart {
   }
 
  private:
-  bool hopeless(const Plan& start) {
+  bool hopeless(const SearchOptions& options, const Plan& start) {
     const core::Seconds most =
-        std::min(core::Seconds(best_ ? kHopeless * seconds_ : kNoLimit), options_.give_up * kOfNoUse);
+        std::min(core::Seconds(best_ ? kHopeless * seconds_ : kNoLimit), options.give_up * kOfNoUse);
     if (std::isinf(most.value())) return false;
     const bool slow =
-        judged(options_, start, score::estimate(problem_, start).iteration, most).iteration > most;
+        judged(options, start, score::estimate(problem_, start).iteration, most).iteration > most;
     states_ += slow;
     return slow;
   }
@@ -274,7 +273,6 @@ class BestStart {
   }
 
   const cost::Problem& problem_;
-  const SearchOptions& options_;
   core::StopToken stop_;
   std::optional<SearchResult> best_;
   double seconds_ = 0;
@@ -302,13 +300,25 @@ const std::vector<PlannerOption>& aceso_options() {
 
 SearchResult aceso(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   const Units units = planning_units(problem.graph);
-  BestStart best(problem, options, stop);
-  SearchOptions row = options;
-  row.own = {};  // those are Aceso's
-  best.consider([&] { return std::optional(spp(problem, row, stop).plan); });
-  auto sizes = rank_sizes(problem, options);
-  std::reverse(sizes.begin(), sizes.end());  // the deepest pipeline last: what it misses is the least
-  for (int replicas : sizes) best.consider([&] { return balanced(problem, options, units, replicas, stop); });
+  BestStart best(problem, stop);
+  const auto begin_from_all = [&](const SearchOptions& asked) {
+    SearchOptions row = asked;
+    row.own = {};  // those are Aceso's
+    best.consider(asked, [&] { return std::optional(spp(problem, row, stop).plan); });
+    auto sizes = rank_sizes(problem, asked);
+    std::reverse(sizes.begin(), sizes.end());  // the deepest pipeline last: what it misses is the least
+    for (int replicas : sizes)
+      best.consider(asked, [&] { return balanced(problem, asked, units, replicas, stop); });
+  };
+  begin_from_all(options);
+  if (options.micro_batch || options.pipeline_micro_batch) return best.result();
+  // A local search may end worse where it is free: each size is tried as if it were pinned.
+  SearchOptions pinned = options;
+  for (const std::int64_t size : pinnable_sizes(problem, options)) {
+    if (!best.complete()) break;
+    pinned.micro_batch = size;
+    begin_from_all(pinned);
+  }
   return best.result();
 }
 

@@ -27,61 +27,60 @@ constexpr double kHopeless = 3, kOfNoUse = 1.5;
 
 class Climber {
  public:
-  /// `most`: plans to judge on a climb.
-  Climber(const cost::Problem& problem, const SearchOptions& options, std::uint64_t most,
-          core::StopToken stop)
-      : problem_(problem), options_(options), most_(most), stop_(stop) {
-    options_.own.erase("evaluations");  // the sweeps have none
-  }
+  Climber(const cost::Problem& problem, core::StopToken stop) : problem_(problem), stop_(stop) {}
 
-  /// From the best plan of each space, and from one stage on all devices.
-  void climb_by(const Rule& rule) {
-    SearchOptions options = options_;
-    options.own["in_flight"] = rule.name;
+  /// Climbs from the best plan of each space, and from one stage on all devices. `most`: plans to judge on a
+  /// climb.
+  void climb_by(const Rule& rule, SearchOptions options, std::uint64_t most) {
+    options.own.erase("evaluations");  // the sweeps have none
+    SearchOptions sweeping = options;
+    sweeping.own["in_flight"] = rule.name;
     const auto swept = [&](Structure space) {
-      return [&, space] { return sweep("graphpipe_climb", problem_, options, {space}, stop_); };
+      return [&, space] { return sweep("graphpipe_climb", problem_, sweeping, {space}, stop_); };
     };
     const std::array<std::function<SearchResult()>, 3> starts = {
         swept(Structure::series_parallel), swept(Structure::row_as_graph),
-        [&] { return data_parallel(problem_, options_, stop_); }};
+        [&] { return data_parallel(problem_, options, stop_); }};
     std::list<Climb> climbs;
     for (const auto& start : starts) {
       try {
-        add_climb(start(), rule, climbs);
+        add_climb(start(), rule, options, climbs);
       } catch (const core::Infeasible& fault) {
         if (!obstacle_) obstacle_ = fault;
       } catch (const core::LimitHit&) {
         late_ = true;
       }
     }
-    leave_hopeless(climbs);
-    race(climbs);
+    leave_hopeless(climbs, options.give_up * kOfNoUse);
+    race(climbs, most);
   }
 
-  SearchResult result() {
+  bool late() const { return late_; }  ///< a limit ended some climb
+
+  SearchResult result(core::Seconds give_up) {
     if (!best_ && late_) stop_.give_up();
     if (!best_ && obstacle_) throw *obstacle_;
-    if (!best_) nothing_within("graphpipe_climb", options_.give_up);
+    if (!best_) nothing_within("graphpipe_climb", give_up);
     const double bottleneck = score::estimate(problem_, best_->plan).bottleneck;
     return {std::move(best_->plan), bottleneck, states_, {}, !late_};
   }
 
  private:
-  void add_climb(SearchResult found, const Rule& rule, std::list<Climb>& climbs) {
+  void add_climb(SearchResult found, const Rule& rule, const SearchOptions& options,
+                 std::list<Climb>& climbs) {
     states_ += found.states;
     late_ = late_ || !found.complete;
     const plan::Stage& first = found.plan.stages.front();
     if (first.recompute || first.zero > 0) return;  // of another space
-    const PlanJudge judge = [this](const plan::Plan& plan, core::Seconds to_beat) {
-      return by_evaluation(options_) ? evaluated_to_win(options_, plan, to_beat)
-                                     : score::estimate(problem_, plan).iteration;
+    const PlanJudge judge = [this, &options](const plan::Plan& plan, core::Seconds to_beat) {
+      return by_evaluation(options) ? evaluated_to_win(options, plan, to_beat)
+                                    : score::estimate(problem_, plan).iteration;
     };
-    Climb climb(problem_, options_, std::move(found.plan), rule.in_flight, judge, stop_);
+    Climb climb(problem_, options, std::move(found.plan), rule.in_flight, judge, stop_);
     if (std::ranges::count(climbs, climb.start(), &Climb::start) == 0) climbs.push_back(std::move(climb));
   }
 
-  void leave_hopeless(std::list<Climb>& climbs) const {
-    core::Seconds most = options_.give_up * kOfNoUse;
+  static void leave_hopeless(std::list<Climb>& climbs, core::Seconds most) {
     for (Climb& climb : climbs) {
       climb.go_on(1);
       if (climb.best().complete) most = std::min(most, climb.best().iteration * kHopeless);
@@ -90,7 +89,7 @@ class Climber {
   }
 
   /// The slower half ends after every round, the others go on for kLonger times as long.
-  void race(std::list<Climb>& climbs) {
+  void race(std::list<Climb>& climbs, std::uint64_t most) {
     constexpr std::uint64_t kLonger = 4;
     const auto faster = [](const Climb& a, const Climb& b) {
       return a.best().iteration < b.best().iteration;
@@ -99,7 +98,7 @@ class Climber {
       climbs.sort(faster);
       for (; climbs.size() > count; climbs.pop_back()) states_ += climbs.back().best().judged;
     };
-    std::vector<std::uint64_t> rounds = {most_};  // plans to judge until then, the last round first
+    std::vector<std::uint64_t> rounds = {most};  // plans to judge until then, the last round first
     for (std::size_t left = climbs.size(); left > 1; left = (left + 1) / 2)
       rounds.push_back(rounds.back() / kLonger);
     for (; !rounds.empty(); rounds.pop_back()) {
@@ -118,8 +117,6 @@ class Climber {
   }
 
   const cost::Problem& problem_;
-  SearchOptions options_;
-  std::uint64_t most_;
   core::StopToken stop_;
   std::optional<Climbed> best_;
   std::uint64_t states_ = 0;
@@ -132,9 +129,12 @@ class Climber {
 const std::vector<PlannerOption>& climb_options() {
   static const std::vector<PlannerOption> options = [] {
     std::vector<PlannerOption> out = sweep_options();
-    out.push_back(
-        number("evaluations", 2000, 0, std::int64_t{1} << 30,
-               "plans judged on the climb that goes furthest; 0: the best of the plans that it begins with"));
+    std::erase_if(
+        out, [](const PlannerOption& option) { return option.name == "max_replicas"; });  // climbs change it
+    out.push_back(number(
+        "evaluations", 2000, 0, std::int64_t{1} << 30,
+        "plans to evaluate on the longest climb; a pinned micro-batch gets one part of as many as there "
+        "are sizes; 0: the best of the starting plans"));
     return out;
   }();
   return options;
@@ -147,10 +147,23 @@ const std::vector<PlannerOption>& climb_options() {
 SearchResult graphpipe_climb(const cost::Problem& problem, const SearchOptions& options,
                              core::StopToken stop) {
   const OwnValues own("graphpipe_climb", climb_options(), options.own);
-  Climber climber(problem, options, static_cast<std::uint64_t>(own.number("evaluations")), stop);
-  for (const Rule& rule : kRules)
-    if (own.word("in_flight") == rule.name || own.word("in_flight") == "either") climber.climb_by(rule);
-  return climber.result();
+  const auto most = static_cast<std::uint64_t>(own.number("evaluations"));
+  const std::uint64_t share = most / free_sizes(problem).size();  // of one size
+  const bool pinned = options.micro_batch || options.pipeline_micro_batch;
+  Climber climber(problem, stop);
+  for (const Rule& rule : kRules) {
+    if (own.word("in_flight") != rule.name && own.word("in_flight") != "either") continue;
+    climber.climb_by(rule, options, pinned ? share : most);
+    if (pinned || free_flows(own.word(kChooseBy)) == FreeFlows::paper) continue;
+    // A climb may end worse where it is free: each size is climbed as if it were pinned.
+    SearchOptions at_size = options;
+    for (const std::int64_t size : pinnable_sizes(problem, options)) {
+      if (climber.late()) break;
+      at_size.micro_batch = size;
+      climber.climb_by(rule, at_size, share);
+    }
+  }
+  return climber.result(options.give_up);
 }
 
 }  // namespace penstock::planners

@@ -193,9 +193,8 @@ class SizeSearch {
         lattice_(dag_of(piper_workload(problem, units_, sizes_.front(), in_row, {})), kMostDownsets, stop) {}
 
   SearchResult run() {
-    double below = std::numeric_limits<double>::infinity();
+    std::vector<double> below(sizes_.size(), std::numeric_limits<double>::infinity());
     auto found = at_all_sizes({}, below);
-    for (const PiperCandidate& plain : found) below = std::min(below, plain.estimate);
     if (!sharded_.empty())
       for (PiperCandidate& better : at_all_sizes(sharded_, below)) found.push_back(std::move(better));
     if (found.empty() && !complete_) stop_.give_up();
@@ -217,15 +216,18 @@ class SizeSearch {
   }
 
  private:
-  /// The best plan of each size, as far as there is one and time to find it.
-  std::vector<PiperCandidate> at_all_sizes(const std::vector<ShardedOperators>& sharded, double below) {
+  /// The best plan of each size, as far as there is one and time to find it. `below` [size]: the estimate
+  /// that a plan must beat, lowered to what is found. Where simulation decides, sizes do not compete by their
+  /// estimates: a free search then finds what a pinned one does.
+  std::vector<PiperCandidate> at_all_sizes(const std::vector<ShardedOperators>& sharded,
+                                           std::vector<double>& below) {
     std::vector<std::optional<PiperCandidate>> found(sizes_.size());
     std::vector<std::uint64_t> states(sizes_.size());
     const bool all = until_limit(sizes_.size(), [&](std::size_t n) {
       const std::size_t i = sizes_.size() - 1 - n;  // the largest is the most efficient
       stop_.check();
       PiperAtSize size(problem_, rules_, source_, units_, lattice_, sharded, sizes_[i], in_row_, stop_);
-      found[i] = size.best(smallest_memory(problem_.cluster), below);
+      found[i] = size.best(smallest_memory(problem_.cluster), below[i]);
       states[i] = size.states();
       if (!found[i]) return;
       found[i]->verdict =
@@ -234,11 +236,14 @@ class SizeSearch {
     });
     complete_ = complete_ && all;
     std::vector<PiperCandidate> out;
-    for (auto& candidate : found) {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      auto& candidate = found[i];
       if (!candidate) continue;
+      below[i] = std::min(below[i], candidate->estimate);
       complete_ = complete_ && candidate->complete && !candidate->verdict.late;
       out.push_back(std::move(*candidate));
     }
+    if (!by_evaluation(options_)) std::ranges::fill(below, *std::ranges::min_element(below));
     for (std::uint64_t n : states) states_ += n;
     return out;
   }

@@ -61,7 +61,7 @@ class Dapple {
     costs.layers = layers.size();
     costs.micro_batches = static_cast<int>(problem_.training.mini_batch / micro_batch);
     costs.machines = capacity_;
-    for (int r : row_degrees(options_, static_cast<int>(devices_.size())))
+    for (int r : replica_counts(options_, static_cast<int>(devices_.size())))
       if (r <= micro_batch && flow.allows(r)) costs.replicas.push_back(r);
     LeastWork least = least_work(problem_, layers, micro_batch, costs.replicas);
     costs.least_forward = std::move(least.forward);

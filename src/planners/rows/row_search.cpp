@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "own_options.hpp"
 #include "penstock/core/quantity_text.hpp"
 
 namespace penstock::planners {
@@ -80,21 +81,33 @@ SearchResult search_row(const cost::Problem& problem, const SearchOptions& optio
   if (options.k != 1) throw core::BadInput(fmt::format("{}: k must be 1", name));
   if (options.per_stage_micro_batch)
     throw core::BadInput(fmt::format("{}: all stages have one micro-batch size", name));
-  const auto all = flows(problem, options, row_degrees(options, static_cast<int>(problem.cluster.size())));
-  const Layers layers(problem, layers_at_most, most_samples(all), stop);
+  const OwnValues own(name, row_options(), options.own);
+  const auto all = flows(problem, options, replica_counts(options, static_cast<int>(problem.cluster.size())),
+                         free_flows(own.word(kChooseBy)));
+  // Clustered at one size, whatever is pinned: all searches of a problem cut the same layers.
+  const Layers layers(problem, layers_at_most, free_sizes(problem).back(), stop);
   std::vector<std::optional<RowPlan>> found(all.size());
   std::vector<std::uint64_t> states(all.size());
-  const std::size_t first = all.size() - 1;  // most efficient: what it attains lets the others give up early
   double give_up = std::numeric_limits<double>::infinity();
   LeastSoFar fastest;
-  const auto search = [&](std::size_t i) {
-    stop.check();
-    found[i] = planner(layers, {.flow = all[i], .give_up = give_up, .fastest = &fastest}, states[i]);
-    if (found[i] && !found[i]->verdict.late) fastest.lower(found[i]->verdict.iteration);
-  };
-  bool complete = until_limit(1, [&](std::size_t) { search(first); });
-  if (found[first]) give_up = found[first]->verdict.iteration.value();
-  complete = until_limit(first, [&](std::size_t n) { search(first - 1 - n); }) && complete;
+  bool complete = true;
+  for (const auto& round : rounds(all)) {
+    const core::Seconds to_beat = fastest.seconds();
+    complete = until_limit(round.size(),
+                           [&](std::size_t n) {
+                             const std::size_t i = round[n];
+                             stop.check();
+                             if (hopeless(problem, options, all[i], to_beat)) return;
+                             found[i] =
+                                 planner(layers, {.flow = all[i], .give_up = give_up, .fastest = &fastest},
+                                         states[i]);
+                             if (found[i] && !found[i]->verdict.late)
+                               fastest.lower(found[i]->verdict.iteration);
+                           }) &&
+               complete;
+    // The planner's own formula may count more than simulation does: it bounds an estimate alone.
+    if (found.back() && !by_evaluation(options)) give_up = found.back()->verdict.iteration.value();
+  }
   std::size_t best = all.size();
   for (std::size_t i = 0; i < all.size(); ++i) {
     complete = complete && !(found[i] && (found[i]->verdict.late || !found[i]->complete));
@@ -111,10 +124,9 @@ SearchResult search_row(const cost::Problem& problem, const SearchOptions& optio
   return out;
 }
 
-std::vector<int> row_degrees(const SearchOptions& options, int most) {
-  std::vector<int> counts;
-  for (int r = 1; r <= most; r = options.any_degree ? r + 1 : r * 2) counts.push_back(r);
-  return counts;
+const std::vector<PlannerOption>& row_options() {
+  static const std::vector<PlannerOption> options = {choose_by_option()};
+  return options;
 }
 
 }  // namespace penstock::planners

@@ -56,7 +56,7 @@ using RowPlanner =
 SearchResult search_row(const cost::Problem& problem, const SearchOptions& options, const char* name,
                         int layers_at_most, const RowPlanner& planner, core::StopToken stop);
 
-/// Powers of two, or with any_degree all, up to `most`.
-std::vector<int> row_degrees(const SearchOptions& options, int most);
+/// The options of planners that search_row drives.
+const std::vector<PlannerOption>& row_options();
 
 }  // namespace penstock::planners

@@ -93,7 +93,7 @@ class SppLuo {
         options_(options),
         stop_(stop),
         devices_(problem, stop),
-        replicas_(row_degrees(options, static_cast<int>(problem.cluster.size()))) {}
+        replicas_(replica_counts(options, static_cast<int>(problem.cluster.size()))) {}
 
   /// The plan whose iteration is shortest, over all stage counts.
   std::optional<RowPlan> at_size(const Layers& layers, const RowTrial& trial, std::uint64_t& states) const {
@@ -109,7 +109,7 @@ class SppLuo {
       stop_.check();
       const auto stages = mapping.stages(count);
       const double to_beat = best ? best->verdict.iteration.value() : trial.give_up;
-      if (slowest(costs, stages) * costs.micro_batches >= to_beat) continue;
+      if (!by_evaluation(options_) && slowest(costs, stages) * costs.micro_batches >= to_beat) continue;
       auto plan = scheduled(layers, costs, stages, trial.flow.samples,
                             std::min(core::Seconds(to_beat), trial.to_beat()));
       if (!plan || (best && plan->verdict >= best->verdict)) continue;
@@ -159,7 +159,7 @@ class SppLuo {
         costs.slice[static_cast<std::size_t>(stage.device)][static_cast<std::size_t>(r)]);
   }
 
-  /// Of the stages alone: no iteration is shorter than its slowest stage works.
+  /// Seconds per micro-batch of the slowest stage, its all-reduce included: no estimate is below all of them.
   static double slowest(const MappingCosts& costs, const std::vector<MappedStage>& stages) {
     double slowest = 0;
     for (const MappedStage& stage : stages)
