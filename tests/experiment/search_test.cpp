@@ -39,7 +39,8 @@ TEST_CASE("plans without a flush run like all others, and the estimate is their 
 }
 
 TEST_CASE("a row says how far the planner's estimate and the lower bound are from the simulation") {
-  const auto spec = small_spec();
+  auto spec = small_spec();
+  spec.cells[1].planner.options = {{"max_replicas", "1"}};  // a pipeline
   const auto row = experiment::run_cell(spec, spec.cells[1], cost::AnalyticCosts(), {}).row;
   CHECK(*row.schedule == "1f1b");
   CHECK(*row.states > 0);
@@ -138,6 +139,7 @@ TEST_CASE("a plan whose busiest device computes too long is not simulated, and w
     std::atomic<int> calls[2] = {0, 0};
     for (int with_bound : {0, 1}) {
       planners::SearchOptions options;
+      options.own = {{"choose_by", "paper"}};  // one plan per size
       const auto simulated = experiment::simulated_time(problem, {});
       options.evaluate = [&](const plan::Plan& plan) {
         ++calls[with_bound];
