@@ -215,7 +215,7 @@ expect 0 "spp " "${compare[@]}" --planners spp --time-limit 1min
 expect 0 "piper:flush=true" "${compare[@]}" --planners piper,piper:flush=true,pipedream:formula=code:straight=true
 expect 10 "piper: unknown option 'flash'; did you mean 'flush'?" "${compare[@]}" --planners piper:flash=true --csv bad.yaml
 expect 10 "piper: flush: expected false, true, not 'yes'" "${any[@]}" --planner piper --option flush=yes -o bad.yaml
-expect 10 "dapple has no options" "${any[@]}" --planner dapple --option flush=true -o bad.yaml
+expect 10 "dapple: unknown option 'flush'; expected one of choose_by" "${any[@]}" --planner dapple --option flush=true -o bad.yaml
 expect 0 "cost of a stage as in the paper, or as the public optimizer computes it" "$penstock" planners
 expect 31 "memory full: the memory limit is reached" "${compare[@]}" --planners spp --memory-limit 0B
 expect 0 "spp " "${compare[@]}" --planners spp --memory-limit none
