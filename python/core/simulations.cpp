@@ -141,7 +141,7 @@ Simulation simulated(const Plan& given, const std::optional<std::string>& schedu
   cell.planner.name = scheduled.plan.planner;
   out.outcome = experiment::evaluate(problem, scheduled, experiment::describe(problem, cell), options, true);
   if (verify) verify_trace(problem, scheduled, *out.outcome.trace, out.options);
-  if (explain) out.explained = {sim::explain(problem, scheduled, options)};
+  if (explain) out.explained = experiment::explained_run(problem, scheduled, options, out.outcome.row);
   return out;
 }
 

@@ -12,6 +12,7 @@
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/report/perfetto.hpp"
 #include "penstock/report/timeline_svg.hpp"
+#include "penstock/score/order.hpp"
 
 namespace penstock::cli {
 
@@ -49,12 +50,21 @@ void ExplainFlags::add(CLI::App& command) {
   option_ = command
                 .add_option(
                     "--explain", entries_,
-                    "print which stages, links and latencies the iteration's critical path is spent on, the "
-                    "iteration without each of the first five, and the path in at most N lines; default: 20")
+                    "print what device time is spent on, from peak to MFU; which stages, links and latencies "
+                    "the iteration's critical path is spent on, with the iteration without each of the first "
+                    "five; and the path in at most N lines; default: 20")
                 ->expected(0, 1)
                 ->default_str("20")
                 ->check(CLI::Range(1, 1'000'000).description(""))
                 ->type_name("[N]");
+}
+
+experiment::ExplainedRun ExplainFlags::explained(const cost::Problem& problem,
+                                                 const schedule::ScheduledPlan& scheduled,
+                                                 const sim::SimulationOptions& options,
+                                                 const report::CellResult& row) const {
+  for (const std::string& line : sim::unused(problem, scheduled, options)) warn(line);
+  return experiment::explained_run(problem, scheduled, options, row, entries_);
 }
 
 void PlanSearch::add(CLI::App& command) {
@@ -64,6 +74,7 @@ void PlanSearch::add(CLI::App& command) {
   memory_limit.add(command);
   output.add(command);
   timeline.add(command);
+  explain.add(command);
   add_threads(command, threads);
   add_json(command, json);
   wide.add(command);
@@ -94,7 +105,10 @@ void PlanSearch::leave(const cost::Problem& problem, const experiment::AimedPlan
 
 void PlanSearch::show(const cost::Problem& problem, const experiment::AimedPlan& found) const {
   const cost::Problem part = experiment::on_its_devices(problem, found);
-  const experiment::Beside beside{.reached = found.reached};
+  experiment::Beside beside{.reached = found.reached};
+  if (explain.given())
+    beside.explained = explain.explained(part, score::scheduled(part, *found.outcome.plan),
+                                         simulation.options(), found.outcome.row);
   const report::Screen screen = wide.screen();
   if (json)
     print(experiment::plan_json(part, found.outcome, simulation.options(), beside));

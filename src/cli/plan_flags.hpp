@@ -7,6 +7,7 @@
 #include "aim_flags.hpp"
 #include "command.hpp"
 #include "penstock/experiment/aim.hpp"
+#include "penstock/experiment/plan_report.hpp"
 
 namespace penstock::cli {
 
@@ -35,7 +36,10 @@ class ExplainFlags {
  public:
   void add(CLI::App& command);
   bool given() const { return option_ && option_->count() > 0; }
-  std::size_t entries() const { return entries_; }
+  /// Of a plan whose simulation gave the row. Warns of settings without effect.
+  experiment::ExplainedRun explained(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                                     const sim::SimulationOptions& options,
+                                     const report::CellResult& row) const;
 
  private:
   CLI::Option* option_ = nullptr;
@@ -50,6 +54,7 @@ struct PlanSearch {
   MemoryLimitFlag memory_limit;
   PlanOutput output;
   TimelineFlags timeline;
+  ExplainFlags explain;
   int threads = 0;
   bool json = false;
   WideFlag wide;

@@ -54,13 +54,6 @@ void check_combination(const SimulateFlags& flags, const std::optional<sim::Pert
     throw core::BadInput("--verify: a transfer's jitter may make it faster than its route allows");
 }
 
-experiment::ExplainedRun explained(const SimulateFlags& flags, const cost::Problem& problem,
-                                   const schedule::ScheduledPlan& scheduled,
-                                   const sim::SimulationOptions& options) {
-  for (const std::string& line : sim::unused(problem, scheduled, options)) warn(line);
-  return {sim::explain(problem, scheduled, options), flags.explain.entries()};
-}
-
 /// A plan that does not fit has been simulated all the same, for its timeline; it stays an invalid plan.
 core::ExitCode warn_of_memory(const trace::Summary& summary) {
   for (const trace::OutOfMemory& failure : summary.out_of_memory) warn(trace::in_words(failure));
@@ -83,7 +76,8 @@ core::ExitCode one_run(const SimulateFlags& flags, const cost::Problem& problem,
     const auto perfect = core::to_seconds(sim::simulate_time(problem, scheduled, flags.simulation.options()));
     beside.perturbed = applied(flags.perturbation, *options.perturbation, problem, perfect);
   }
-  if (flags.explain.given()) beside.explained = explained(flags, problem, scheduled, options);
+  if (flags.explain.given())
+    beside.explained = flags.explain.explained(problem, scheduled, options, outcome.row);
   const report::Screen screen = flags.wide.screen();
   if (flags.json)
     print(experiment::plan_json(problem, outcome, options, beside));

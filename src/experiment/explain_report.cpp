@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/cost/utilisation.hpp"
 #include "penstock/report/table.hpp"
+#include "waterfall_report.hpp"
 
 namespace penstock::experiment {
 namespace {
@@ -71,13 +73,24 @@ std::string path_table(const ExplainedRun& run, const report::Screen& screen) {
 
 }  // namespace
 
+ExplainedRun explained_run(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                           const sim::SimulationOptions& options, const report::CellResult& row,
+                           std::size_t entries) {
+  const double full = cost::utilisation(problem.graph, problem.cluster, row.samples_per_s.value_or(0)).mfu;
+  const double filled = full > 0 ? row.mfu.value_or(0) / full : 1;
+  return {sim::explain(problem, scheduled, options), sim::waterfall(problem, scheduled, options, filled),
+          entries};
+}
+
 std::string explain_table(const ExplainedRun& run, const report::Screen& screen) {
-  return shares_table(run.explanation, screen) + "\n" + path_table(run, screen);
+  return waterfall_table(run.waterfall, screen) + "\n" + shares_table(run.explanation, screen) + "\n" +
+         path_table(run, screen);
 }
 
 nlohmann::ordered_json explain_json(const ExplainedRun& run) {
   const Explanation& explanation = run.explanation;
-  nlohmann::ordered_json out = {{"run_s", to_seconds(explanation.run).value()}};
+  nlohmann::ordered_json out = {{"run_s", to_seconds(explanation.run).value()},
+                                {"waterfall", waterfall_json(run.waterfall)}};
   for (const auto& share : explanation.shares) {
     nlohmann::ordered_json one = {
         {"resource", share.name}, {"time_s", to_seconds(share.time).value()}, {"share", share.share}};

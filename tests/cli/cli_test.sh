@@ -132,6 +132,8 @@ expect 0 "TFLOP/s per GPU, MFU " "$penstock" simulate plan.yaml
 expect 0 "tokens/s" "$penstock" simulate plan.yaml
 expect 0 "stage 7, device 7 " "$penstock" simulate plan.yaml --explain
 expect 0 "iteration without it" "$penstock" simulate plan.yaml --explain
+expect 0 "model FLOPs at peak" "$penstock" simulate plan.yaml --explain
+expect 0 '"mfu_without"' "$penstock" simulate plan.yaml --explain --json
 expect 0 '"iteration_without_s"' "$penstock" simulate plan.yaml --explain --json
 lines() { "$penstock" simulate plan.yaml --explain "$1" | sed '1,/after$/d' | grep -vc -e '^-'; }
 (($(lines 3) == 3 && $(lines 1) == 1)) || { echo "FAILED: --explain shows $(lines 3) and $(lines 1) lines"; failures=$((failures + 1)); }

@@ -9,6 +9,7 @@
 #include "penstock/report/lines.hpp"
 #include "penstock/sim/explain.hpp"
 #include "penstock/sim/lengths.hpp"
+#include "penstock/sim/waterfall.hpp"
 
 namespace penstock::experiment {
 
@@ -25,8 +26,14 @@ using MaybePerturbed = std::optional<AppliedPerturbation>;
 /// Where the time of an iteration goes.
 struct ExplainedRun {
   sim::Explanation explanation;
+  sim::Waterfall waterfall;
   std::size_t entries = 20;  ///< most lines of the path
 };
+
+/// Of a plan whose simulation with these options gave the row.
+ExplainedRun explained_run(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                           const sim::SimulationOptions& options, const report::CellResult& row,
+                           std::size_t entries = 20);
 
 /// What stands beside the plan where it was asked for.
 struct Beside {

@@ -1,0 +1,51 @@
+#pragma once
+// What one device's time in a run is spent on.
+
+#include <map>
+#include <vector>
+
+#include "penstock/cost/pass_parts.hpp"
+#include "penstock/program/sharing.hpp"
+#include "penstock/sim/waterfall.hpp"
+
+namespace penstock::sim {
+
+using PartTimes = std::array<core::Picoseconds, kTimeParts>;
+
+/// Divides spans by what their passes consist of (cost/pass_parts.hpp). Its arguments outlive it.
+class DeviceTime {
+ public:
+  DeviceTime(const cost::Problem& problem, const plan::Plan& plan, const SimulationOptions& options,
+             double filled);
+  /// Over the whole run, without the bubble.
+  PartTimes of(const trace::ByDevice& run, core::DeviceId device) const;
+
+ private:
+  using Shares = std::array<double, kTimeParts>;  ///< s
+  struct Stage {
+    program::Sharing sharing;
+    double flops = 0;                     ///< of a sample, all passes
+    std::vector<cost::PassParts> passes;  ///< [replica]
+    std::map<core::DeviceId, std::size_t> place;
+  };
+  struct Activity {
+    std::vector<trace::Span> work;  ///< passes and steps, by start
+    /// Messages: between stages, of reductions, of groups.
+    using Intervals = std::vector<std::pair<core::Picoseconds, core::Picoseconds>>;
+    Intervals pipeline, reduction, groups;
+  };
+  Activity activity(const trace::ByDevice& run, core::DeviceId device) const;
+  Shares shares(const trace::Span& span) const;
+  void add_waits(const trace::Span& span, const cost::PassParts& parts, Shares& out) const;
+  void add_kernels(const trace::Span& span, const cost::PassParts& parts, Shares& out) const;
+  core::Seconds model_time(const trace::Span& span) const;
+  std::size_t replica(const trace::Span& span) const;
+
+  const cost::Problem& problem_;
+  const plan::Plan& plan_;
+  double filled_;
+  bool slows_;  ///< passes may take longer than what they consist of
+  std::vector<Stage> stages_;
+};
+
+}  // namespace penstock::sim
