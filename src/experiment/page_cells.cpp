@@ -23,6 +23,7 @@
 #include "penstock/sim/explain.hpp"
 #include "penstock/sim/perturbation.hpp"
 #include "penstock/sim/simulate.hpp"
+#include "penstock/sim/waterfall.hpp"
 #include "resolved.hpp"
 
 namespace penstock::experiment {
@@ -108,6 +109,13 @@ void add_path(const sim::Explanation& explanation, report::CellData& out) {
       out.shares.push_back({share.name, share.time, share.share, share.without});
 }
 
+void add_waterfall(const sim::Waterfall& waterfall, report::CellData& out) {
+  for (std::size_t p = 0; p < sim::kTimeParts; ++p) {
+    const auto part = static_cast<sim::TimePart>(p);
+    out.waterfall.push_back({std::string(key(part)), std::string(name(part)), waterfall.of(part)});
+  }
+}
+
 void check(const cost::Problem& problem, plan::Plan& plan) {
   const auto refuse = [](const std::vector<std::string>& violations) {
     if (!violations.empty()) throw core::Error(core::ExitCode::invalid_plan, violations.front());
@@ -139,6 +147,7 @@ report::CellData told(const cost::Problem& problem, const plan::Plan& plan,
                     "with --svg and --perfetto",
                     spans));
   add_path(sim::explain(problem, scheduled, simulation, kSimulatedAnew), out);
+  add_waterfall(sim::waterfall(problem, plan, trace::TraceByDevice(out.trace), simulation), out);
   return out;
 }
 

@@ -184,6 +184,12 @@ Json shares(const std::vector<PathShare>& all) {
   return out;
 }
 
+Json waterfall(const std::vector<TimeShare>& all) {
+  Json out = Json::array();
+  for (const TimeShare& part : all) out.push_back({part.key, part.name, part.time.value()});
+  return out;
+}
+
 std::string text(const CellData& cell, const std::vector<FoldedLane>& lanes) {
   Json kinds = Json::array();
   for (std::size_t k = 0; k < trace::kTaskKinds; ++k)
@@ -196,7 +202,8 @@ std::string text(const CellData& cell, const std::vector<FoldedLane>& lanes) {
                     {"edges", edges(cell.boundaries)},
                     {"lanes", json(lanes)},
                     {"path", path(cell.path)},
-                    {"shares", shares(cell.shares)}};
+                    {"shares", shares(cell.shares)},
+                    {"waterfall", waterfall(cell.waterfall)}};
   return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -176,7 +176,7 @@ def check_section(page):
     check(page.run("document.querySelectorAll('.timeline').length") == 0, "nothing is drawn before it is asked for")
     page.run("document.querySelector('#results a[href=\"#cell-1\"]').click()")
     page.run(WAIT.format("document.querySelector('#cell-1 .timeline .forward')"))
-    for part in (".stage", ".edge", ".backward", ".held", ".fixed", ".path", ".bar", "table", ".names", ".values"):
+    for part in (".stage", ".edge", ".backward", ".held", ".fixed", ".path", ".bar", ".waterfall", "table", ".names", ".values"):
         check(page.run(f"document.querySelectorAll('#cell-1 {part}').length > 0"), f"{part} is drawn")
     numbers = "[...document.querySelectorAll('#cell-1 .timeline .inside')].map((text) => text.textContent)"
     check("0" in page.run(numbers), "micro-batches have their numbers")

@@ -28,6 +28,7 @@ report::CellData drawn(const support::DrawnShape& shape) {
                {{}, "transfer", core::Picoseconds(7), core::Picoseconds(9)}};
   cell.shares = {{"device 1 </script>", core::Picoseconds(7), 7.0 / 9, core::Picoseconds(2)},
                  {"link", core::Picoseconds(2), 2.0 / 9, {}}};
+  cell.waterfall = {{"model", "at peak", core::Picoseconds(4)}, {"bubble", "idle", core::Picoseconds(5)}};
   return cell;
 }
 
@@ -88,6 +89,7 @@ TEST_CASE("stages, edges, path and shares are told") {
   CHECK(json["shares"][0]["without"] == 2);
   CHECK(json["shares"][1]["without"].is_null());
   CHECK(json["iteration"] == json["length"]);
+  CHECK(json["waterfall"] == nlohmann::json::parse(R"([["model", "at peak", 4], ["bubble", "idle", 5]])"));
 }
 
 namespace {

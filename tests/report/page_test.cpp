@@ -79,7 +79,7 @@ TEST_CASE("the page holds its style and every script as they are in the sources"
   const std::string folder = support::checkout("/src/report/page/");
   for (const char* file : {"style.css", "elements.js", "values.js", "table.js", "bars.js", "chart.js",
                            "compare.js", "standings.js", "claims.js", "scatter.js", "stage_graph.js",
-                           "stage_table.js", "timeline.js", "cell.js", "page.js"}) {
+                           "stage_table.js", "timeline.js", "waterfall.js", "cell.js", "page.js"}) {
     CAPTURE(file);
     CHECK(count(html, core::read_file(folder + file)) == 1);
   }

@@ -26,6 +26,12 @@ struct PathShare {
   std::optional<core::Picoseconds> without;  ///< iteration, were the resource infinitely fast
 };
 
+/// What devices spend an iteration on, in the mean.
+struct TimeShare {
+  std::string key, name;
+  core::Picoseconds time;
+};
+
 struct CellData {
   plan::Plan plan;
   std::vector<std::string> operators;      ///< names, indexed by OpId
@@ -33,6 +39,7 @@ struct CellData {
   trace::Trace trace;
   std::vector<PathPart> path;  ///< by time
   std::vector<PathShare> shares;
+  std::vector<TimeShare> waterfall{};  ///< in order; the sum is the iteration
 };
 
 /// More spans than this have no place in a page.

@@ -79,7 +79,7 @@ class Section {
     if (!this.cell || this.timeline) return;
     this.timeline = new Timeline(this.cell);
     this.graph = html('div', {});
-    this.details.append(this.graph, stageTable(this.cell), this.timeline.element, criticalPath(this.cell), deviceShares(this.cell));
+    this.details.append(this.graph, stageTable(this.cell), this.timeline.element, waterfall(this.cell), criticalPath(this.cell), deviceShares(this.cell));
     this.fit();
     new ResizeObserver(() => this.fit()).observe(this.details);
   }
