@@ -14,6 +14,7 @@ struct PlanFlags {
   planners::SearchOptions options;
   std::int64_t micro_batch = 0, pipeline_micro_batch = 0;
   std::string choose_by = "simulation";
+  int top = 1;
   PlanSearch search;
 };
 
@@ -23,6 +24,15 @@ planners::PlannerChoice chosen(const PlanFlags& flags) {
   return out;
 }
 
+/// Plans are ranked as they are judged.
+void check_top(const PlanFlags& flags, const cluster::Cluster& cluster) {
+  if (flags.top == 1) return;
+  if (flags.choose_by == "estimate")
+    throw core::BadInput("--top ranks plans that were simulated: it does not go with --choose-by estimate");
+  if (flags.search.aim.setting(cluster).aim != experiment::Aim::time)
+    throw core::BadInput("--top ranks plans by time: it goes with --aim time alone");
+}
+
 core::ExitCode run(const PlanFlags& flags, const Session& session) {
   flags.search.output.check();
   const ThreadLimit limit(flags.search.threads);
@@ -30,10 +40,12 @@ core::ExitCode run(const PlanFlags& flags, const Session& session) {
   LoadedProblem loaded = flags.problem.load();
   loaded.cell.planner = planner;
   const cost::Problem problem = loaded.problem();
+  from_command_line([&] { check_top(flags, problem.cluster); });
   experiment::SearchSetting setting = flags.search.setting(flags.options);
   if (flags.micro_batch > 0) setting.options.micro_batch = flags.micro_batch;
   if (flags.pipeline_micro_batch > 0) setting.options.pipeline_micro_batch = flags.pipeline_micro_batch;
   setting.options.judge_by_estimate = flags.choose_by == "estimate";
+  setting.top = static_cast<std::size_t>(flags.top);
 
   const auto found = flags.search.run(written(planner), problem, loaded.cell, setting, session.stop());
   flags.search.leave(problem, found);
@@ -64,6 +76,15 @@ void add_search(CLI::App& command, PlanFlags& flags) {
       ->capture_default_str();
   command.add_flag("--any-degree", flags.options.any_degree,
                    "try replica counts of any size, not only powers of two");
+  command
+      .add_option(
+          "--top", flags.top,
+          "also show the next best plans that the planner judged, N in all, each of another kind: other "
+          "degrees of parallelism, another schedule, ZeRO stage or recomputation; none more than 1.5 "
+          "times as slow as the best. The search takes longer. -o writes the best")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 50).description(""))
+      ->type_name("N");
   command
       .add_option("--choose-by", flags.choose_by,
                   "what picks the best micro-batch size: simulation or estimate. The estimate, a closed "

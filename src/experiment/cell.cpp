@@ -8,6 +8,7 @@
 #include <new>
 
 #include "failed_search.hpp"
+#include "kept_plans.hpp"
 #include "penstock/core/peak_memory.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/cost/stage_memo.hpp"
@@ -101,23 +102,29 @@ class Judges {
     simulation_.stop = stop;
   }
 
-  void hand_in(const cost::Problem& problem, planners::SearchOptions& options) {
+  /// `kept`, where plans are kept, sees all of this problem's.
+  void hand_in(const cost::Problem& problem, planners::SearchOptions& options, KeptPlans* kept = nullptr) {
     const auto against = setting_.robust ? p95_against(problem, simulation_, *setting_.robust)
                                          : simulated_time_against(problem, simulation_);
     const auto simulated = setting_.robust
                                ? [against](const plan::Plan& plan) { return against(plan, kNever); }
                                : simulated_time(problem, simulation_);
-    options.evaluate = [this, simulated](const plan::Plan& plan) {
-      return timed_.time([&] { return simulated(plan); });
+    const auto seen = [kept](const plan::Plan& plan, core::Seconds time) {
+      if (kept) kept->see(plan, time);
+      return time;
     };
-    options.evaluate_against = [this, against](const plan::Plan& plan, core::Seconds to_beat) {
-      return timed_.time([&] { return against(plan, to_beat); });
+    const double within = kept ? KeptPlans::kWithin : 1;  // plans so much slower are judged too
+    options.evaluate = [this, simulated, seen](const plan::Plan& plan) {
+      return seen(plan, timed_.time([&] { return simulated(plan); }));
+    };
+    options.evaluate_against = [this, against, seen, within](const plan::Plan& plan, core::Seconds to_beat) {
+      return seen(plan, timed_.time([&] { return against(plan, to_beat * within); }));
     };
     // Under a perturbation devices may be faster than their type, and on links collectives than their closed
     // form.
     if (!setting_.robust && simulation_.pass_collectives == sim::PassCollectives::closed_form)
-      options.at_least = [this, &problem](const plan::Plan& plan) {
-        return score::least_iteration(problem, plan, reduction(simulation_));
+      options.at_least = [this, &problem, within](const plan::Plan& plan) {
+        return score::least_iteration(problem, plan, reduction(simulation_)) / within;
       };
     if (!setting_.robust)  // which is of this cluster's devices and links
       options.judge_another = [this](const cost::Problem& other, planners::SearchOptions& another) {
@@ -141,7 +148,8 @@ class ReadySearch {
     planners::check_options(planners::planner(planner.name), planner.options);
     memo_.serve(problem);
     options.own = planner.options;
-    judges_.hand_in(problem, options);
+    if (setting.top > 1) kept_.emplace(problem);
+    judges_.hand_in(problem, options, kept_ ? &*kept_ : nullptr);
   }
   ReadySearch(const ReadySearch&) = delete;
   ReadySearch& operator=(const ReadySearch&) = delete;
@@ -158,6 +166,11 @@ class ReadySearch {
     return found;
   }
 
+  /// Next best plans of other kinds.
+  std::vector<plan::Plan> others(const plan::Plan& best, std::size_t most) const {
+    return kept_ ? kept_->others(best, most) : std::vector<plan::Plan>();
+  }
+
   cost::Problem problem;  ///< remembers
   planners::SearchOptions options;
 
@@ -165,6 +178,7 @@ class ReadySearch {
   cost::StageMemo memo_;
   TimedJudge timed_;
   Judges judges_;
+  std::optional<KeptPlans> kept_;
   bool alone_;
 };
 
@@ -251,10 +265,13 @@ CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, c
   std::optional<core::MemoryWatch> watch;
   if (setting.memory_limit) stop = stop.until_full(watch.emplace(*setting.memory_limit).full());
   row = describe(problem, cell);
+  std::vector<plan::Plan> others;
   auto found = [&] {
     const ReadySearch ready(problem, cell.planner, setting, stop);
     const auto& planner = planners::planner(cell.planner.name);
-    return ready.measured([&] { return planner.plan(ready.problem, ready.options, stop); }, row);
+    auto answer = ready.measured([&] { return planner.plan(ready.problem, ready.options, stop); }, row);
+    others = ready.others(answer.plan, setting.top - 1);
+    return answer;
   }();
   core::return_free_memory();  // what the search remembered makes room for the trace
   found.plan.model = cell.model;
@@ -266,6 +283,13 @@ CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, c
   if (setting.perturbation) options.perturbation = setting.perturbation;
   CellOutcome out =
       evaluate(problem, score::scheduled(problem, std::move(found.plan)), row, options, setting.keep_trace);
+  for (plan::Plan& other : others) {
+    other.model = cell.model;
+    other.cluster = cell.cluster;
+    other.planner = row.planner;
+    out.others.push_back(
+        evaluate(problem, score::scheduled(problem, other), describe(problem, cell), options, false));
+  }
   if (!found.complete)
     out.row.status =
         fmt::format("{}: the best plan found until then", stop.memory_full() ? "memory full" : "timed out");

@@ -18,6 +18,7 @@
 #include "penstock/score/problem_bound.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/trace/out_of_memory.hpp"
+#include "top_report.hpp"
 
 namespace penstock::experiment {
 namespace {
@@ -244,12 +245,13 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
   return fmt::format(
       "{}\n{}: {:.1f} samples/s{}\ndepth {} of {} stages; estimated iteration {}, simulated {}; bubble "
       "{:.1f} "
-      "%, exposed communication {:.1f} %, peak memory {}\n{}{}{}{}{}{}{}",
+      "%, exposed communication {:.1f} %, peak memory {}\n{}{}{}{}{}{}{}{}",
       table.text(screen), *row.strategy, *row.samples_per_s, rates(row), *row.depth, *row.stages,
       show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)), *row.bubble * 100,
       outcome.summary->exposed_communication * 100, show(core::Bytes(*row.peak_memory_bytes)),
       aim_line(beside.reached), costs_line(problem, outcome), perturbation,
       bound_line(problem, outcome, simulation), any_plan_line(row, plan), search_line(row),
+      outcome.others.empty() ? "" : "\n" + top_table(outcome, screen),
       beside.explained ? "\n" + explain_table(*beside.explained, screen) : "");
 }
 
@@ -313,6 +315,7 @@ std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
                                     {"needed_bytes", failure.needed.value()},
                                     {"capacity_bytes", failure.capacity.value()},
                                     {"what", trace::in_words(failure)}});
+  if (!outcome.others.empty()) out["next_best"] = top_json(outcome);
   if (beside.explained) out["explain"] = explain_json(*beside.explained);
   return out.dump(2) + "\n";
 }

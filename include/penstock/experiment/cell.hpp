@@ -25,6 +25,7 @@ struct CellOutcome {
   std::optional<trace::Summary> summary;
   std::exception_ptr
       error{};  ///< of try_cell: the mistake in the input, or the defect, that the row is about
+  std::vector<CellOutcome> others{};  ///< next best plans of other kinds, fastest first (SearchSetting::top)
 };
 
 /// Iterations under a perturbation with the seeds `seed`, `seed` + 1, ...
@@ -44,6 +45,8 @@ struct SearchSetting {
   const sim::Perturbation* perturbation = nullptr;  ///< the plan found runs under it; the search is told
                                                     ///< nothing of it
   bool keep_trace = true;                           ///< the outcome has a trace, not its summary alone
+  std::size_t top =
+      1;  ///< plans of the outcome: beyond the best, the fastest of other kinds that were judged
   std::optional<Seeds> robust{};  ///< plans are judged by the 95th percentile of these iterations
 };
 
