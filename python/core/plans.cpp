@@ -39,7 +39,7 @@ using Texts = std::vector<std::string>;
 struct SearchFlags {
   std::optional<std::int64_t> micro_batch, pipeline_micro_batch;
   bool per_stage_micro_batch = false, any_degree = false, by_estimate = false;
-  int k = 1;
+  int k = 1, top = 1;
   std::optional<double> time_limit_s;
   std::optional<std::int64_t> memory_limit_bytes;
   SimulationSetting simulation;
@@ -57,6 +57,7 @@ experiment::SearchSetting SearchFlags::setting() const {
   check_positive("pipeline_micro_batch", pipeline_micro_batch);
   check_positive("time_limit", time_limit_s);
   check_positive("memory_limit", memory_limit_bytes);
+  if (top < 1) throw core::BadInput({"", 0, "top"}, "expected a number above 0");
   if (k < 1) throw core::BadInput({"", 0, "k"}, "expected a number above 0");
   experiment::SearchSetting out;
   out.simulation = simulation.options();
@@ -69,6 +70,7 @@ experiment::SearchSetting SearchFlags::setting() const {
   out.options.any_degree = any_degree;
   out.options.judge_by_estimate = by_estimate;
   out.options.k = k;
+  out.top = static_cast<std::size_t>(top);
   return out;
 }
 
@@ -81,6 +83,7 @@ void bind_flags(nb::module_& m) {
       .def_rw("any_degree", &SearchFlags::any_degree)
       .def_rw("by_estimate", &SearchFlags::by_estimate)
       .def_rw("k", &SearchFlags::k)
+      .def_rw("top", &SearchFlags::top)
       .def_rw("time_limit_s", &SearchFlags::time_limit_s, nb::arg().none())
       .def_rw("memory_limit_bytes", &SearchFlags::memory_limit_bytes, nb::arg().none())
       .def_prop_rw(

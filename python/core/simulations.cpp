@@ -95,7 +95,7 @@ report::Rows spans(const Simulation& simulation) {
 }
 
 experiment::Beside beside(const Simulation& simulation) {
-  return {{}, simulation.explained, simulation.reached};
+  return {{}, simulation.explained, simulation.reached, simulation.what_if};
 }
 
 std::string text(const Simulation& s) {
@@ -105,18 +105,41 @@ std::string json(const Simulation& s) {
   return experiment::plan_json(s.about.problem(), s.outcome, s.options, beside(s));
 }
 
+/// Part of the JSON as Python values; of a key that is not there the other one.
+nb::object part_of_json(const Simulation& simulation, const char* key, nb::object without) {
+  return nb::module_::import_("json").attr("loads")(json(simulation)).attr("get")(key, without);
+}
+
+nb::object waterfall(const Simulation& s) {
+  const auto found =
+      sim::waterfall(s.about.problem(), *s.outcome.plan, trace::TraceByDevice(*s.outcome.trace), s.options);
+  return nb::module_::import_("json").attr("loads")(experiment::to_json(found));
+}
+
 std::vector<std::int64_t> device_peaks(const Simulation& simulation) {
   std::vector<std::int64_t> out;
   for (const auto& device : simulation.outcome.summary->devices) out.push_back(device.peak.value());
   return out;
 }
 
+void add_what_if(const std::string& changes, core::StopToken stop, Simulation& simulation) {
+  const Problem& about = simulation.about;
+  const experiment::PlanInput input{*about.model.graph, about.costs, *about.cluster.cluster,
+                                    *simulation.outcome.plan};
+  sim::SimulationOptions options = simulation.options;
+  options.stop = stop;
+  simulation.what_if = experiment::what_if(input, experiment::what_if_changes(changes), options);
+}
+
 Simulation simulate(const Plan& plan, const std::optional<std::string>& schedule, const std::string& network,
                     const std::string& collective, const std::string& pass_collectives, bool verify,
-                    bool explain) {
+                    bool explain, const std::optional<std::string>& what_if) {
   const SimulationSetting setting{network, collective, pass_collectives};
-  return interruptible(
-      [&](core::StopToken stop) { return simulated(plan, schedule, setting, verify, explain, stop); });
+  return interruptible([&](core::StopToken stop) {
+    Simulation out = simulated(plan, schedule, setting, verify, explain, stop);
+    if (what_if) add_what_if(*what_if, stop, out);
+    return out;
+  });
 }
 
 }  // namespace
@@ -161,6 +184,15 @@ void bind_simulations(nb::module_& m) {
       .def_ro("reached", &Simulation::reached, "What a search for another aim than time came to; else None.")
       .def_prop_ro("device_peak_bytes", device_peaks, "Peak memory of every device.")
       .def_prop_ro("stages", stages)
+      .def_prop_ro("waterfall", waterfall,
+                   "What device time is spent on, from peak to MFU: iteration_ps, and parts with part, name, "
+                   "time_ps, share, mfu_so_far, mfu_without.")
+      .def_prop_ro(
+          "what_if", [](const Simulation& s) { return part_of_json(s, "what_if", nb::list()); },
+          "Today, each change alone, and all of them: what simulate(what_if=...) was asked.")
+      .def_prop_ro(
+          "next_best", [](const Simulation& s) { return part_of_json(s, "next_best", nb::list()); },
+          "The next best plans of other kinds, of a plan that was searched for with top.")
       .def("to_json", json, "What `penstock simulate --json` prints.")
       .def("__str__", text)
       .def(
@@ -186,7 +218,7 @@ void bind_simulations(nb::module_& m) {
                            *s.outcome.row.strategy, *s.outcome.row.samples_per_s, *s.outcome.row.iteration_s);
       });
   m.def("simulate", simulate, "plan"_a, "schedule"_a.none(), "network"_a, "collective"_a,
-        "pass_collectives"_a, "verify"_a, "explain"_a);
+        "pass_collectives"_a, "verify"_a, "explain"_a, "what_if"_a.none());
 }
 
 }  // namespace penstock::python

@@ -41,6 +41,7 @@ struct Simulation {
   sim::SimulationOptions options;   ///< without a stop
   std::optional<experiment::ExplainedRun> explained;
   std::optional<experiment::Reached> reached{};  ///< by the search, of another aim than time
+  std::vector<experiment::WhatIfRow> what_if{};
 };
 
 struct Plan {

@@ -40,6 +40,7 @@ def plan(
     per_stage_micro_batch: bool = False,
     k: int = 1,
     any_degree: bool = False,
+    top: int = 1,
     choose_by_estimate: bool = False,
     aim: str = "time",
     perturbation: str | os.PathLike[str] | None = None,
@@ -57,7 +58,9 @@ def plan(
 
     planner: a name of `penstock planners`, with its own options as `options` or behind colons. micro_batch: samples
     that a replica takes at a time; pipeline_micro_batch: those that flow through all stages at a time; None: powers
-    of two are tried. k: of the kFkB schedule. any_degree: replica counts of any size. choose_by_estimate: a closed
+    of two are tried. k: of the kFkB schedule. any_degree: replica counts of any size. top: beside the best
+    plan, the fastest of other kinds (degrees, schedule, ZeRO stage, recomputation), so many in all, at most 1.5 times as
+    slow: `simulation.next_best`. choose_by_estimate: a closed
     formula picks micro-batch sizes, not the simulator. aim: what is made least: time of an iteration; p95, the time
     that 95 % of iterations under a `perturbation` file do not exceed, over `seeds` seeds from `seed` on; memory of
     the fullest device, among plans at most `slower` percent (None: 10) slower than the fastest, by joint alone; cost,
@@ -77,6 +80,7 @@ def plan(
             per_stage_micro_batch=per_stage_micro_batch,
             k=k,
             any_degree=any_degree,
+            top=top,
             by_estimate=choose_by_estimate,
             network=network,
             collective=collective,
@@ -184,16 +188,18 @@ def simulate(
     pass_collectives: str = "closed_form",
     verify: bool = False,
     explain: bool = False,
+    what_if: str | None = None,
 ) -> _core.Simulation:
     """Checks a plan and simulates one iteration, as `penstock simulate` does.
 
     schedule: another order for the same stages: a family of `penstock schedules`, or a schedule file. network,
     collective, pass_collectives: as plan(). verify: the trace is checked by rules of its own. explain: the text and the JSON say where
-    the time goes.
+    the time goes. what_if: changes such as "network=200Gb/s, devices=2x", each simulated alone and all together, beside
+    today: `what_if` of the result.
 
     Raises InvalidPlan with every violation, BadInput, KeyboardInterrupt.
     """
-    return _core.simulate(plan, schedule, network, collective, pass_collectives, verify, explain)
+    return _core.simulate(plan, schedule, network, collective, pass_collectives, verify, explain, what_if)
 
 
 def validate(plan: _core.Plan) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ def test_a_plan_and_its_figures_are_those_of_penstock_plan(found, cli, tmp_path)
         ({"network": "fifo", "collective": "ring"}, ["--network", "fifo", "--collective", "ring"]),
         ({"pass_collectives": "links"}, ["--pass-collectives", "links"]),
         ({"verify": True, "explain": True}, ["--verify", "--explain"]),
+        ({"what_if": "network=2x, mini_batch=2x"}, ["--what-if", "network=2x, mini_batch=2x"]),
     ],
 )
 def test_a_simulation_is_byte_for_byte_that_of_penstock_simulate(found, cli, tmp_path, setting, flags):
@@ -57,6 +58,23 @@ def test_a_simulation_is_byte_for_byte_that_of_penstock_simulate(found, cli, tmp
     if not flags:
         cli("simulate", file, "--svg", svg)
         assert simulation.svg() == svg.read_text()
+
+
+def test_a_waterfall_is_that_of_explain_and_sums(found):
+    waterfall = ps.simulate(found).waterfall
+    assert waterfall == json.loads(ps.simulate(found, explain=True).to_json())["explain"]["waterfall"]
+    assert sum(part["time_ps"] for part in waterfall["parts"]) == waterfall["iteration_ps"]
+
+
+def test_changes_and_next_best_plans_are_values(found, cli, tmp_path):
+    rows = ps.simulate(found, what_if="network=2x, devices=3").what_if
+    assert [row["change"] for row in rows] == ["today", "network=2x", "devices=3", "all"] and ps.simulate(found).what_if == []
+    with pytest.raises(ps.BadInput, match="what-if key"):
+        ps.simulate(found, what_if="colour=2x")
+    problem = ps.Problem(ps.zoo("mmt", branches=2), ps.Cluster("summit", 4), 32, optimizer="adam")
+    best = ps.plan(problem, "megatron", top=3).simulation.next_best
+    assert best == json.loads(cli("plan", *PROBLEM, "--planner", "megatron", "--top", 3, "--json"))["next_best"]
+    assert 0 < len(best) <= 2
 
 
 def test_a_plan_near_another_is_that_of_penstock_improve(found, cli, tmp_path):

@@ -28,6 +28,7 @@ struct SimulateFlags {
   int threads = 0;
   TimelineFlags timeline;
   ExplainFlags explain;
+  std::string what_if;
   bool verify = false;
   bool allow_oom = false;
   bool json = false;
@@ -41,9 +42,19 @@ void verify(const cost::Problem& problem, const schedule::ScheduledPlan& schedul
     throw core::Error(core::ExitCode::internal, "the simulation breaks a rule: " + violations.front());
 }
 
+std::vector<experiment::WhatIfChange> changes(const std::string& text) {
+  try {
+    return experiment::what_if_changes(text);
+  } catch (const core::BadInput& e) {
+    throw core::Error(core::ExitCode::usage, std::string("--what-if: ") + e.what());
+  }
+}
+
 /// What shows or checks one run does not go with many; the verifier knows what routes allow, not their
 /// jitter.
 void check_combination(const SimulateFlags& flags, const std::optional<sim::Perturbation>& perturbation) {
+  if (!flags.what_if.empty() && (perturbation || flags.perturbation.runs > 1))
+    throw core::BadInput("--what-if: a perturbation is made for one cluster; give one of the two");
   const bool one = flags.verify || flags.explain.given() || flags.allow_oom || flags.timeline.given();
   if (flags.perturbation.runs > 1 && one)
     throw core::BadInput(
@@ -61,8 +72,9 @@ core::ExitCode warn_of_memory(const trace::Summary& summary) {
 }
 
 /// Simulates once and says what came of it; leaves the timelines that the flags ask for.
-core::ExitCode one_run(const SimulateFlags& flags, const cost::Problem& problem,
+core::ExitCode one_run(const SimulateFlags& flags, const experiment::PlanInput& input,
                        const schedule::ScheduledPlan& scheduled, const sim::SimulationOptions& options) {
+  const cost::Problem problem = input.problem();
   const plan::Plan& plan = scheduled.plan;
   const auto outcome = experiment::evaluate(
       problem, scheduled,
@@ -78,6 +90,7 @@ core::ExitCode one_run(const SimulateFlags& flags, const cost::Problem& problem,
   }
   if (flags.explain.given())
     beside.explained = flags.explain.explained(problem, scheduled, options, outcome.row);
+  if (!flags.what_if.empty()) beside.what_if = experiment::what_if(input, changes(flags.what_if), options);
   const report::Screen screen = flags.wide.screen();
   if (flags.json)
     print(experiment::plan_json(problem, outcome, options, beside));
@@ -87,21 +100,23 @@ core::ExitCode one_run(const SimulateFlags& flags, const cost::Problem& problem,
 }
 
 core::ExitCode run(const SimulateFlags& flags, const Session& session) {
-  auto [graph, costs, cluster, plan] = read_plan(flags.file, flags.model, flags.cluster, flags.costs);
+  if (!flags.what_if.empty()) changes(flags.what_if);  // or an error before any work
+  experiment::PlanInput input = read_plan(flags.file, flags.model, flags.cluster, flags.costs);
+  plan::Plan& plan = input.plan;
   flags.compression.apply(plan.training.compression);
   flags.bucket.apply(plan.training);
   if (flags.schedule) experiment::reschedule(plan, *flags.schedule);
-  const cost::Problem problem{graph, cluster, *costs, plan.training};
+  const cost::Problem problem = input.problem();
   experiment::complete(problem, plan, flags.file, flags.allow_oom);
 
-  const auto perturbation = flags.perturbation.load(cluster);
+  const auto perturbation = flags.perturbation.load(input.cluster);
   check_combination(flags, perturbation);
   sim::SimulationOptions options = flags.simulation.options();
   options.perturbation = perturbation ? &*perturbation : nullptr;
   options.seed = flags.perturbation.seed;
   const ThreadLimit limit(flags.threads);
-  const auto scheduled = score::scheduled(problem, std::move(plan));
-  if (flags.perturbation.runs == 1) return one_run(flags, problem, scheduled, options);
+  const auto scheduled = score::scheduled(problem, plan);
+  if (flags.perturbation.runs == 1) return one_run(flags, input, scheduled, options);
   const std::string runs =
       runs_report(flags.perturbation, problem, scheduled, options, flags.json, session.stop());
   flags.json ? print(runs) : print_page(runs, flags.wide.screen());
@@ -123,6 +138,7 @@ void add_simulate(CLI::App& app, Action& action) {
       "Example:\n"
       "  penstock simulate plan.yaml --svg timeline.svg --perfetto trace.pftrace\n"
       "  penstock simulate plan.yaml --explain 12\n"
+      "  penstock simulate plan.yaml --what-if \"network=200Gb/s, devices=2x, mini_batch=2x\"\n"
       "  penstock simulate plan.yaml --perturbation experiments/imperfect/bad_day.yaml --runs 1000");
   command->add_option("PLAN", flags->file, "the plan file")->required()->type_name("FILE");
   flags->model.add(*command, false);
@@ -149,6 +165,15 @@ void add_simulate(CLI::App& app, Action& action) {
                     "told and drawn, and "
                     "the exit code is that of an invalid plan");
   flags->explain.add(*command);
+  command
+      ->add_option(
+          "--what-if", flags->what_if,
+          "print the same plan with each of these changes and with all of them, beside today. KEY=VALUE with "
+          "commas between; VALUE is a number with its unit, or a factor such as 2x. Keys: devices (replicas "
+          "grow or shrink with it), network and node_links (bandwidth between and within nodes, per device), "
+          "memory, memory_bandwidth, flops (peak), speed (of all kernels, a factor), micro_batch (of a "
+          "replica), mini_batch")
+      ->type_name("CHANGES");
   flags->timeline.add(*command);
   add_json(*command, flags->json);
   flags->wide.add(*command);

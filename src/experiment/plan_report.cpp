@@ -19,6 +19,8 @@
 #include "penstock/score/validate.hpp"
 #include "penstock/trace/out_of_memory.hpp"
 #include "top_report.hpp"
+#include "waterfall_report.hpp"
+#include "what_if_report.hpp"
 
 namespace penstock::experiment {
 namespace {
@@ -245,14 +247,15 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
   return fmt::format(
       "{}\n{}: {:.1f} samples/s{}\ndepth {} of {} stages; estimated iteration {}, simulated {}; bubble "
       "{:.1f} "
-      "%, exposed communication {:.1f} %, peak memory {}\n{}{}{}{}{}{}{}{}",
+      "%, exposed communication {:.1f} %, peak memory {}\n{}{}{}{}{}{}{}{}{}",
       table.text(screen), *row.strategy, *row.samples_per_s, rates(row), *row.depth, *row.stages,
       show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)), *row.bubble * 100,
       outcome.summary->exposed_communication * 100, show(core::Bytes(*row.peak_memory_bytes)),
       aim_line(beside.reached), costs_line(problem, outcome), perturbation,
       bound_line(problem, outcome, simulation), any_plan_line(row, plan), search_line(row),
       outcome.others.empty() ? "" : "\n" + top_table(outcome, screen),
-      beside.explained ? "\n" + explain_table(*beside.explained, screen) : "");
+      beside.explained ? "\n" + explain_table(*beside.explained, screen) : "",
+      beside.what_if.empty() ? "" : "\n" + what_if_table(beside.what_if, screen));
 }
 
 std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
@@ -317,12 +320,17 @@ std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
                                     {"what", trace::in_words(failure)}});
   if (!outcome.others.empty()) out["next_best"] = top_json(outcome);
   if (beside.explained) out["explain"] = explain_json(*beside.explained);
+  if (!beside.what_if.empty()) out["what_if"] = what_if_json(beside.what_if);
   return out.dump(2) + "\n";
 }
 
 std::string in_words(const sim::Filling& filling) {
   return fmt::format("lengths: {} sequences, {} tokens, padding {:.1f} % of what is computed",
                      filling.sequences, filling.tokens, filling.padding() * 100);
+}
+
+std::string to_json(const sim::Waterfall& waterfall) {
+  return waterfall_json(waterfall).dump(2) + "\n";
 }
 
 std::string timeline_svg(const CellOutcome& outcome) {

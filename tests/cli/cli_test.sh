@@ -134,6 +134,19 @@ expect 0 "stage 7, device 7 " "$penstock" simulate plan.yaml --explain
 expect 0 "iteration without it" "$penstock" simulate plan.yaml --explain
 expect 0 "model FLOPs at peak" "$penstock" simulate plan.yaml --explain
 expect 0 '"mfu_without"' "$penstock" simulate plan.yaml --explain --json
+expect 0 "model FLOPs at peak" "${plan[@]}" --pipeline-micro-batch 4 --explain
+changes="network=200Gb/s, devices=4, mini_batch=2x"
+expect 0 "network=200Gb/s " "$penstock" simulate plan.yaml --what-if "$changes"
+expect 0 "stage 0 has 1 replica: 4 of 8 devices would leave it no whole number" "$penstock" simulate plan.yaml --what-if "$changes" --wide
+expect 0 '"change": "all"' "$penstock" simulate plan.yaml --what-if "$changes" --json
+expect 10 "--what-if: unknown what-if key 'colour'; expected one of devices, network, node_links" "$penstock" simulate plan.yaml --what-if colour=2x
+expect 10 "--what-if: network: expected a factor such as 2x, or a value such as 200Gb/s, not '3'" "$penstock" simulate plan.yaml --what-if network=3
+top=("$penstock" plan --model case_study --cluster summit --devices 4 --mini-batch 64 --planner megatron)
+expect 0 "differs from the best in" "${top[@]}" --top 3
+expect 0 '"next_best"' "${top[@]}" --top 3 --json
+expect 10 "it does not go with --choose-by estimate" "${top[@]}" --top 3 --choose-by estimate
+expect 10 "it goes with --aim time alone" "${top[@]}" --top 3 --aim cost
+expect 10 "--top" "${top[@]}" --top 0
 expect 0 '"iteration_without_s"' "$penstock" simulate plan.yaml --explain --json
 lines() { "$penstock" simulate plan.yaml --explain "$1" | sed '1,/after$/d' | grep -vc -e '^-'; }
 (($(lines 3) == 3 && $(lines 1) == 1)) || { echo "FAILED: --explain shows $(lines 3) and $(lines 1) lines"; failures=$((failures + 1)); }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "penstock/experiment/aim.hpp"
+#include "penstock/experiment/what_if.hpp"
 #include "penstock/report/lines.hpp"
 #include "penstock/sim/explain.hpp"
 #include "penstock/sim/lengths.hpp"
@@ -40,6 +41,7 @@ struct Beside {
   MaybePerturbed perturbed{};
   std::optional<ExplainedRun> explained{};
   std::optional<Reached> reached{};  ///< by a search
+  std::vector<WhatIfRow> what_if{};
 };
 
 /// One line per stage (operators, devices with tensor-parallel groups apart, micro-batch, in flight, time,
@@ -51,6 +53,9 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
 /// The same as JSON, and each device's peak with its moment.
 std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
                       const sim::SimulationOptions& simulation, const Beside& beside = {});
+
+/// What plan_json has under explain.waterfall.
+std::string to_json(const sim::Waterfall& waterfall);
 
 /// "lengths: 512 sequences, 300000 tokens, padding 12.5 %".
 std::string in_words(const sim::Filling& filling);

@@ -1,0 +1,128 @@
+#include "penstock/experiment/what_if.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "changed_cluster.hpp"
+#include "changed_plan.hpp"
+#include "penstock/score/order.hpp"
+
+namespace penstock::experiment {
+namespace {
+
+/// Devices first, then hardware, then batches, in whatever order they were given.
+std::vector<WhatIfChange> in_order(std::vector<WhatIfChange> changes) {
+  std::ranges::sort(changes, {}, &WhatIfChange::key);
+  return changes;
+}
+
+/// The plan, and on which cluster.
+struct ChangedPlan {
+  plan::Plan plan;
+  cluster::Cluster cluster;
+};
+
+/// Throws BadInput where the mini-batch is no whole number of a stage's micro-batches.
+void check_batches(const plan::Plan& plan) {
+  for (const plan::Stage& stage : plan.stages)
+    if (plan.training.mini_batch % stage.micro_batch != 0)
+      throw core::BadInput(fmt::format(
+          "{} samples are no whole number of micro-batches of {} ({} for each of {} replicas): change "
+          "micro_batch or mini_batch too",
+          plan.training.mini_batch, stage.micro_batch, plan::samples_per_device(plan, stage),
+          plan::asynchronous(plan) ? 1 : stage.sharing_replicas()));
+}
+
+ChangedPlan changed(const PlanInput& input, const std::vector<WhatIfChange>& changes) {
+  plan::Plan plan = input.plan;
+  const auto devices = static_cast<std::int64_t>(input.cluster.size());
+  plan.cluster.devices = static_cast<int>(devices);
+  for (const WhatIfChange& change : changes) {
+    if (change.key == ChangedKey::devices) {
+      const double to = change.factor ? static_cast<double>(devices) * change.value : change.value;
+      if (to != static_cast<double>(static_cast<int>(to)) || to < 1)
+        throw core::BadInput(fmt::format("{} leaves {:g} devices", change.text, to));
+      plan.cluster.devices = static_cast<int>(to);
+      scale_devices(plan, devices, plan.cluster.devices);
+    }
+    if (change.key == ChangedKey::micro_batch) change_micro_batch(plan, change);
+    if (change.key == ChangedKey::mini_batch) change_mini_batch(plan, change);
+  }
+  check_batches(plan);
+  const bool same = std::ranges::all_of(changes, [](const WhatIfChange& change) {
+    return change.key == ChangedKey::micro_batch || change.key == ChangedKey::mini_batch;
+  });
+  if (same) return {std::move(plan), input.cluster};
+  const cluster::Cluster stated = changed_cluster(plan.cluster, input.graph, changes);
+  return {std::move(plan), cost::measured_by(*input.costs, stated)};
+}
+
+core::Bytes least_memory(const cluster::Cluster& cluster) {
+  core::Bytes out = cluster.type(core::DeviceId(0)).memory;
+  for (const cluster::Device& device : cluster.devices())
+    out = std::min(out, cluster.types()[device.type].memory);
+  return out;
+}
+
+/// Adds the result, or why there is none.
+void simulate(const PlanInput& input, const std::vector<WhatIfChange>& changes,
+              const sim::SimulationOptions& simulation, WhatIfRow& row) {
+  ChangedPlan now = changed(input, changes);
+  const cost::Problem problem{input.graph, now.cluster, *input.costs, now.plan.training};
+  complete(problem, now.plan, row.change, true);
+  row.capacity = least_memory(now.cluster);
+  const report::CellResult about =
+      describe(problem, {now.plan.model, now.plan.cluster, {now.plan.planner}, now.plan.training, {}});
+  const CellOutcome outcome =
+      evaluate(problem, score::scheduled(problem, std::move(now.plan)), about, simulation, false);
+  row.result = outcome.row;
+  if (!outcome.summary->out_of_memory.empty()) row.note = "does not fit in memory";
+}
+
+/// The first violation of a plan that is not valid.
+std::string first_line(const std::string& message) {
+  const auto list = message.find("\n  ");
+  if (list == message.npos) return message;
+  const auto first = list + 3;
+  return "not valid: " + message.substr(first, message.find('\n', first) - first);
+}
+
+WhatIfRow answered(const PlanInput& input, std::string name, const std::vector<WhatIfChange>& changes,
+                   const sim::SimulationOptions& simulation) {
+  WhatIfRow row{std::move(name)};
+  try {
+    simulate(input, in_order(changes), simulation, row);
+  } catch (const core::Interrupted&) {
+    throw;
+  } catch (const core::LimitHit&) {
+    throw;
+  } catch (const core::Error& e) {
+    row.note = first_line(e.what());
+  }
+  return row;
+}
+
+/// Data sheets do not show in measured costs, nor links that nothing waits for.
+void note_no_effect(const WhatIfChange& change, const WhatIfRow& today, WhatIfRow& row) {
+  if (!today.result || !row.result || row.result->iteration_s != today.result->iteration_s) return;
+  if (change.key == ChangedKey::flops || change.key == ChangedKey::memory_bandwidth)
+    row.note = fmt::format("no effect on these costs ({}); speed=2x changes all kernels", row.result->costs);
+  if (change.key == ChangedKey::network || change.key == ChangedKey::node_links)
+    row.note = "no effect: the plan waits for nothing on these links";
+}
+
+}  // namespace
+
+std::vector<WhatIfRow> what_if(const PlanInput& input, const std::vector<WhatIfChange>& changes,
+                               const sim::SimulationOptions& simulation) {
+  std::vector<WhatIfRow> out = {answered(input, "today", {}, simulation)};
+  for (const WhatIfChange& change : changes) {
+    out.push_back(answered(input, change.text, {change}, simulation));
+    note_no_effect(change, out.front(), out.back());
+  }
+  if (changes.size() > 1) out.push_back(answered(input, "all", changes, simulation));
+  return out;
+}
+
+}  // namespace penstock::experiment
