@@ -4,14 +4,37 @@
 
 #include "penstock/check/trace_violations.hpp"
 #include "penstock/cost/analytic.hpp"
+#include "penstock/cost/utilisation.hpp"
 #include "penstock/score/least_iteration.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/problem_bound.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
+#include "penstock/sim/waterfall.hpp"
+#include "support/near.hpp"
 #include "support/tiny.hpp"
 
 namespace penstock::support {
+namespace {
+
+/// Parts of device time, none below zero, sum to the iteration; the first one's share is the MFU.
+void check_waterfall(const cost::Problem& problem, const plan::Plan& plan, const trace::Trace& trace,
+                     const sim::SimulationOptions& options) {
+  const auto waterfall = sim::waterfall(problem, plan, trace::TraceByDevice(trace), options);
+  core::Picoseconds sum;
+  bool none_below = true;
+  for (const core::Picoseconds part : waterfall.time) {
+    none_below = none_below && part >= core::Picoseconds(0);
+    sum += part;
+  }
+  CHECK(none_below);
+  CHECK(sum == trace.iteration);
+  const double rate = static_cast<double>(trace.mini_batch) / to_seconds(trace.iteration).value();
+  CHECK(waterfall.share(sim::TimePart::model) ==
+        near(cost::utilisation(problem.graph, problem.cluster, rate).mfu, 1e-6));
+}
+
+}  // namespace
 
 cost::OpTime FlopCosts::op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType&,
                                 std::int64_t samples) const {
@@ -53,6 +76,7 @@ void judge_somewhere(const graph::OpGraph& graph, plan::Plan plan, std::size_t d
     const auto trace = sim::simulate(problem, scheduled, options);
     for (const auto& violation : check::trace_violations(problem, scheduled, trace, options))
       FAIL_CHECK(violation);
+    check_waterfall(problem, plan, trace, options);
     const core::Seconds took = to_seconds(trace.iteration);
     if (collectives == sim::PassCollectives::closed_form)
       CHECK(score::least_iteration(problem, plan) <= took);
