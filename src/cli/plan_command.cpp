@@ -80,7 +80,8 @@ void add_search(CLI::App& command, PlanFlags& flags) {
       .add_option(
           "--top", flags.top,
           "also show the next best plans that the planner judged, N in all, each of another kind: other "
-          "degrees of parallelism, another schedule, ZeRO stage or recomputation; none more than 1.5 "
+          "degrees of parallelism, another schedule, ZeRO stage or recomputation in most stages; none more "
+          "than 1.5 "
           "times as slow as the best. The search takes longer. -o writes the best")
       ->capture_default_str()
       ->check(CLI::Range(1, 50).description(""))

@@ -13,12 +13,29 @@ namespace {
 
 constexpr std::size_t kMostKinds = 64;  ///< those of the fastest plans, however many a search meets
 
-/// Without what only tunes a plan: micro-batches, runs of k, which stages recompute.
+/// What most stages have; of equally many the least.
+template <class Of>
+plan::Extent usual(const plan::Plan& plan, const Of& of) {
+  std::map<std::int64_t, std::size_t> stages;
+  for (const plan::Stage& stage : plan.stages) ++stages[of(stage)];
+  const auto most = std::ranges::max_element(stages, {}, [](const auto& each) { return each.second; });
+  return {most->first, most->first};
+}
+
+/// By what most stages have, and without what only tunes a plan: micro-batches, runs of k.
 plan::Strategy kind_of(const plan::Plan& plan) {
   plan::Strategy out = plan::strategy(plan, 1);
   out.depth = out.stages;
   out.micro_batch = out.k = {1, 1};
-  if (out.recomputing > 0) out.recomputing = out.stages;
+  out.data_parallel = usual(plan, [](const plan::Stage& stage) { return stage.sharing_replicas(); });
+  for (std::size_t i = 0; i < out.divided.size(); ++i)
+    out.divided[i] = usual(plan, [&](const plan::Stage& stage) { return stage.*plan::kStatedDims[i].size; });
+  out.sequence_parallel = usual(plan, [](const plan::Stage& s) { return s.sequence_parallel; }).most > 0;
+  out.expert_parallel = usual(plan, [](const plan::Stage& stage) { return stage.expert_parallel; });
+  out.zero = usual(plan, [](const plan::Stage& stage) { return stage.zero; });
+  out.zero_over = usual(plan, [](const plan::Stage& stage) { return stage.zero_over; });
+  out.recomputing = usual(plan, [](const plan::Stage& s) { return bool(s.recompute); }).most * out.stages;
+  if (out.recomputing == 0) out.recomputed.clear();
   return out;
 }
 

@@ -13,9 +13,9 @@
 namespace penstock::experiment {
 
 /// Sees every plan that a search judges and keeps the fastest valid one of each kind: of other degrees of
-/// parallelism, another schedule, ZeRO stage or recomputation. Plans that take longer than kWithin times the
-/// fastest may not be seen, or with too little time, by chance of threads: they are never given out. So the
-/// answer is the same for any number of threads.
+/// parallelism, another schedule, ZeRO stage or recomputation, as most of its stages have it. Plans that take
+/// longer than kWithin times the fastest may not be seen, or with too little time, by chance of threads: they
+/// are never given out. So the answer is the same for any number of threads.
 class KeptPlans {
  public:
   static constexpr double kWithin = 1.5;

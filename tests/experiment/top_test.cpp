@@ -80,12 +80,16 @@ TEST_CASE("of each kind the fastest valid plan is kept, in whatever order plans 
   experiment::reschedule(other, "gpipe");
   score::derive_in_flight(problem, other);
   plan::Plan slower = other, broken = other;
-  slower.stages.back().recompute = plan::kRecomputeStage;
+  for (plan::Stage& stage : slower.stages) stage.recompute = plan::kRecomputeStage;
   broken.stages.front().micro_batch = broken.training.mini_batch + 1;
+  plan::Plan tuned = best;  // in one of its stages
+  tuned.stages.back().recompute = plan::kRecomputeStage;
+  REQUIRE(tuned.stages.size() > 2);
+  REQUIRE(score::violations(problem, tuned).empty());
   for (const bool backwards : {false, true}) {
     experiment::KeptPlans kept(problem);
-    std::vector<std::pair<const plan::Plan*, double>> seen = {
-        {&broken, 1.0}, {&slower, 5.0}, {&best, 4.0}, {&other, 4.5}, {&other, 7.0}};
+    std::vector<std::pair<const plan::Plan*, double>> seen = {{&broken, 1.0}, {&slower, 5.0}, {&best, 4.0},
+                                                              {&tuned, 4.2},  {&other, 4.5},  {&other, 7.0}};
     if (backwards) std::ranges::reverse(seen);
     for (const auto& [plan, time] : seen) kept.see(*plan, core::Seconds(time));
     const auto others = kept.others(best, 5);
