@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -12,10 +13,14 @@
 #include <cstdlib>
 #include <optional>
 
+#include "colour.hpp"
 #include "penstock/report/lines.hpp"
 
 namespace penstock::cli {
 namespace {
+
+/// A line written in place stands on the terminal, and nobody has ended it.
+std::atomic<bool> line_open{false};
 
 constexpr std::size_t kNarrowest = 20;  ///< screens that say less do not know
 
@@ -27,6 +32,10 @@ void end_by_broken_pipe() {
 
 void flush() {
   if (std::fflush(stdout) != 0 && errno == EPIPE) end_by_broken_pipe();
+}
+
+void write_to_stdout(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) < text.size() && errno == EPIPE) end_by_broken_pipe();
 }
 
 /// In one piece as far as the kernel takes it, whatever comes of it.
@@ -65,9 +74,13 @@ void guard_streams() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
+void end_line_in_place() {
+  if (line_open.exchange(false)) write_to_stderr("\n");
+}
+
 void print(std::string_view text) {
-  const std::string out = report::harmless(text);
-  if (std::fwrite(out.data(), 1, out.size(), stdout) < out.size() && errno == EPIPE) end_by_broken_pipe();
+  end_line_in_place();
+  write_to_stdout(report::harmless(text));
 }
 
 bool output_arrived() {
@@ -77,6 +90,7 @@ bool output_arrived() {
 
 void say(std::string_view text) {
   flush();
+  end_line_in_place();
   write_to_stderr(report::folded(report::harmless(text), columns_of(STDERR_FILENO)));
 }
 
@@ -89,6 +103,7 @@ void say_in_place(std::string_view text, bool last) {
   const std::string line = report::wrapped(report::harmless(report::in_one_line(text)), room - 1).front();
   flush();
   write_to_stderr("\r\033[K" + line + (last ? "\n" : ""));
+  line_open = !last;
 }
 
 bool terminal_hears() {
@@ -110,7 +125,9 @@ report::Screen WideFlag::screen() const {
 }
 
 void print_page(std::string_view text, const report::Screen& screen) {
-  print(report::folded(text, screen.width));
+  end_line_in_place();
+  const std::string page = report::harmless(report::folded(text, screen.width));
+  write_to_stdout(colour_wanted() ? coloured(page) : page);
 }
 
 }  // namespace penstock::cli

@@ -1,5 +1,5 @@
 #pragma once
-// The one way to standard output and standard error. Nothing that goes there commands a terminal.
+// The one way to standard output and standard error. Nothing from outside that goes there commands a terminal.
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -24,9 +24,11 @@ bool output_arrived();
 void say(std::string_view text);
 void warn(std::string_view text);  ///< "penstock: warning: TEXT" on a line
 
-/// A line on a terminal's standard error in place of the last one; it ends with `last`.
+/// A line on a terminal's standard error in place of the last one; it ends with `last`, or before anything
+/// else is printed or said.
 void say_in_place(std::string_view text, bool last);
-bool terminal_hears();  ///< standard error is a terminal
+void end_line_in_place();  ///< ends it now, if there is one
+bool terminal_hears();     ///< standard error is a terminal
 
 /// What tables have on this screen: COLUMNS, or else what the terminal says; any width where standard output
 /// is none.
@@ -39,7 +41,7 @@ struct WideFlag {
   report::Screen screen() const;
 };
 
-/// print, with lines that are too wide for the screen folded at blanks.
+/// print, with lines that are too wide for the screen folded at blanks, and tables in colour (colour.hpp).
 void print_page(std::string_view text, const report::Screen& screen);
 
 }  // namespace penstock::cli

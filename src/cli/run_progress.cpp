@@ -35,7 +35,7 @@ RunProgress::~RunProgress() {
   }
   end_.notify_one();
   thread_.join();
-  if (line_open_) say("\n");
+  end_line_in_place();
 }
 
 void RunProgress::began(const report::CellResult& row) {
@@ -71,10 +71,9 @@ void RunProgress::show(const std::string& text) {
   }
   constexpr std::size_t kWidth = 30;
   const std::size_t filled = done_ * kWidth / total_;
-  say_in_place(fmt::format("[{}{}] {}/{} {}{}", std::string(filled, '#'), std::string(kWidth - filled, '.'),
+  say_in_place(fmt::format("[{}{}] {}/{}{} {}", std::string(filled, '#'), std::string(kWidth - filled, '.'),
                            done_, total_, time_left(), text),
                done_ == total_);
-  line_open_ = done_ != total_;
 }
 
 std::string RunProgress::under_way() const {
@@ -91,8 +90,8 @@ std::string RunProgress::time_left() const {
   const double past = std::chrono::duration<double>(Clock::now() - begin_).count();
   const auto seconds =
       static_cast<std::int64_t>(past / static_cast<double>(run_) * static_cast<double>(left) + 0.5);
-  if (seconds >= 3600) return fmt::format("{} h {:02} min left ", seconds / 3600, seconds / 60 % 60);
-  return fmt::format("{}:{:02} left ", seconds / 60, seconds % 60);
+  if (seconds >= 3600) return fmt::format(", {} h {:02} min left:", seconds / 3600, seconds / 60 % 60);
+  return fmt::format(", {}:{:02} left:", seconds / 60, seconds % 60);
 }
 
 }  // namespace penstock::cli

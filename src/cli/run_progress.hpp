@@ -36,8 +36,8 @@ class RunProgress {
   const Clock::time_point begin_ = Clock::now();
   std::size_t total_, done_ = 0, run_ = 0;  ///< cells; of those done, not found in the cache
   std::set<std::string> under_way_;
-  Clock::time_point last_ = begin_;        ///< when something was said
-  bool over_ = false, line_open_ = false;  ///< the bar stands on a line that nobody has ended
+  Clock::time_point last_ = begin_;  ///< when something was said
+  bool over_ = false;
   std::mutex mutex_;
   std::condition_variable end_;
   std::thread thread_;

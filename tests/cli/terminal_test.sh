@@ -10,7 +10,7 @@ root=$(realpath "$2")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
-export LC_ALL=C.UTF-8
+export LC_ALL=C.UTF-8 TERM=xterm NO_COLOR=1
 unset COLUMNS
 
 problem=(--model case_study --cluster summit --devices 8 --mini-batch 64)
@@ -44,6 +44,7 @@ run $root/experiments/v_schedules.yaml -o study
 plan ${problem[*]} --planner graphpipe --micro-batch 4
 simulate plan.yaml --explain
 planners
+planners piper
 schedules
 models
 clusters
@@ -51,16 +52,34 @@ model mmt --operators
 schedule zbv --ranks 4 --microbatches 8
 END
   done
+  # Colour: heads bold, the best value green, on a terminal alone; NO_COLOR and TERM=dumb turn it off.
+  compared=(compare "${problem[@]}" --planners spp,graphpipe,gpipe_equal)
+  NO_COLOR='' on_screen 120 "$penstock" "${compared[@]}" >colours
+  [[ $(grep -c $'^\e\[1mplanner .*\e\[0m$' colours) == 1 ]] || fail "no bold head: $(cat -v colours)"
+  grep -q $'^graphpipe .*\e\[32m *[0-9.]*\e\[0m' colours || fail "no green value: $(cat -v colours)"
+  for off in "NO_COLOR=1" "NO_COLOR= TERM=dumb"; do
+    found=$(env $off script -qec "$(printf '%q ' "$penstock" "${compared[@]}") 2>/dev/null" /dev/null </dev/null)
+    [[ $found != *$'\e'* ]] || fail "$off: still in colour"
+  done
+  [[ $(env NO_COLOR= "$penstock" "${compared[@]}" 2>/dev/null) != *$'\e'* ]] || fail "a pipe gets colours"
   expect 0 "no room for: " on_screen 100 "$penstock" compare "${problem[@]}" --planners spp
   found=$(on_screen 60 "$penstock" compare "${problem[@]}" --planners spp --wide | widest)
   ((found > 120)) || fail "--wide takes $found columns"
-  found=$(COLUMNS=70 on_screen 120 "$penstock" planners | widest)
+  found=$(COLUMNS=70 on_screen 120 "$penstock" planners piper | widest)
   ((found > 60 && found <= 70)) || fail "COLUMNS=70 gives $found columns"
 else
   echo "script is not installed: pages on a terminal are not tested"
 fi
-found=$(COLUMNS=40 "$penstock" planners | widest)
+found=$(COLUMNS=40 "$penstock" schedules | widest)
 ((found > 200)) || fail "a pipe gets $found columns"
+# A name and an idea for each planner, a page for one, everything where it is asked for.
+(($("$penstock" planners | widest) <= 80 && $("$penstock" planners | wc -l) <= 30)) || fail "the list of planners is long or wide"
+(($("$penstock" planners piper | widest) <= 80)) || fail "a planner's page is wide"
+expect 0 "filling and draining count, by GPipe's formula" "$penstock" planners piper
+expect 0 "what it leaves out" "$penstock" planners --wide
+expect 0 '"option' "$penstock" planners piper --json
+expect 10 "'pipper' is unknown; did you mean 'piper'?" "$penstock" planners pipper
+(($("$penstock" planners --json | grep -c '"summary"') == $("$penstock" planners | sed 1,2d | grep -c '^[a-z0-9_]*  '))) || fail "planners --json and the list differ"
 commands=$("$penstock" --help | awk '/^Subcommands:$/ { inside = 1; next } /^$/ { inside = 0 } inside && /^  [a-z]/ { print $1 }')
 for command in "" $commands "calibrate verify" "calibrate report" "calibrate coverage" "calibrate cluster" "import pipedream-graph" "import piper-json" "import kernels"; do
   # shellcheck disable=SC2086
@@ -162,6 +181,22 @@ expect 11 "cannot write to standard output" bash -c '"$@" >&-' - "$penstock" mod
 # What is told after the results comes after them.
 "$penstock" run grid.yaml -o told >both.txt 2>&1
 [[ $(tail -n 1 both.txt) == "Done: 2 of 2 cells; results in told/"* ]] || fail "'Done' is not the last line: $(tail -n 3 both.txt)"
+
+# Nothing follows the bar of a run on its line: not the table, not what an interrupt leaves.
+if command -v script >/dev/null; then
+  cat >bar.yaml <<YAML
+experiment: bar
+models: [{name: case_study, mini_batch: [32]}, {name: inception_v3, mini_batch: [4096]}]
+clusters: [{name: summit, devices: [4, 32]}]
+planners: [spp, graphpipe]
+YAML
+  for how in "" "timeout -s INT 0.5"; do
+    script -qec "stty cols 100; $how $(printf '%q' "$penstock") run bar.yaml -j 1 -o bar" /dev/null </dev/null >screen
+    grep -q '\[##*\.*\] [0-9]*/8' screen || fail "no bar is drawn: $(cat -v screen)"
+    tr -d '\r' <screen | sed 's/.*\x1b\[K//' | grep -E '\] [0-9]+/8.*(model  |penstock:|Interrupted|Done)' && fail "the bar runs into the next line"
+    rm -rf bar
+  done
+fi
 
 # Names do not command the terminal.
 escape=$'\e'
