@@ -16,8 +16,6 @@ namespace {
 namespace nb = nanobind;
 using namespace nb::literals;
 
-constexpr report::Columns kEverything{.axes = true, .origin = true};
-
 /// What `penstock report` writes of the folder.
 std::string report_text(const std::string& folder, const std::string& format, const std::string& title,
                         core::StopToken stop) {
@@ -27,7 +25,8 @@ std::string report_text(const std::string& folder, const std::string& format, co
     return report::to_html(page);
   }
   const report::Results results = experiment::load_results(folder);
-  if (format == "csv") return report::to_csv(results.rows, kEverything);
+  if (format == "csv")
+    return report::to_csv(results.rows, {.axes = true, .origin = true, .ratio = !results.baseline.empty()});
   if (format == "markdown") return report::to_markdown(results.rows);
   if (format == "latex") return report::to_latex(results.rows);
   throw core::BadInput({"", 0, "format"}, "expected html, csv, markdown or latex of a results folder");

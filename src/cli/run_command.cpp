@@ -84,9 +84,11 @@ std::string reasons(const std::vector<report::CellResult>& rows) {
 
 void print_outcome(const RunFlags& flags, const experiment::Spec& spec, const experiment::RunOptions& options,
                    const experiment::RunOutcome& outcome, bool over) {
-  constexpr report::Columns kAll{true, true, true, true};
   if (flags.json) {
-    print(report::to_json(outcome.rows, options.provenance, kAll));
+    const bool ratio = !spec.baseline.empty();
+    std::vector<report::CellResult> rows = outcome.rows;
+    report::add_ratios(rows, spec.baseline);
+    print(report::to_json(rows, options.provenance, {true, true, true, true, ratio}));
   } else {
     report::Screen screen = flags.wide.screen();
     screen.more += "; all is in results.csv and table.txt";

@@ -1,11 +1,16 @@
 #include "penstock/experiment/load_results.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/json_text.hpp"
+#include "penstock/core/spelling.hpp"
+#include "penstock/report/comparison.hpp"
 
 namespace penstock::experiment {
 namespace {
@@ -21,6 +26,17 @@ report::Results provenance_of_validation(const std::string& file) {
 /// The first row's keys, which a study's results.json begins with, tell.
 bool about_schedules(const std::string& text) {
   return text.substr(0, text.find('}')).find("\"pipeline\":") != text.npos;
+}
+
+/// The planner that ratios divide by, where the experiment's file names one.
+std::string baseline_of(const std::string& folder) {
+  const std::string file = folder + "/provenance.json";
+  if (!std::filesystem::exists(file)) return "";
+  const auto json = core::parse_json<nlohmann::json>(core::read_file(file), file);
+  const auto found = json.find("baseline");
+  if (found == json.end()) return "";
+  if (!found->is_string()) throw core::BadInput({file, 0, "baseline"}, "expected the name of a planner");
+  return found->get<std::string>();
 }
 
 /// Empty where a row has no value.
@@ -47,7 +63,20 @@ report::Results load_results(const std::string& folder) {
   report::Results out = report::parse_results(text, results);
   if (std::filesystem::exists(timings)) report::add_columns(out.rows, core::read_file(timings), timings);
   if (out.provenance.version.empty()) out.provenance = load_provenance(folder);
+  out.baseline = baseline_of(folder);
+  report::add_ratios(out.rows, out.baseline);
   return out;
+}
+
+void set_baseline(report::Results& results, const std::string& planner) {
+  std::vector<std::string> known;
+  for (const report::CellResult& row : results.rows)
+    if (std::ranges::find(known, row.planner) == known.end()) known.push_back(row.planner);
+  if (std::ranges::find(known, planner) == known.end())
+    throw core::BadInput(
+        fmt::format("no row is of the baseline '{}'; {}", planner, core::did_you_mean(planner, known)));
+  results.baseline = planner;
+  report::add_ratios(results.rows, planner);
 }
 
 report::Provenance load_provenance(const std::string& folder) {

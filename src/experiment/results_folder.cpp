@@ -50,9 +50,11 @@ std::string content(const std::string& file) {
 
 }  // namespace
 
-std::string provenance_json(const report::Provenance& provenance, const std::string& summary) {
+std::string provenance_json(const report::Provenance& provenance, const std::string& summary,
+                            const std::string& baseline) {
   auto json = nlohmann::ordered_json::parse(report::to_json(provenance));
   if (!summary.empty()) json["summary"] = summary;
+  if (!baseline.empty()) json["baseline"] = baseline;
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
 

@@ -9,8 +9,10 @@
 
 namespace penstock::experiment {
 
-/// report::to_json with what the experiment is about, as its file says, under "summary".
-std::string provenance_json(const report::Provenance& provenance, const std::string& summary);
+/// report::to_json with what the experiment's file says, where it does: what the experiment is about under
+/// "summary", the planner that ratios divide by under "baseline".
+std::string provenance_json(const report::Provenance& provenance, const std::string& summary,
+                            const std::string& baseline = "");
 
 /// One process at a time, the leader, writes into the folder; what an earlier one left half written goes.
 class ResultsFolder {

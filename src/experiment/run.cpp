@@ -91,7 +91,8 @@ class Runner {
   }
 
   void write(RunOutcome& out) const {
-    folder_->write_tables(out.rows, spec_.baseline, provenance_json(options_.provenance, spec_.summary));
+    folder_->write_tables(out.rows, spec_.baseline,
+                          provenance_json(options_.provenance, spec_.summary, spec_.baseline));
     remove_claims(options_.folder);  // they were about other rows
     std::vector<std::string> names;
     for (std::size_t i = 0; i < rows_.size(); ++i)

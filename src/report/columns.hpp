@@ -6,7 +6,9 @@
 namespace penstock::report {
 
 inline constexpr Columns kAbout{false, false, false, false};  ///< only what a row is about
-inline constexpr Columns kAll{true, true, true, true};
+inline constexpr Columns kAll{true, true, true,
+                              true};  ///< that files hold: ratios are made when they are read
+inline constexpr Columns kAllAndRatio{true, true, true, true, true};
 
 /// Calls visit(name, value) for the wanted columns of the row, in their order.
 template <class Row, class Visit>
@@ -36,6 +38,7 @@ void each_field(Row& row, const Columns& columns, Visit&& visit) {
   in(columns.results, "lower_bound_s", row.lower_bound_s);
   in(columns.results, "gap", row.gap);
   in(columns.results, "samples_per_s", row.samples_per_s);
+  in(columns.ratio, "ratio", row.ratio);
   in(columns.results, "tokens_per_s", row.tokens_per_s);
   in(columns.results, "tflops_per_device", row.tflops_per_device);
   in(columns.results, "mfu", row.mfu);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "penstock/report/table.hpp"
+#include "search_note.hpp"
 #include "shown.hpp"
 
 namespace penstock::report {
@@ -42,15 +43,14 @@ struct ExtraColumns {
 };
 
 /// The problem, the answer, how good it is; then how it was found.
-std::vector<std::string> cells(const CellResult& row, const std::optional<double>& times,
-                               const ExtraColumns& extra) {
+std::vector<std::string> cells(const CellResult& row, const ExtraColumns& extra) {
   std::vector<std::string> out = {row.model, row.cluster, std::to_string(row.devices),
                                   std::to_string(row.mini_batch)};
   const auto add = [&out](std::string cell) { out.push_back(std::move(cell)); };
   if (extra.setting) add(row.setting);
   add(row.planner);
   add(row.samples_per_s ? shown::decimal(row.samples_per_s, 1) : shown::status(row));
-  add(times ? fmt::format("{:.2f}x", *times) : "");
+  add(shown::times(row.ratio));
   add(shown::text(row.strategy));
   if (extra.tokens) add(shown::decimal(row.tokens_per_s, 0));
   add(shown::decimal(row.tflops_per_device, 2));
@@ -85,29 +85,30 @@ std::vector<Column> columns(const ExtraColumns& extra) {
 
 }  // namespace
 
-std::string comparison(std::span<const CellResult> rows, const std::string& baseline, bool measured,
+void add_ratios(std::vector<CellResult>& rows, const std::string& baseline) {
+  const Baselines bases = baselines(rows, baseline);
+  for (CellResult& row : rows) row.ratio = ratio(bases, row, baseline);
+}
+
+std::string comparison(std::span<const CellResult> given, const std::string& baseline, bool measured,
                        const Screen& screen) {
+  std::vector<CellResult> rows(given.begin(), given.end());
+  add_ratios(rows, baseline);
   const ExtraColumns extra{shown::any_setting(rows), shown::any_tokens(rows), measured};
   Table table(columns(extra));
-  const CellResult* best = nullptr;
-  double largest = 0;
-  const Baselines bases = baselines(rows, baseline);
-  for (const CellResult& row : rows) {
-    const auto times = ratio(bases, row, baseline);
-    table.add(cells(row, times, extra));
-    if (times && *times > largest) {
-      largest = *times;
-      best = &row;
-    }
-  }
+  for (const CellResult& row : rows) table.add(cells(row, extra));
+  const auto best =
+      std::ranges::max_element(rows, {}, [](const CellResult& row) { return row.ratio.value_or(0); });
+  const bool any = best != rows.end() && best->ratio;
   std::string out = table.text(screen);
-  if (best)
+  if (any)
     out += fmt::format("\nLargest ratio: {} is {:.2f} times {} ({} on {} devices, mini-batch {}).\n",
-                       best->planner, largest, baseline, best->model, best->devices, best->mini_batch);
+                       best->planner, *best->ratio, baseline, best->model, best->devices, best->mini_batch);
   std::set<std::string> costs;
   for (const CellResult& row : rows)
     if (!row.costs.empty() && row.costs != "analytic") costs.insert(row.costs);
-  for (const std::string& source : costs) out += fmt::format("{}Costs: {}.\n", best ? "" : "\n", source);
+  for (const std::string& source : costs) out += fmt::format("{}Costs: {}.\n", any ? "" : "\n", source);
+  if (measured && shared_cores(rows)) out += fmt::format("\n{}\n", kSharedCores);
   return out;
 }
 

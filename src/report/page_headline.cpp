@@ -93,12 +93,28 @@ std::string problem_text(const CellResult& row) {
                      row.mini_batch, row.setting.empty() ? "" : ", " + row.setting);
 }
 
+/// Of the one that is fastest on the only problem.
+std::string fastest_of_one(const Standings& all, const std::string& first) {
+  const Lead lead = largest_lead(all, first);
+  if (lead.times <= 1) return first + " is fastest.";
+  return fmt::format("{} is fastest: {:.2f} times as fast as the next ({}).", first, lead.times,
+                     lead.next->name);
+}
+
+/// What the only plan is, and how fast.
+std::string only_plan(const CellResult& row) {
+  return fmt::format("{}: {:.1f} samples/s, {} per iteration, {} on the fullest device.",
+                     shown::text(row.strategy), row.samples_per_s.value_or(0), shown::time(row.iteration_s),
+                     shown::bytes(row.peak_memory_bytes));
+}
+
 std::string planners(const std::vector<CellResult>& rows) {
   std::vector<Standing> entries;
   for (const CellResult& row : rows) entries.push_back({row.planner, problem_text(row), row.samples_per_s});
   const Standings all = standings(entries);
   if (all.names.size() < 2 || all.firsts.empty()) return "";
   const std::vector<std::string> first = leaders(all);
+  if (all.problems.size() == 1 && first.size() == 1) return fastest_of_one(all, first.front());
   std::string out =
       fmt::format("{} fastest, or equal, on {} of {} problems", subject(first, "is", "are each"),
                   all.firsts.at(first.front()), all.problems.size());
@@ -192,7 +208,10 @@ std::vector<std::string> headline(const Page& page) {
   std::vector<std::string> out;
   const auto& rows = page.results.rows;
   if (!page.schedules.cells.empty()) out = schedules(page.schedules);
-  if (!rows.empty()) out = {planners(rows), failures(rows)};
+  if (rows.size() == 1 && rows.front().iteration_s)
+    out = {only_plan(rows.front())};
+  else if (!rows.empty())
+    out = {planners(rows), failures(rows)};
   if (!page.claims.empty()) out.push_back(verdicts(page.claims));
   std::erase(out, "");
   return out;

@@ -3,56 +3,10 @@
 #include <string_view>
 #include <vector>
 
-#include "shown.hpp"
+#include "penstock/report/column_choice.hpp"
 
 namespace penstock::report {
 namespace {
-
-struct PaperColumn {
-  std::string_view title;
-  bool number;
-};
-constexpr std::string_view kSetting = "setting", kTokens = "tokens/s";  ///< those that only some tables have
-constexpr PaperColumn kColumns[] = {
-    {"model", false},    {"cluster", false},    {"devices", true},   {"mini-batch", true},
-    {kSetting, false},   {"planner", false},    {"samples/s", true}, {kTokens, true},
-    {"PP", true},        {"DP", true},          {"TP", true},        {"ZeRO", true},
-    {"recompute", true}, {"micro-batch", true}, {"schedule", false}, {"TFLOP/s/GPU", true},
-    {"MFU", true},       {"bubble", true},      {"gap", true},       {"peak memory", true}};
-
-/// Whether a table of the rows has those.
-struct PaperExtra {
-  bool setting = false, tokens = false;
-  explicit PaperExtra(std::span<const CellResult> rows)
-      : setting(shown::any_setting(rows)), tokens(shown::any_tokens(rows)) {}
-  bool lacks(std::string_view title) const {
-    return (title == kSetting && !setting) || (title == kTokens && !tokens);
-  }
-};
-
-std::vector<PaperColumn> shown_columns(const PaperExtra& extra) {
-  std::vector<PaperColumn> out;
-  for (const PaperColumn& column : kColumns)
-    if (!extra.lacks(column.title)) out.push_back(column);
-  return out;
-}
-
-std::vector<std::string> cells(const CellResult& row, const PaperExtra& extra) {
-  std::vector<std::string> out = {row.model, row.cluster, std::to_string(row.devices),
-                                  std::to_string(row.mini_batch)};
-  if (extra.setting) out.push_back(row.setting);
-  out.push_back(row.planner);
-  out.push_back(row.samples_per_s ? shown::decimal(row.samples_per_s, 1) : shown::status(row));
-  if (extra.tokens) out.push_back(shown::decimal(row.tokens_per_s, 0));
-  for (std::string cell :
-       {shown::number(row.pipeline_parallel), shown::extent(row.data_parallel),
-        shown::extent(row.tensor_parallel), shown::extent(row.zero), shown::recompute(row),
-        shown::extent(row.micro_batch), shown::text(row.schedule), shown::decimal(row.tflops_per_device, 2),
-        shown::percent(row.mfu), shown::percent(row.bubble), shown::percent(row.gap),
-        shown::bytes(row.peak_memory_bytes)})
-    out.push_back(std::move(cell));
-  return out;
-}
 
 std::string blanks_for_controls(char c) {
   return std::string(1, static_cast<unsigned char>(c) < 0x20 ? ' ' : c);
@@ -103,37 +57,55 @@ std::string joined(const std::vector<std::string>& cells, const char* between, E
   return out;
 }
 
-std::vector<std::string> titles(const std::vector<PaperColumn>& columns) {
-  std::vector<std::string> out;
-  for (const PaperColumn& column : columns) out.emplace_back(column.title);
-  return out;
+/// Titles, and rows of cells, of the columns.
+struct PaperCells {
+  std::vector<ChosenColumn> columns;
+  std::vector<std::string> titles() const {
+    std::vector<std::string> out;
+    for (const ChosenColumn& column : columns) out.push_back(column.title);
+    return out;
+  }
+  std::vector<std::string> row(std::size_t r) const {
+    std::vector<std::string> out;
+    for (const ChosenColumn& column : columns) out.push_back(column.cells[r]);
+    return out;
+  }
+};
+
+/// The columns of a paper where none are chosen.
+std::vector<std::string> names_or_usual(std::span<const CellResult> rows,
+                                        const std::vector<std::string>& names) {
+  return names.empty() ? paper_columns(rows) : names;
 }
 
 }  // namespace
 
-std::string to_markdown(std::span<const CellResult> rows) {
+std::string to_markdown(std::span<const CellResult> rows, const std::vector<std::string>& names) {
   const auto line = [](const std::vector<std::string>& cells) {
     return "| " + joined(cells, " | ", [](const auto& cell) { return markdown(cell); }) + " |\n";
   };
-  const PaperExtra extra(rows);
-  const auto wanted = shown_columns(extra);
-  std::string out = line(titles(wanted)) + '|';
-  for (const PaperColumn& column : wanted) out += column.number ? " ---: |" : " --- |";
+  const auto wanted = names_or_usual(rows, names);
+  const PaperCells cells{chosen_columns(rows, wanted)};
+  std::string out = line(cells.titles()) + '|';
+  for (const ChosenColumn& column : cells.columns) out += column.number ? " ---: |" : " --- |";
   out += '\n';
-  for (const CellResult& row : rows) out += line(cells(row, extra));
-  return out;
+  for (std::size_t r = 0; r < rows.size(); ++r) out += line(cells.row(r));
+  const std::string same = same_in_all(rows, wanted);
+  return same.empty() ? out : out + "\nThe same in all rows: " + markdown(same) + ".\n";
 }
 
-std::string to_latex(std::span<const CellResult> rows) {
+std::string to_latex(std::span<const CellResult> rows, const std::vector<std::string>& names) {
   const auto line = [](const std::vector<std::string>& cells) {
     return joined(cells, " & ", [](const auto& cell) { return latex(cell); }) + " \\\\\n";
   };
-  const PaperExtra extra(rows);
-  const auto wanted = shown_columns(extra);
-  std::string out = "\\begin{tabular}{";
-  for (const PaperColumn& column : wanted) out += column.number ? 'r' : 'l';
-  out += "}\n\\toprule\n" + line(titles(wanted)) + "\\midrule\n";
-  for (const CellResult& row : rows) out += line(cells(row, extra));
+  const auto wanted = names_or_usual(rows, names);
+  const PaperCells cells{chosen_columns(rows, wanted)};
+  const std::string same = same_in_all(rows, wanted);
+  std::string out = same.empty() ? "" : "% The same in all rows: " + latex(same) + ".\n";
+  out += "\\begin{tabular}{";
+  for (const ChosenColumn& column : cells.columns) out += column.number ? 'r' : 'l';
+  out += "}\n\\toprule\n" + line(cells.titles()) + "\\midrule\n";
+  for (std::size_t r = 0; r < rows.size(); ++r) out += line(cells.row(r));
   return out + "\\bottomrule\n\\end{tabular}\n";
 }
 

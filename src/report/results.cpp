@@ -133,14 +133,15 @@ About about(const CellResult& row) {
   return {row.model, row.cluster, row.devices, row.planner, row.mini_batch, row.setting};
 }
 
-Rows to_rows(std::span<const CellResult> rows) {
+Rows to_rows(std::span<const CellResult> rows, bool ratio) {
+  const Columns& wanted = ratio ? kAllAndRatio : kAll;
   Rows out{{}, {"model", "cluster", "devices", "planner", "mini_batch"}, {}};
   const CellResult none;
-  each_field(none, kAll, [&](const char* name, const auto&) { out.columns.emplace_back(name); });
+  each_field(none, wanted, [&](const char* name, const auto&) { out.columns.emplace_back(name); });
   for (const CellResult& row : rows) {
     auto& cells = out.cells.emplace_back(out.columns.size());
     std::size_t column = 0;
-    each_field(row, kAll, [&](const char*, const auto& value) { cells[column++] = plain(value); });
+    each_field(row, wanted, [&](const char*, const auto& value) { cells[column++] = plain(value); });
     for (const auto& [key, value] : setting_of(row)) cells[axis_column(out, key)] = value;
   }
   return out;

@@ -38,6 +38,10 @@ inline std::string percent(const std::optional<double>& share) {
 inline std::string error(const std::optional<double>& share) {
   return share ? difference(*share, "%") : "-";
 }
+/// "1.21x", of a ratio; nothing where there is none.
+inline std::string times(const std::optional<double>& ratio) {
+  return ratio ? fmt::format("{:.2f}x", *ratio) : "";
+}
 inline std::string time(const std::optional<double>& seconds) {
   return seconds ? core::show(core::Seconds(*seconds)) : "-";
 }

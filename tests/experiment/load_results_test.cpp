@@ -110,3 +110,25 @@ TEST_CASE("a run keeps what its experiment is about beside who ran it") {
   CHECK_FALSE(page.cells[0].data.empty());
   CHECK(page.advice.empty());
 }
+
+TEST_CASE("ratios to the experiment's baseline are made when results are read; another may be named") {
+  const support::Scratch scratch("baseline");
+  experiment::RunOptions options{scratch.path("out"), {}, {}};
+  options.provenance.version = "0.1.0";
+  experiment::Spec spec = two_settings();
+  spec.baseline = "spp";
+  experiment::run(spec, options, {});
+  CHECK(core::read_file(options.folder + "/results.csv").find(",ratio,") == std::string::npos);
+  report::Results read = experiment::load_results(options.folder);
+  REQUIRE(read.baseline == "spp");
+  for (const report::CellResult& row : read.rows)
+    CHECK(row.ratio.has_value() == (row.planner == "graphpipe"));
+  for (const report::CellResult& row : read.rows)
+    for (const report::CellResult& base : read.rows)
+      if (row.ratio && base.planner == "spp" && base.setting == row.setting)
+        CHECK(*row.ratio == doctest::Approx(*row.samples_per_s / *base.samples_per_s));
+  experiment::set_baseline(read, "graphpipe");
+  for (const report::CellResult& row : read.rows) CHECK(row.ratio.has_value() == (row.planner == "spp"));
+  CHECK_THROWS_WITH_AS(experiment::set_baseline(read, "sppp"),
+                       "no row is of the baseline 'sppp'; did you mean 'spp'?", core::BadInput);
+}

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "penstock/core/files.hpp"
+#include "penstock/report/comparison.hpp"
 #include "support/checkout.hpp"
 #include "support/unpacked.hpp"
 
@@ -120,7 +121,7 @@ TEST_CASE("every column of the results is in the page, with words, kind and prio
   CHECK(column(rows, "iteration_s")["values"][0] == 2.56);
   CHECK(column(rows, "status")["values"][1] == "infeasible: no room");
   CHECK(column(rows, "schedule")["values"] == Json::parse("[null, null]"));
-  const report::Rows all = report::to_rows(page_of("plain").results.rows);
+  const report::Rows all = report::to_rows(page_of("plain").results.rows, true);
   for (const std::string& name : all.columns) CHECK_FALSE(column(rows, name).is_null());
   CHECK(rows["columns"].size() == all.columns.size());
 }
@@ -151,7 +152,10 @@ TEST_CASE("one planner is not compared, and one row is no plural") {
   const std::string html = report::to_html(page_of({row_of("spp", 10)}));
   CHECK(count(html, "fastest, or equal") == 0);
   CHECK(count(html, "<p class=\"headline\">All 1 row has a plan.</p>") == 0);
-  CHECK(count(html, "<p class=\"headline\">The row has a plan.</p>") == 1);
+  CHECK(count(html, "<p class=\"headline\">-: 10.0 samples/s, 3.20 s per iteration, ") == 1);
+  const std::string pair = report::to_html(page_of({row_of("spp", 10), row_of("graphpipe", 12.5)}));
+  CHECK(count(pair,
+              "<p class=\"headline\">graphpipe is fastest: 1.25 times as fast as the next (spp).</p>") == 1);
 }
 
 TEST_CASE("a study of schedules has its own columns and headline") {
@@ -198,4 +202,17 @@ TEST_CASE("a page of many rows stays small") {
   }
   const std::size_t small = report::to_html(page_of({row_of("spp", 10)})).size();
   CHECK(report::to_html(page_of(rows)).size() - small < 2000 * 60);  // 64,000 rows of sixty bytes are 4 MB
+}
+
+TEST_CASE("rows have their ratio to the baseline, and search times say that cells shared the cores") {
+  report::Page page = page_of({row_of("spp", 10), row_of("graphpipe", 12.5)});
+  page.results.baseline = "spp";
+  report::add_ratios(page.results.rows, "spp");
+  for (report::CellResult& row : page.results.rows) row.search_s = 1;
+  const Json rows = packed_in(report::to_html(page), "rows-data");
+  CHECK(column(rows, "ratio")["values"] == Json::parse("[null, 1.25]"));
+  CHECK(column(rows, "ratio")["meaning"] == "throughput over that of spp on the same problem");
+  CHECK(column(rows, "search_s").contains("caveat"));
+  for (report::CellResult& row : page.results.rows) row.search_memory_bytes = 1;
+  CHECK_FALSE(column(packed_in(report::to_html(page), "rows-data"), "search_s").contains("caveat"));
 }

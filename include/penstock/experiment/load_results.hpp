@@ -10,8 +10,12 @@ namespace penstock::experiment {
 
 /// Joins results.json with timings.csv, if there is one, and provenance.json; the last is not asked for where
 /// results.json holds its provenance itself, as that of `penstock compare` does. Of a folder that has a
-/// validation.json instead, the provenance alone. Throws BadInput.
+/// validation.json instead, the provenance alone. Rows have ratios to the baseline that provenance.json
+/// names, if it names one. Throws BadInput.
 report::Results load_results(const std::string& folder);
+
+/// Gives the rows ratios to this planner's instead. Throws BadInput, with a hint, where no row is of it.
+void set_baseline(report::Results& results, const std::string& planner);
 
 /// The folder's provenance.json. Throws BadInput.
 report::Provenance load_provenance(const std::string& folder);

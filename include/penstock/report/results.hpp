@@ -56,6 +56,7 @@ struct CellResult {
   std::string setting{};   ///< "optimizer=adam network=fifo": further axes of an experiment
   std::string date{};      ///< of the search, ISO 8601, where cells of an experiment come from several runs
   std::string hardware{};  ///< machine of the search, likewise
+  std::optional<double> ratio{};  ///< samples_per_s over the baseline's on the same problem (add_ratios)
 };
 
 /// Model, cluster, devices, planner, mini-batch, setting: what tells the rows of an experiment apart.
@@ -68,6 +69,7 @@ struct Columns {
   bool results = true;   ///< what the same inputs always give
   bool measured = true;  ///< what depends on machine and day: search_s, judging_s, search_memory_bytes
   bool origin = false;   ///< date, hardware
+  bool ratio = false;    ///< ratio, which files of `penstock run` lack
 };
 
 /// How the numbers came to be; filled by the caller, for a report reads no clock and no environment.
@@ -102,6 +104,7 @@ CellResult parse_record(const std::string& text);
 struct Results {
   std::vector<CellResult> rows;
   Provenance provenance;
+  std::string baseline{};  ///< planner that ratios divide by; empty: rows have no ratio
 };
 
 /// Reads what to_json or rows_json wrote, which leaves the provenance empty. Of a row's columns only those
@@ -116,7 +119,8 @@ Provenance parse_provenance(const std::string& text, const std::string& file);
 void add_columns(std::vector<CellResult>& rows, const std::string& csv, const std::string& file);
 
 /// Every column as text, numbers in the fewest digits that read back equal. Each of the further axes in
-/// `setting` is a column of its own, and what it says goes before a result of that name.
-Rows to_rows(std::span<const CellResult> rows);
+/// `setting` is a column of its own, and what it says goes before a result of that name. `ratio`: with the
+/// column of that name.
+Rows to_rows(std::span<const CellResult> rows, bool ratio = false);
 
 }  // namespace penstock::report

@@ -123,7 +123,7 @@ class Comparison {
   figure(one, figure) {
     const rows = this.grouped.get(this.group).filter((row) => this.kept.includes(row[this.study.series]) && row[one.y] !== null && row[one.y] !== undefined);
     const content = one.front ? this.frontOf(one, rows) : this.courseOf(one, rows);
-    figure.replaceChildren(html('h3', {}, content.title), content.drawing(figure.clientWidth), html('figcaption', { class: 'quiet' }, content.caption));
+    figure.replaceChildren(html('h3', {}, content.title), content.drawing(figure.clientWidth), html('figcaption', { class: 'quiet' }, [content.caption, this.columns.get(one.y)?.caveat].filter(Boolean).join(' ')));
   }
 
   axis(name, more) {

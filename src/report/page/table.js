@@ -46,7 +46,9 @@ class ResultsTable {
   sayWhatIsSame() {
     const parts = this.same.filter((column) => column.priority < kMinor)
       .map((column) => `${column.title} ${shown(column, this.rows[0][column.name])}`);
-    if (parts.length) document.getElementById('same').textContent = `The same in all rows: ${parts.join(', ')}.`;
+    const caveats = this.told.filter((column) => column.caveat).map((column) => `${column.title}: ${column.caveat}`);
+    if (parts.length) caveats.unshift(`The same in all rows: ${parts.join(', ')}.`);
+    document.getElementById('same').textContent = caveats.join(' ');
   }
 
   text(row) {

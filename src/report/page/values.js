@@ -13,6 +13,7 @@ const kKinds = {
   text: (x) => x,
   count: (x) => x.toLocaleString('en', { maximumFractionDigits: 3 }),
   rate: (x) => (Math.abs(x) >= 10 ? x.toFixed(1) : x.toPrecision(3)),
+  times: (x) => `${x.toFixed(2)}x`,
   ratio: (x) => String(Number(x.toPrecision(4))),
   time: (x) => (x === 0 ? '0 s' : inUnits(1e12 * x, kTimes, false)),
   bytes: (x) => inUnits(x, kBytes, false),

@@ -1,0 +1,185 @@
+#include "chart_panel.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include "log_axis.hpp"
+#include "penstock/report/lines.hpp"
+
+namespace penstock::report {
+namespace {
+
+constexpr int kPlotLeft = 62, kPlotTop = 40, kPlotWide = 256, kPlotHigh = 142;  ///< of the plot in the panel
+constexpr std::size_t kTitleLetters = 48;
+
+/// The page's (page/style.css, page/chart.js).
+constexpr std::array<std::string_view, 7> kInks = {"#0072b2", "#b96f00", "#00805e", "#c44e00",
+                                                   "#a8518a", "#2f8fc4", "#5b636c"};
+constexpr std::array<std::string_view, 6> kShapes = {"M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0Z",
+                                                     "M-3.5-3.5h7v7h-7Z",
+                                                     "M0-4.8L4.5 3.5H-4.5Z",
+                                                     "M0-5L5 0L0 5L-5 0Z",
+                                                     "M0 4.8L4.5-3.5H-4.5Z",
+                                                     "M-1.5-4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3Z"};
+
+std::string_view ink_of(std::size_t ink) {
+  return kInks[ink % kInks.size()];
+}
+
+/// 1, 2 or 5 times a power of ten that divides the whole into at most so many.
+double nice_step(double whole, int most) {
+  const double decade = std::pow(10, std::floor(std::log10(whole / most)));
+  for (const double factor : {1.0, 2.0, 5.0})
+    if (whole / (factor * decade) <= most) return factor * decade;
+  return 10 * decade;
+}
+
+/// Where values stand above the plot's lower edge.
+class Up {
+ public:
+  Up(const ChartPanel& panel, int pixels) : pixels_(pixels) {
+    double least = panel.lines.front().points.front().second;
+    for (const ChartLine& line : panel.lines)
+      for (const auto& [x, value] : line.points) {
+        least = std::min(least, value);
+        most_ = std::max(most_, value);
+      }
+    if (panel.up.logarithmic && least > 0) {
+      log_.emplace(least, most_, pixels);
+      for (const double tick : log_->ticks())
+        if (log_->labelled(tick)) ticks_.push_back(tick);
+      return;
+    }
+    if (!(most_ > 0)) most_ = 1;
+    const double step = nice_step(most_, 5);
+    for (int i = 0; i * step <= most_ * 1.04; ++i) ticks_.push_back(i * step);
+    most_ *= 1.06;
+  }
+  Tenths at(double value) const {
+    return log_ ? log_->at(value) : Scale{most_, pixels_ * kPixel}.at(std::max(value, 0.0));
+  }
+  const std::vector<double>& ticks() const { return ticks_; }
+
+ private:
+  int pixels_;
+  double most_ = 0;
+  std::optional<LogAxis> log_;
+  std::vector<double> ticks_;
+};
+
+/// Where places stand along the plot; by their logarithms where the largest is four times the least or more.
+class Across {
+ public:
+  explicit Across(const ChartPanel& panel) {
+    for (const ChartLine& line : panel.lines)
+      for (const auto& [place, value] : line.points) places_.insert(place);
+    log_ = *places_.begin() > 0 && *places_.rbegin() >= 4 * *places_.begin();
+  }
+  const std::set<double>& places() const { return places_; }
+  Tenths at(double place) const {
+    constexpr int kMargin = 14;
+    const double low = position(*places_.begin()), high = position(*places_.rbegin());
+    return kMargin * kPixel + Scale{high - low, (kPlotWide - 2 * kMargin) * kPixel}.at(position(place) - low);
+  }
+
+ private:
+  double position(double place) const { return log_ ? std::log2(place) : place; }
+  std::set<double> places_;
+  bool log_ = false;
+};
+
+std::string shortened(const std::string& text, std::size_t letters) {
+  return display_width(text) <= letters ? text : wrapped(text, letters - 2).front() + " …";
+}
+
+std::string up_axis(const Up& up, int x, int y) {
+  std::string out;
+  for (const double tick : up.ticks()) {
+    const Tenths at = (y + kPlotTop + kPlotHigh) * kPixel - up.at(tick);
+    out += fmt::format("<path class=\"grid\" d=\"M{} {}h{}\"/>\n", x + kPlotLeft, px(at), kPlotWide);
+    out += text_element(x + kPlotLeft - 6, static_cast<int>(at / kPixel) + 4, "quiet end",
+                        fmt::format("{:g}", tick));
+  }
+  return out;
+}
+
+std::string lines_element(const ChartPanel& panel, int x, int y) {
+  const Up up(panel, kPlotHigh);
+  const Across across(panel);
+  std::string out = up_axis(up, x, y);
+  const int bottom = y + kPlotTop + kPlotHigh;
+  Tenths reached = 0;
+  for (const double place : across.places()) {
+    const std::string text = fmt::format("{:g}", place);
+    const Tenths at = across.at(place), half = 35 * static_cast<Tenths>(text.size());
+    out += fmt::format("<path class=\"grid\" d=\"M{} {}v4\"/>\n", px((x + kPlotLeft) * kPixel + at), bottom);
+    if (at - half < reached) continue;
+    reached = at + half + 60;
+    out += text_element(x + kPlotLeft + static_cast<int>(at / kPixel), bottom + 16, "quiet middle", text);
+  }
+  out += text_element(x + kPlotLeft + kPlotWide / 2, bottom + 32, "middle", panel.along);
+  for (const ChartLine& line : panel.lines) {
+    std::string path, markers;
+    for (const auto& [place, value] : line.points) {
+      const Tenths px_x = (x + kPlotLeft) * kPixel + across.at(place), px_y = bottom * kPixel - up.at(value);
+      path += fmt::format("{}{} {}", path.empty() ? "M" : "L", px(px_x), px(px_y));
+      markers += marker_element(line.ink, px_x, px_y);
+    }
+    if (line.points.size() > 1)
+      out += fmt::format("<path class=\"line\" stroke=\"{}\" d=\"{}\"/>\n", ink_of(line.ink), path);
+    out += markers;
+  }
+  return out;
+}
+
+/// One bar for each line, whose axis is along the panel.
+std::string bars_element(const ChartPanel& panel, int x, int y) {
+  const Up along(panel, kPlotWide - 60);
+  const int room = kPlotHigh + 24, step = std::min(26, room / static_cast<int>(panel.lines.size()));
+  std::string out;
+  for (std::size_t i = 0; i < panel.lines.size(); ++i) {
+    const ChartLine& line = panel.lines[i];
+    const int top = y + kPlotTop + static_cast<int>(i) * step;
+    const Tenths length = std::max<Tenths>(along.at(line.points.front().second), kPixel);
+    out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>\n", x + 20, top,
+                       px(length), std::max(step - 4, 3), ink_of(line.ink));
+    out += text_element(x + 26 + static_cast<int>(length / kPixel), top + step / 2 + 2, "quiet",
+                        fmt::format("{:.4g}", line.points.front().second));
+  }
+  return out;
+}
+
+bool one_place(const ChartPanel& panel) {
+  return Across(panel).places().size() == 1;
+}
+
+}  // namespace
+
+std::string chart_head(int width, int height) {
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\">\n"
+      "<style>text{{font:12px \"DejaVu Sans\",Verdana,Helvetica,Arial,sans-serif;fill:#1c1f23}}"
+      ".title{{font-size:15px}}.name{{font-weight:bold}}.quiet{{fill:#5b636c;font-size:11px}}"
+      ".middle{{text-anchor:middle}}.end{{text-anchor:end}}.grid{{stroke:#d4d8dd;fill:none}}"
+      ".line{{fill:none;stroke-width:1.8}}.marker{{stroke:#fff;stroke-width:.8}}</style>\n"
+      "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
+      width, height);
+}
+
+std::string panel_element(const ChartPanel& panel, int x, int y) {
+  return text_element(x + 20, y + 14, "name", shortened(panel.title, kTitleLetters)) +
+         text_element(x + 20, y + 30, "quiet", panel.up.title) +
+         (one_place(panel) ? bars_element(panel, x, y) : lines_element(panel, x, y));
+}
+
+std::string marker_element(std::size_t ink, Tenths x, Tenths y) {
+  return fmt::format("<path class=\"marker\" fill=\"{}\" transform=\"translate({} {})\" d=\"{}\"/>\n",
+                     ink_of(ink), px(x), px(y), kShapes[ink % kShapes.size()]);
+}
+
+}  // namespace penstock::report
