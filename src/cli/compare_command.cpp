@@ -7,8 +7,10 @@
 #include "command.hpp"
 #include "file_set.hpp"
 #include "heartbeat.hpp"
+#include "page_output.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/experiment/answer_page.hpp"
 #include "penstock/experiment/compare.hpp"
 #include "problem_flags.hpp"
 
@@ -26,6 +28,7 @@ struct CompareFlags {
   MemoryLimitFlag memory_limit{"4GiB"};
   std::string csv;
   std::string output;
+  PageOutput page;
   int threads = 0;
   bool json = false;
   WideFlag wide;
@@ -54,6 +57,7 @@ void check_output(const std::string& output) {
 
 core::ExitCode run(const CompareFlags& flags, const Session& session) {
   if (!flags.output.empty()) check_output(flags.output);
+  flags.page.check();
   const ThreadLimit limit(flags.threads);
   const auto planners =
       from_command_line([&] { return experiment::planner_choices(flags.planners, "--planners"); });
@@ -78,6 +82,9 @@ core::ExitCode run(const CompareFlags& flags, const Session& session) {
   if (!flags.output.empty())
     for (std::size_t i = 0; const std::string* text : {&json, &table, &csv, &chart})
       core::write_file(flags.output + kEndings[i++], *text);
+  if (flags.page.given())
+    flags.page.write(
+        experiment::comparison_page(loaded.problem(), outcome, setting.simulation, provenance(session)));
   const report::Screen screen = flags.wide.screen();
   flags.json ? print(json) : print_page(experiment::comparison_table(outcome, screen), screen);
   return experiment::exit_code(outcome);
@@ -159,6 +166,7 @@ void add_compare(CLI::App& app, Action& action) {
                    "with its gap "
                    "to the bound and what its planner does not see; replaces only what compare wrote")
       ->type_name("PATH");
+  flags->page.add(*command);
   add_threads(*command, flags->threads);
   add_json(*command, flags->json);
   flags->wide.add(*command);

@@ -40,7 +40,7 @@ std::string gained(core::Seconds before, core::Seconds after) {
 }
 
 core::ExitCode run(const ImproveFlags& flags, const Session& session) {
-  flags.search.output.check();
+  flags.search.check();
   const ThreadLimit limit(flags.search.threads);
   auto input = read_plan(flags.file, flags.model, flags.cluster, flags.costs);
   const cost::Problem problem = input.problem();
@@ -55,7 +55,7 @@ core::ExitCode run(const ImproveFlags& flags, const Session& session) {
   const auto found =
       flags.search.run("improve", problem, {plan.model, plan.cluster, search_of(flags), plan.training, {}},
                        flags.search.setting(std::move(options)), session.stop());
-  flags.search.leave(problem, found);
+  flags.search.leave(problem, found, session);
   if (found.reached.aim == experiment::Aim::time) say(gained(before, found.outcome.summary->iteration));
   flags.search.show(problem, found);
   return core::ExitCode::done;

@@ -34,7 +34,7 @@ void check_top(const PlanFlags& flags, const cluster::Cluster& cluster) {
 }
 
 core::ExitCode run(const PlanFlags& flags, const Session& session) {
-  flags.search.output.check();
+  flags.search.check();
   const ThreadLimit limit(flags.search.threads);
   const auto planner = from_command_line([&] { return chosen(flags); });
   LoadedProblem loaded = flags.problem.load();
@@ -48,7 +48,7 @@ core::ExitCode run(const PlanFlags& flags, const Session& session) {
   setting.top = static_cast<std::size_t>(flags.top);
 
   const auto found = flags.search.run(written(planner), problem, loaded.cell, setting, session.stop());
-  flags.search.leave(problem, found);
+  flags.search.leave(problem, found, session);
   flags.search.show(problem, found);
   return core::ExitCode::done;
 }

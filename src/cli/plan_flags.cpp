@@ -7,6 +7,7 @@
 #include "heartbeat.hpp"
 #include "output.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/experiment/answer_page.hpp"
 #include "penstock/experiment/plan_report.hpp"
 #include "penstock/experiment/run.hpp"
 #include "penstock/plan/plan_file.hpp"
@@ -75,6 +76,7 @@ void PlanSearch::add(CLI::App& command) {
   output.add(command);
   timeline.add(command);
   explain.add(command);
+  page.add(command);
   add_threads(command, threads);
   add_json(command, json);
   wide.add(command);
@@ -98,9 +100,17 @@ experiment::AimedPlan PlanSearch::run(const std::string& who, const cost::Proble
   return experiment::search_for(aimed, problem, cell, setting, stop);
 }
 
-void PlanSearch::leave(const cost::Problem& problem, const experiment::AimedPlan& found) const {
+void PlanSearch::check() const {
+  output.check();
+  page.check();
+}
+
+void PlanSearch::leave(const cost::Problem& problem, const experiment::AimedPlan& found,
+                       const Session& session) const {
   output.write(problem.graph, *found.outcome.plan);
   timeline.write(found.outcome, found.cluster);
+  if (page.given())
+    page.write(experiment::plan_page(problem, found, simulation.options(), provenance(session)));
 }
 
 void PlanSearch::show(const cost::Problem& problem, const experiment::AimedPlan& found) const {

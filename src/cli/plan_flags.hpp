@@ -6,6 +6,7 @@
 
 #include "aim_flags.hpp"
 #include "command.hpp"
+#include "page_output.hpp"
 #include "penstock/experiment/aim.hpp"
 #include "penstock/experiment/plan_report.hpp"
 
@@ -55,6 +56,7 @@ struct PlanSearch {
   PlanOutput output;
   TimelineFlags timeline;
   ExplainFlags explain;
+  PageOutput page;
   int threads = 0;
   bool json = false;
   WideFlag wide;
@@ -65,8 +67,9 @@ struct PlanSearch {
   experiment::AimedPlan run(const std::string& who, const cost::Problem& problem,
                             const experiment::Cell& cell, experiment::SearchSetting setting,
                             core::StopToken stop) const;
+  void check() const;  ///< throws where a file would be lost
   /// Writes the files that were asked for.
-  void leave(const cost::Problem& problem, const experiment::AimedPlan& found) const;
+  void leave(const cost::Problem& problem, const experiment::AimedPlan& found, const Session& session) const;
   /// Prints the plan, as a table or as JSON.
   void show(const cost::Problem& problem, const experiment::AimedPlan& found) const;
 };

@@ -212,6 +212,7 @@ Comparison compare(const cost::Problem& problem, Cell cell, const std::vector<Pl
       Contender found = try_planner(aim, problem, cell, setting, stop);
       if (found.outcome.plan) families.insert(score::family_of(*found.outcome.plan));
       fastest.add(aim, found);
+      if (found.outcome.plan) out.plans.emplace(found.outcome.row.planner, std::move(*found.outcome.plan));
       out.rows.push_back(std::move(found.outcome.row));
       out.reached.push_back(std::move(found.reached));
       if (progress.ends) progress.ends(out.rows.back(), out.rows.size(), planners.size());

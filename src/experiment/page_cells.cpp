@@ -33,9 +33,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kShown = 10;         ///< resources on the critical path
 constexpr std::size_t kSimulatedAnew = 3;  ///< of these, with what the iteration would be without them
-/// Drawings of a page: beyond this it is slow to open, and rows that nobody looks at first have none.
-constexpr std::size_t kMostBytes = std::size_t{10} << 20;
-constexpr std::size_t kBatch = 64;  ///< plans told side by side
+constexpr std::size_t kBatch = 64;         ///< plans told side by side
 
 /// Every plans/NAME.yaml of the folder.
 std::vector<std::string> plan_files(const std::string& folder) {
@@ -157,6 +155,15 @@ bool same(double a, double b) {
   return std::abs(a - b) <= kRounding * std::abs(b);
 }
 
+/// Where the row's time is another one.
+std::string difference(const report::CellResult& row, core::Seconds now) {
+  if (!row.iteration_s || same(now.value(), *row.iteration_s)) return "";
+  return fmt::format(
+      "The drawings are of a new simulation, whose iteration takes {} where the results say {}: the model, "
+      "the cluster, the costs or Penstock has changed since.",
+      core::show(now), core::show(core::Seconds(*row.iteration_s)));
+}
+
 /// What one plan file has to say.
 struct Told {
   std::optional<std::size_t> row;  ///< none where the file cannot be read, or no row is its own
@@ -195,7 +202,7 @@ class Teller {
 
   /// Batch by batch until the page is full, so that the outcome does not depend on threads.
   std::vector<report::PageCell> tell(const std::vector<std::string>& files) {
-    for (std::size_t from = 0; from < files.size() && bytes_ <= kMostBytes; from += kBatch) {
+    for (std::size_t from = 0; from < files.size() && bytes_ <= kMostBytesOfPage; from += kBatch) {
       std::vector<Told> told(std::min(kBatch, files.size() - from));
       core::parallel_for(told.size(), [&](std::size_t i) { told[i] = tell_safely(files[from + i]); });
       stop_.check();
@@ -239,28 +246,7 @@ class Teller {
     std::optional<sim::Perturbation> perturbation;
     if (judged.perturbation) perturbation = sim::load_perturbation(*judged.perturbation, cluster);
     judged.simulation.perturbation = perturbation ? &*perturbation : nullptr;
-    return {found->second, simulated(problem, plan, judged.simulation, rows_[found->second]), ""};
-  }
-
-  static report::PageCell simulated(const cost::Problem& problem, plan::Plan& plan,
-                                    const sim::SimulationOptions& simulation, const report::CellResult& row) {
-    try {
-      check(problem, plan);
-      const report::CellData data = told(problem, plan, simulation);
-      return {report::packed(data), difference(row, to_seconds(data.trace.iteration))};
-    } catch (const core::Interrupted&) {
-      throw;
-    } catch (const core::Error& e) {
-      return {"", fmt::format("No drawings: {}", e.what())};
-    }
-  }
-
-  static std::string difference(const report::CellResult& row, core::Seconds now) {
-    if (!row.iteration_s || same(now.value(), *row.iteration_s)) return "";
-    return fmt::format(
-        "The drawings are of a new simulation, whose iteration takes {} where the results say {}: the model, "
-        "the cluster, the costs or Penstock has changed since.",
-        core::show(now), core::show(core::Seconds(*row.iteration_s)));
+    return {found->second, page_cell(problem, plan, judged.simulation, rows_[found->second]), ""};
   }
 
   /// A model file counts by its name: where it lies reads differently from elsewhere.
@@ -273,8 +259,8 @@ class Teller {
   void keep(Told told) {
     if (fault_.empty()) fault_ = told.fault;
     if (!told.row || known_[*told.row]) return;
-    if (bytes_ + told.cell.data.size() > kMostBytes) {
-      bytes_ = kMostBytes + 1;
+    if (bytes_ + told.cell.data.size() > kMostBytesOfPage) {
+      bytes_ = kMostBytesOfPage + 1;
       return;
     }
     bytes_ += told.cell.data.size();
@@ -286,12 +272,9 @@ class Teller {
   void say_why() {
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       if (known_[i] || !rows_[i].iteration_s) continue;
-      cells_[i].note =
-          bytes_ > kMostBytes
-              ? "No drawings: the page would become too large, and the fastest plans of each problem come "
-                "first. `penstock simulate` draws any plan with --svg."
-          : fault_.empty() ? "No drawings: plans/ has no plan of this row."
-                           : "No drawings: a plan file cannot be used. " + fault_;
+      cells_[i].note = bytes_ > kMostBytesOfPage ? kNoRoom
+                       : fault_.empty()          ? "No drawings: plans/ has no plan of this row."
+                                                 : "No drawings: a plan file cannot be used. " + fault_;
     }
   }
 
@@ -306,6 +289,19 @@ class Teller {
 };
 
 }  // namespace
+
+report::PageCell page_cell(const cost::Problem& problem, plan::Plan plan,
+                           const sim::SimulationOptions& simulation, const report::CellResult& row) {
+  try {
+    check(problem, plan);
+    const report::CellData data = told(problem, plan, simulation);
+    return {report::packed(data), difference(row, to_seconds(data.trace.iteration))};
+  } catch (const core::Interrupted&) {
+    throw;
+  } catch (const core::Error& e) {
+    return {"", fmt::format("No drawings: {}", e.what())};
+  }
+}
 
 std::vector<report::PageCell> page_cells(const std::string& folder,
                                          const std::vector<report::CellResult>& rows, core::StopToken stop) {

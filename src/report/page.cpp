@@ -87,7 +87,17 @@ std::string scripts() {
   return out;
 }
 
+/// In src/report/page/frame.html.
+constexpr std::string_view kGenerator = "<meta name=\"generator\" content=\"Penstock\">";
+
 }  // namespace
+
+bool is_page(std::string_view text) {
+  const std::string_view frame(assets::kFrame);
+  core::require(frame.find(kGenerator) != frame.npos, "a page says who wrote it");
+  return text.starts_with("<!doctype html>") &&
+         text.substr(0, text.find("<body>")).find(kGenerator) != text.npos;
+}
 
 std::string to_html(const Page& page) {
   core::require(page.cells.size() == page.results.rows.size(), "a page has one cell for each row");

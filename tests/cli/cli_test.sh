@@ -225,13 +225,19 @@ expect 12 "notes.txt is there, and notes.json does not say that penstock compare
 [[ $(cat notes.txt) == mine && ! -e notes.csv ]] || fail "compare wrote over somebody's notes"
 (($(grep -c '^case_study,summit,8,' c.csv) >= 3)) || { echo "FAILED: compare left planners out"; failures=$((failures + 1)); }
 expect 0 '"lower_bound_s": ' "${compare[@]}" --planners spp --json
+echo notes >notes.html
+expect 12 "notes.html is there and is no page of Penstock's" "${compare[@]}" --planners spp --page notes.html
+expect 0 "notes" cat notes.html
+expect 0 "page written to page.html" "${compare[@]}" --planners spp,graphpipe --page page.html
+expect 0 "page written to page.html" "$penstock" plan "${compare[@]:2}" --planner spp --page page.html
+expect 0 'name="generator" content="Penstock"' cat page.html
 expect 0 "[2/2] graphpipe: " "${compare[@]}" --planners spp,graphpipe
 expect 0 "spp " "${compare[@]}" --planners spp --time-limit 1min
 expect 0 "piper:flush=true" "${compare[@]}" --planners piper,piper:flush=true,pipedream:formula=code:straight=true
 expect 10 "piper: unknown option 'flash'; did you mean 'flush'?" "${compare[@]}" --planners piper:flash=true --csv bad.yaml
 expect 10 "piper: flush: expected false, true, not 'yes'" "${any[@]}" --planner piper --option flush=yes -o bad.yaml
 expect 10 "dapple: unknown option 'flush'; expected one of choose_by" "${any[@]}" --planner dapple --option flush=true -o bad.yaml
-expect 0 "cost of a stage as in the paper, or as the public optimizer computes it" "$penstock" planners
+expect 0 "cost of a stage as in the paper, or as the public optimizer computes it" "$penstock" planners pipedream
 expect 31 "memory full: the memory limit is reached" "${compare[@]}" --planners spp --memory-limit 0B
 expect 0 "spp " "${compare[@]}" --planners spp --memory-limit none
 expect 31 "the memory limit is reached, and no plan was found until then" "${plan[@]}" --memory-limit 0B -o bad.yaml
@@ -574,8 +580,29 @@ expect 0 "mmt,summit,4,piper_row,8," cat out/piper/results.csv
 
 expect 0 "out/piper/report.html" "$penstock" report out/piper
 expect 0 'id="rows-data">' cat out/piper/report.html
-expect 0 "| mmt | summit | 4 | 8 | piper | " "$penstock" report out/piper --format markdown
-expect 0 "mmt & summit & 4 & 8 & piper\\_row & " "$penstock" report out/piper --format latex
+expect 0 "| mmt | piper | limit | " "$penstock" report out/piper --format markdown
+expect 0 "mmt & piper\\_row & " "$penstock" report out/piper --format latex
+expect 0 "model,planner,ratio" "$penstock" report out/piper --format csv --baseline spp --columns model,planner,ratio
+expect 0 '"ratio": ' "$penstock" report out/piper --format json --baseline spp
+expect 0 "Largest ratio: " "$penstock" report out/piper --format text --baseline spp
+expect 10 "unknown column 'mfuu'; did you mean 'mfu'?" "$penstock" report out/piper --format text --columns mfuu
+expect 10 "--columns is for tables" "$penstock" report out/piper --columns model
+expect 10 "no row has a ratio" "$penstock" report out/piper --format text --columns ratio
+expect 10 "no row is of the baseline 'sppp'; did you mean 'spp'?" "$penstock" report out/piper --baseline sppp --format csv
+expect 0 "chart.svg" "$penstock" report out/piper --chart chart.svg
+expect 0 "samples/s" cat chart.svg
+expect 0 "search.svg" "$penstock" report out/piper --chart search.svg --quantity search_time
+expect 0 "Cells ran side by side" cat search.svg
+expect 10 "expected a name that ends in .svg, .pdf or .png" "$penstock" report out/piper --chart chart.gif
+expect 10 "--quantity says what --chart draws" "$penstock" report out/piper --quantity memory
+expect 10 "--chart writes one picture" "$penstock" report out/piper --chart other.svg --format csv
+mkdir -p no_programs
+expect 11 "librsvg2-bin" env PATH="$PWD/no_programs" "$penstock" report out/piper --chart chart.pdf
+[[ ! -e other.svg && ! -e chart.pdf && ! -e chart.gif ]] || fail "a refused chart was written"
+if command -v rsvg-convert >/dev/null; then
+  expect 0 "chart.pdf" "$penstock" report out/piper --chart chart.pdf
+  [[ $(head -c 5 chart.pdf) == %PDF- ]] || fail "chart.pdf is no PDF"
+fi
 expect 0 "" "$penstock" report out/piper --format csv -o again.csv
 expect 0 "" grep -q '^model,cluster,devices,planner,mini_batch,setting,.*,search_s,.*,status,date,hardware$' again.csv
 expect 0 "5 of 6" bash -c 'cut -d, -f6,19 again.csv | grep -c "^,[0-9.e-]*[0-9]$" | sed "s/$/ of 6/"'

@@ -4,8 +4,10 @@
     report_page_test.py PENSTOCK SOURCE_ROOT
 """
 
+import base64
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -218,14 +220,50 @@ def check_looks(page):
     page.screen(1280, 900)
 
 
-def check_print(page, address):
+def printed_pages(page):
+    """How many pages the browser prints."""
+    document = base64.b64decode(page.send("Page.printToPDF", printBackground=True)["data"])
+    return len(re.findall(rb"/Type\s*/Page\b(?!s)", document))
+
+
+def check_print(page, penstock, root, folder, address):
+    """On paper: charts and tables; of the rows' own sections those that a reader opened."""
     show(page, address.split("#")[0])
-    page.run("new Promise((done) => setTimeout(done, 300))")
-    page.send("Page.printToPDF")
-    check(page.run("document.querySelectorAll('.timeline').length") == 4, "printing draws every plan of a small page")
+    check(printed_pages(page) <= 2, "a small page is printed on two")
+    check(page.run("document.querySelectorAll('.timeline').length") == 0, "printing opens nothing")
+    page.send("Emulation.setEmulatedMedia", media="print")
+    check(page.run("getComputedStyle(document.getElementById('cells')).display") == "none", "closed rows are left out")
+    check(page.run("getComputedStyle(document.querySelector('#results thead')).display") == "table-header-group", "each page repeats the heads")
+    page.run("location.hash = '#cell-0'")
+    page.run(WAIT.format("document.querySelector('#cell-0 .timeline .forward')"))
+    check(page.run("[...document.querySelectorAll('#opened > details')].filter((one) => getComputedStyle(one).display !== 'none').length") == 1,
+          "an open row is printed, alone")
     check(page.run("document.querySelectorAll('#cell-0 .timeline .all_reduce').length > 0"), "all-reduces are drawn")
     check(page.run(f"{KINDS}.every((kind) => getComputedStyle(document.querySelector(kind)).fill !== 'rgb(0, 0, 0)')"),
           "every kind of task has a colour")
+    page.send("Emulation.setEmulatedMedia", media="")
+    shutil.copytree(pathlib.Path(root) / "results" / "quickstart", folder / "quickstart")
+    show(page, report(penstock, folder / "quickstart", "--baseline", "spp"))
+    pages = printed_pages(page)
+    check(pages <= 10, f"the quickstart is printed on ten pages at most, not {pages}")
+    ratios = dict(zip(page.run(column("planner")), page.run(column("ratio"))))
+    check(ratios["spp"] == "-" and re.fullmatch(r"\d\.\d\dx", ratios["graphpipe"]), f"the table has ratios to the baseline: {ratios}")
+    check("side by side" in page.run("document.querySelector('#charts figure:last-of-type figcaption').textContent"),
+          "search times of cells side by side say so")
+
+
+def check_answers(page, penstock, root, folder):
+    """Pages of `plan` and `compare`."""
+    problem = ["--model", "case_study", "--cluster", f"{root}/experiments/clusters/summit.yaml", "--devices", "4", "--mini-batch", "32"]
+    for name, command in (("plan", ["plan", *problem, "--planner", "graphpipe"]), ("compare", ["compare", *problem, "--planners", "spp,graphpipe"])):
+        subprocess.run([penstock, *command, "--page", str(folder / f"{name}.html")], check=True, capture_output=True)
+    show(page, (folder / "plan.html").as_uri())
+    check(page.run("document.querySelectorAll('.timeline .forward').length > 0"), "the page of one plan is open")
+    check(page.run("[...document.querySelectorAll('main > section:not([hidden]) h2')].map((h) => h.textContent).join()") == "Row by row", "and has nothing else")
+    check("samples/s" in page.run("document.querySelector('.headline').textContent"), "its headline says how fast it is")
+    show(page, (folder / "compare.html").as_uri())
+    check(sorted(page.run(column("planner"))) == ["graphpipe", "spp"], "a comparison has its rows")
+    check(page.run("document.querySelectorAll('script[id^=data-]').length") == 2, "and drawings of every plan")
 
 
 def check_speed(page, address, count):
@@ -271,7 +309,8 @@ def main(penstock, root):
             check_section(page)
             check_fold(page)
             check_looks(page)
-            check_print(page, address)
+            check_print(page, penstock, root, folder, address)
+            check_answers(page, penstock, root, folder)
             check_failure(page, penstock, results, folder)
             check_study(page, penstock, folder)
             check_long_names(page, penstock, root, folder)

@@ -38,3 +38,18 @@ TEST_CASE("committed studies of schedules are made anew, byte for byte") {
     }
   }
 }
+
+TEST_CASE("README's picture shows a plan of the committed quickstart: tools/page_picture draws it anew") {
+  const std::string picture = core::read_file(support::checkout("/results/report.png"));
+  const std::string key("samples_per_s\0", 14);
+  const auto at = picture.find(key);
+  REQUIRE(at != std::string::npos);
+  const std::string rate = picture.substr(
+      at + key.size(), picture.find_first_not_of("0123456789.e+-", at + key.size()) - at - key.size());
+  bool found = false;
+  for (const std::string& line : lines(support::checkout("/results/quickstart/results.csv")))
+    found |= line.find("," + rate.substr(0, 12)) != std::string::npos &&
+             line.find(",8,graphpipe,") != std::string::npos;
+  CAPTURE(rate);
+  CHECK(found);
+}

@@ -2,6 +2,7 @@
 // Planners on one problem: same costs, same simulator.
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct Comparison {
   bool interrupted = false;
   Aim aim = Aim::time;
   std::vector<std::optional<Reached>> reached{};  ///< [row], of another aim than time; none without a plan
+  std::map<std::string, plan::Plan> plans{};      ///< [planner of a row], of those that found one
 };
 
 /// One planner after the other, each on all threads; `cell` says all but the planner. One that finds no plan,

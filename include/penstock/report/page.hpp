@@ -2,6 +2,7 @@
 // A results folder as one HTML page: everything is in the file, nothing is fetched.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "penstock/report/results.hpp"
@@ -38,5 +39,8 @@ struct Page {
 /// which a script shows a hundred at a time, and drawings are made when they are asked for: the page stays
 /// small and opens quickly, whatever the number of rows.
 std::string to_html(const Page& page);
+
+/// Whether the text is what to_html writes.
+bool is_page(std::string_view text);
 
 }  // namespace penstock::report

@@ -37,30 +37,18 @@ async function follow(sections) {
   section.details.querySelector('summary').focus({ preventScroll: true });
 }
 
-/** A page with few rows is printed whole; for that their data is read ahead, as printing does not wait. */
-async function preparePrinting(sections) {
-  let opened = [];
-  addEventListener('beforeprint', () => {
-    if (sections.table.rows.length > kMostListed) return;
-    opened = sections.all().filter((section) => !section.details.open);
-    for (const section of opened) {
-      section.details.open = true;
-      section.draw();
-    }
-  });
-  addEventListener('afterprint', () => opened.forEach((section) => { section.details.open = false; }));
-  if (sections.table.rows.length <= kMostListed) for (const section of sections.all()) await section.read();
-}
-
 async function startRows() {
   const table = readTable(await unpack('rows-data'));
   if (!table.rows.length) return;
-  const comparison = new Comparison(table);
-  document.getElementById('rows').hidden = false;
   document.getElementById('cells').hidden = false;
-  new ResultsTable(table);
-  startStandings(table);
-  document.getElementById('how').textContent = table.rows.length > kMostListed ? 'Press the first cell of a row in the table, or a point of a chart: the row opens here.' : 'Open one to see all that is known of it.';
+  if (table.rows.length > 1) {
+    new Comparison(table);
+    document.getElementById('rows').hidden = false;
+    new ResultsTable(table);
+    startStandings(table);
+  }
+  const [only] = table.rows.length === 1 ? table.rows : [];
+  if (!only) document.getElementById('how').textContent = table.rows.length > kMostListed ? 'Press the first cell of a row in the table, or a point of a chart: the row opens here.' : 'Open one to see all that is known of it.';
   const sections = new Sections(table);
   addEventListener('hashchange', () => follow(sections));
   // A row that is pressed once more is moved to once more, though the address stays.
@@ -68,8 +56,8 @@ async function startRows() {
     const link = event.target.closest('a[href^="#cell-"]');
     if (link && link.getAttribute('href') === location.hash) follow(sections);
   });
+  if (only) await sections.get(only.index).open();
   await follow(sections);
-  await preparePrinting(sections);
 }
 
 async function startPage() {

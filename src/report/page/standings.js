@@ -29,6 +29,7 @@ function startStandings({ study, rows }) {
     if (!problems.has(key)) problems.set(key, []);
     problems.get(key).push(row);
   }
+  if (problems.size < 2) return;
   const section = document.getElementById('planners');
   const all = standings(problems);
   section.append(

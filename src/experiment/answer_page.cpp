@@ -1,0 +1,72 @@
+#include "penstock/experiment/answer_page.hpp"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <optional>
+#include <sstream>
+
+#include "penstock/experiment/page_cells.hpp"
+
+namespace penstock::experiment {
+namespace {
+
+std::string title_of_answer(const report::CellResult& row, std::string_view what) {
+  return fmt::format("Penstock: {} for {} on {} devices of {}, mini-batch {}", what, row.model, row.devices,
+                     row.cluster, row.mini_batch);
+}
+
+/// The lines as sentences, all but the first, which says what the title says.
+std::string in_sentences(const std::string& heading) {
+  std::istringstream lines(heading);
+  std::string out, line;
+  for (std::getline(lines, line); std::getline(lines, line);) {
+    if (line.empty()) continue;
+    line.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(line.front())));
+    out += (out.empty() ? "" : " ") + line + ".";
+  }
+  return out;
+}
+
+/// The drawings of a row's plan, on the first devices of the cluster where it leaves others unused.
+report::PageCell cell_of(const cost::Problem& problem, const plan::Plan& plan,
+                         const sim::SimulationOptions& simulation, const report::CellResult& row) {
+  const auto used = static_cast<std::size_t>(row.devices);
+  std::optional<cluster::Cluster> first;
+  if (used < problem.cluster.size()) first = problem.cluster.first(static_cast<int>(used));
+  const cost::Problem part{problem.graph, first ? *first : problem.cluster, problem.costs, problem.training,
+                           problem.memory};
+  return page_cell(part, plan, simulation, row);
+}
+
+}  // namespace
+
+report::Page plan_page(const cost::Problem& problem, const AimedPlan& found,
+                       const sim::SimulationOptions& simulation, const report::Provenance& provenance) {
+  const report::CellResult& row = found.outcome.row;
+  report::Page out{title_of_answer(row, "a plan"), {{row}, provenance}, {}, {}};
+  out.summary = found.reached.words;
+  out.cells = {cell_of(problem, *found.outcome.plan, simulation, row)};
+  return out;
+}
+
+report::Page comparison_page(const cost::Problem& problem, const Comparison& comparison,
+                             const sim::SimulationOptions& simulation, const report::Provenance& provenance) {
+  const auto& rows = comparison.rows;
+  report::Page out{rows.empty() ? "Penstock: a comparison" : title_of_answer(rows.front(), "planners"),
+                   {rows, provenance},
+                   std::vector<report::PageCell>(rows.size()),
+                   {}};
+  out.summary = in_sentences(comparison.heading);
+  std::size_t bytes = 0;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const auto plan = comparison.plans.find(rows[r].planner);
+    if (plan == comparison.plans.end()) continue;
+    out.cells[r] = bytes > kMostBytesOfPage ? report::PageCell{"", kNoRoom}
+                                            : cell_of(problem, plan->second, simulation, rows[r]);
+    bytes += out.cells[r].data.size();
+  }
+  return out;
+}
+
+}  // namespace penstock::experiment

@@ -1,0 +1,61 @@
+#include "penstock/experiment/answer_page.hpp"
+
+#include <doctest/doctest.h>
+
+#include "penstock/cost/analytic.hpp"
+#include "penstock/experiment/inputs.hpp"
+#include "support/checkout.hpp"
+
+using namespace penstock;
+
+namespace {
+
+struct Case {
+  experiment::Cell cell{{"case_study", {{"layers", "1"}}},
+                        {support::checkout("/experiments/clusters/p3_16xlarge.yaml"), 4},
+                        {"spp"},
+                        {32, plan::Optimizer::adam},
+                        {}};
+  graph::OpGraph graph = experiment::load_model(cell.model);
+  cluster::Cluster cluster = experiment::load_cluster(cell.cluster);
+  cost::AnalyticCosts costs;
+  cost::Problem problem() const { return {graph, cluster, costs, cell.training}; }
+};
+
+}  // namespace
+
+TEST_CASE("a plan's page has its row, its drawings and what it is about") {
+  const Case one;
+  const auto problem = one.problem();
+  const experiment::AimedPlan found = experiment::search_for({}, problem, one.cell, {}, {});
+  const report::Page page = experiment::plan_page(problem, found, {}, {.version = "9"});
+  REQUIRE(page.results.rows.size() == 1);
+  CHECK(page.results.provenance.version == "9");
+  CHECK(!page.cells.at(0).data.empty());
+  CHECK(page.cells.at(0).note.empty());  // it takes the time that the row says
+  CHECK(page.title.find("case_study layers=1 on 4 devices") != std::string::npos);
+  CHECK(report::is_page(report::to_html(page)));
+}
+
+TEST_CASE("a comparison's page draws every plan, those for cost on the devices that they use") {
+  const Case one;
+  const auto problem = one.problem();
+  for (const auto aim : {experiment::Aim::time, experiment::Aim::cost}) {
+    const auto found = experiment::compare(
+        problem, one.cell, experiment::planner_choices("spp,gpipe_equal,single_device", "planners"), {}, {},
+        {}, {.aim = aim});
+    const report::Page page = experiment::comparison_page(problem, found, {}, {.version = "9"});
+    REQUIRE(page.cells.size() == found.rows.size());
+    for (std::size_t r = 0; r < page.cells.size(); ++r) {
+      CHECK(page.cells[r].data.empty() == !found.rows[r].iteration_s);
+      CHECK(page.cells[r].note.empty());
+    }
+    CHECK(page.summary.starts_with("No plan with a flush takes less than "));
+  }
+}
+
+TEST_CASE("only what Penstock wrote is a page") {
+  CHECK_FALSE(report::is_page("<!doctype html><html><head></head><body>notes</body></html>"));
+  CHECK_FALSE(report::is_page("<!doctype html><body><meta name=\"generator\" content=\"Penstock\"></body>"));
+  CHECK_FALSE(report::is_page(""));
+}
