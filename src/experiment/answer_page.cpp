@@ -11,9 +11,11 @@
 namespace penstock::experiment {
 namespace {
 
-std::string title_of_answer(const report::CellResult& row, std::string_view what) {
-  return fmt::format("Penstock: {} for {} on {} devices of {}, mini-batch {}", what, row.model, row.devices,
-                     row.cluster, row.mini_batch);
+std::string title_of_answer(const cost::Problem& problem, const report::CellResult& row,
+                            std::string_view what) {
+  const std::size_t devices = problem.cluster.size();
+  return fmt::format("Penstock: {} for {} on {} device{} of {}, mini-batch {}", what, row.model, devices,
+                     devices == 1 ? "" : "s", row.cluster, row.mini_batch);
 }
 
 /// The lines as sentences, all but the first, which says what the title says.
@@ -44,7 +46,7 @@ report::PageCell cell_of(const cost::Problem& problem, const plan::Plan& plan,
 report::Page plan_page(const cost::Problem& problem, const AimedPlan& found,
                        const sim::SimulationOptions& simulation, const report::Provenance& provenance) {
   const report::CellResult& row = found.outcome.row;
-  report::Page out{title_of_answer(row, "a plan"), {{row}, provenance}, {}, {}};
+  report::Page out{title_of_answer(problem, row, "a plan"), {{row}, provenance}, {}, {}};
   out.summary = found.reached.words;
   out.cells = {cell_of(problem, *found.outcome.plan, simulation, row)};
   return out;
@@ -53,11 +55,15 @@ report::Page plan_page(const cost::Problem& problem, const AimedPlan& found,
 report::Page comparison_page(const cost::Problem& problem, const Comparison& comparison,
                              const sim::SimulationOptions& simulation, const report::Provenance& provenance) {
   const auto& rows = comparison.rows;
-  report::Page out{rows.empty() ? "Penstock: a comparison" : title_of_answer(rows.front(), "planners"),
-                   {rows, provenance},
-                   std::vector<report::PageCell>(rows.size()),
-                   {}};
+  report::Page out{
+      rows.empty() ? "Penstock: a comparison" : title_of_answer(problem, rows.front(), "planners"),
+      {rows, provenance},
+      std::vector<report::PageCell>(rows.size()),
+      {}};
   out.summary = in_sentences(comparison.heading);
+  if (!comparison.reached.empty() && comparison.reached.front())
+    out.winner = fmt::format("{} is first by {}: {}.", rows.front().planner, name(comparison.aim),
+                             comparison.reached.front()->words);
   std::size_t bytes = 0;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const auto plan = comparison.plans.find(rows[r].planner);

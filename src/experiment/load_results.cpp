@@ -69,6 +69,7 @@ report::Results load_results(const std::string& folder) {
 }
 
 void set_baseline(report::Results& results, const std::string& planner) {
+  if (results.rows.empty()) throw core::BadInput("a baseline is a planner, and no row here has one");
   std::vector<std::string> known;
   for (const report::CellResult& row : results.rows)
     if (std::ranges::find(known, row.planner) == known.end()) known.push_back(row.planner);

@@ -97,13 +97,17 @@ std::string shortened(const std::string& text, std::size_t letters) {
   return display_width(text) <= letters ? text : wrapped(text, letters - 2).front() + " …";
 }
 
+/// Four digits, and all that stand before the point.
+std::string number_text(double value) {
+  return value >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+}
+
 std::string up_axis(const Up& up, int x, int y) {
   std::string out;
   for (const double tick : up.ticks()) {
     const Tenths at = (y + kPlotTop + kPlotHigh) * kPixel - up.at(tick);
     out += fmt::format("<path class=\"grid\" d=\"M{} {}h{}\"/>\n", x + kPlotLeft, px(at), kPlotWide);
-    out += text_element(x + kPlotLeft - 6, static_cast<int>(at / kPixel) + 4, "quiet end",
-                        fmt::format("{:g}", tick));
+    out += text_element(x + kPlotLeft - 6, static_cast<int>(at / kPixel) + 4, "quiet end", number_text(tick));
   }
   return out;
 }
@@ -115,7 +119,7 @@ std::string lines_element(const ChartPanel& panel, int x, int y) {
   const int bottom = y + kPlotTop + kPlotHigh;
   Tenths reached = 0;
   for (const double place : across.places()) {
-    const std::string text = fmt::format("{:g}", place);
+    const std::string text = number_text(place);
     const Tenths at = across.at(place), half = 35 * static_cast<Tenths>(text.size());
     out += fmt::format("<path class=\"grid\" d=\"M{} {}v4\"/>\n", px((x + kPlotLeft) * kPixel + at), bottom);
     if (at - half < reached) continue;
@@ -137,19 +141,22 @@ std::string lines_element(const ChartPanel& panel, int x, int y) {
   return out;
 }
 
-/// One bar for each line, whose axis is along the panel.
+/// One bar for each line, with its name in front and its value behind.
 std::string bars_element(const ChartPanel& panel, int x, int y) {
-  const Up along(panel, kPlotWide - 60);
-  const int room = kPlotHigh + 24, step = std::min(26, room / static_cast<int>(panel.lines.size()));
+  constexpr int kNames = 108, kValues = 62, kNameLetters = 15, kTallest = 26;
+  const Up along(panel, kPanelWidth - 20 - kNames - kValues);
+  const int step = std::min(kTallest, (kPlotHigh + 30) / static_cast<int>(panel.lines.size()));
+  const int left = x + 20 + kNames;
   std::string out;
   for (std::size_t i = 0; i < panel.lines.size(); ++i) {
     const ChartLine& line = panel.lines[i];
-    const int top = y + kPlotTop + static_cast<int>(i) * step;
-    const Tenths length = std::max<Tenths>(along.at(line.points.front().second), kPixel);
-    out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>\n", x + 20, top,
+    const double value = line.points.front().second;
+    const int top = y + kPlotTop + static_cast<int>(i) * step, base = top + step / 2 + 2;
+    const Tenths length = std::max<Tenths>(along.at(value), kPixel);
+    out += text_element(left - 6, base, "quiet end", shortened(line.name, kNameLetters));
+    out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>\n", left, top,
                        px(length), std::max(step - 4, 3), ink_of(line.ink));
-    out += text_element(x + 26 + static_cast<int>(length / kPixel), top + step / 2 + 2, "quiet",
-                        fmt::format("{:.4g}", line.points.front().second));
+    out += text_element(left + 6 + static_cast<int>(length / kPixel), base, "quiet", number_text(value));
   }
   return out;
 }

@@ -117,6 +117,7 @@ std::string columns_json(const Page& page) {
     add_schedules(page.schedules, columns, values);
   for (const PageCell& cell : page.cells) notes.push_back(cell.note);
   const Json out = {{"study", plans ? "plans" : "schedules"},
+                    {"by_throughput", page.winner.empty()},
                     {"columns", std::move(columns)},
                     {"values", std::move(values)},
                     {"notes", std::move(notes)}};

@@ -209,9 +209,9 @@ std::vector<std::string> headline(const Page& page) {
   const auto& rows = page.results.rows;
   if (!page.schedules.cells.empty()) out = schedules(page.schedules);
   if (rows.size() == 1 && rows.front().iteration_s)
-    out = {only_plan(rows.front())};
+    out = {page.winner.empty() ? only_plan(rows.front()) : page.winner};
   else if (!rows.empty())
-    out = {planners(rows), failures(rows)};
+    out = {page.winner.empty() ? planners(rows) : page.winner, failures(rows)};
   if (!page.claims.empty()) out.push_back(verdicts(page.claims));
   std::erase(out, "");
   return out;

@@ -230,6 +230,7 @@ def check_print(page, penstock, root, folder, address):
     """On paper: charts and tables; of the rows' own sections those that a reader opened."""
     show(page, address.split("#")[0])
     check(printed_pages(page) <= 2, "a small page is printed on two")
+    check(page.run("document.getElementById('results').tHead.rows[0].cells.length") >= 12, "the screen has its columns again")
     check(page.run("document.querySelectorAll('.timeline').length") == 0, "printing opens nothing")
     page.send("Emulation.setEmulatedMedia", media="print")
     check(page.run("getComputedStyle(document.getElementById('cells')).display") == "none", "closed rows are left out")

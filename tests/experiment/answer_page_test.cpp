@@ -50,6 +50,8 @@ TEST_CASE("a comparison's page draws every plan, those for cost on the devices t
       CHECK(page.cells[r].data.empty() == !found.rows[r].iteration_s);
       CHECK(page.cells[r].note.empty());
     }
+    CHECK(page.winner.starts_with(found.rows.front().planner + " is first by cost: $") ==
+          (aim == experiment::Aim::cost));
     CHECK(page.summary.starts_with("No plan with a flush takes less than "));
   }
 }

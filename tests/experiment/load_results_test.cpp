@@ -8,6 +8,7 @@
 #include "penstock/core/files.hpp"
 #include "penstock/experiment/run.hpp"
 #include "support/checkout.hpp"
+#include "support/near.hpp"
 #include "support/scratch.hpp"
 
 using namespace penstock;
@@ -126,7 +127,7 @@ TEST_CASE("ratios to the experiment's baseline are made when results are read; a
   for (const report::CellResult& row : read.rows)
     for (const report::CellResult& base : read.rows)
       if (row.ratio && base.planner == "spp" && base.setting == row.setting)
-        CHECK(*row.ratio == doctest::Approx(*row.samples_per_s / *base.samples_per_s));
+        CHECK(*row.ratio == support::near(*row.samples_per_s / *base.samples_per_s));
   experiment::set_baseline(read, "graphpipe");
   for (const report::CellResult& row : read.rows) CHECK(row.ratio.has_value() == (row.planner == "spp"));
   CHECK_THROWS_WITH_AS(experiment::set_baseline(read, "sppp"),

@@ -5,8 +5,10 @@
 #include <cstdio>
 
 #include "penstock/core/error.hpp"
+#include "support/near.hpp"
 
 using namespace penstock::report;
+namespace support = penstock::support;
 
 namespace {
 
@@ -59,13 +61,14 @@ TEST_CASE("points stand where their values are: twice the throughput is twice as
   double left = 0, zero = 0;
   REQUIRE(std::sscanf(svg.c_str() + grid, "class=\"grid\" d=\"M%lf %lfh", &left, &zero) == 2);
   CHECK(x2 > x1);
-  CHECK((zero - y2) / (zero - y1) == doctest::Approx(2).epsilon(0.01));
+  CHECK((zero - y2) / (zero - y1) == support::near(2, 0.01));
 }
 
 TEST_CASE("one count of devices: over mini-batches, or bars where they are one too") {
   std::vector one{row("mmt", 4, "spp", 50), row("mmt", 4, "graphpipe", 100)};
   const std::string bars = results_chart_svg(one, Quantity::throughput, "");
   CHECK(count(bars, "<rect x=") == 2);
+  CHECK(count(bars, ">graphpipe</text>") == 2);  // in the legend, and in front of its bar
   CHECK(count(bars, "class=\"line\"") == 0);
   one[1].planner = "spp";
   one[1].mini_batch = 256;

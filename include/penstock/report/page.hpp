@@ -31,6 +31,7 @@ struct Page {
   std::string summary{};  ///< what the experiment is about; may be empty
   std::vector<PageClaim> claims{};
   Rows schedules{};      ///< of a study of schedules alone, which has no `results.rows`
+  std::string winner{};  ///< headline of rows that are ranked by something else than throughput
   std::string advice{};  ///< why the folder has no drawings at all, and how to get them; may be empty
 };
 

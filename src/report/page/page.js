@@ -45,7 +45,7 @@ async function startRows() {
     new Comparison(table);
     document.getElementById('rows').hidden = false;
     new ResultsTable(table);
-    startStandings(table);
+    if (table.byThroughput) startStandings(table);
   }
   const [only] = table.rows.length === 1 ? table.rows : [];
   if (!only) document.getElementById('how').textContent = table.rows.length > kMostListed ? 'Press the first cell of a row in the table, or a point of a chart: the row opens here.' : 'Open one to see all that is known of it.';

@@ -4,6 +4,7 @@
 const kRowsAtOnce = 100;
 const kDetail = 100;  // columns of this priority are in a row's own section alone
 const kMinor = 20;    // from this priority on, what all rows share is not worth a word
+const kPaperWidth = 1050;  // of columns that are printed, in pixels of the screen: a sheet shows them in letters of 9 pixels
 const kKept = 2;      // up to this priority a column is never left out for want of room
 
 /** Rows without a value stay last; equal ones keep their order. */
@@ -29,6 +30,8 @@ class ResultsTable {
     this.sayWhatIsSame();
     this.renew();
     new ResizeObserver(() => { if (this.box.clientWidth !== this.width) this.draw(); }).observe(this.box);
+    addEventListener('beforeprint', () => this.draw(kPaperWidth));
+    addEventListener('afterprint', () => this.draw());
   }
 
   listen() {
@@ -72,8 +75,8 @@ class ResultsTable {
   }
 
   /** All columns are measured once; those of the lowest priority number that fit side by side stay. */
-  draw() {
-    this.width = this.box.clientWidth;
+  draw(width = this.box.clientWidth) {
+    this.width = width;
     const candidates = this.told.filter((column) => this.every || (column.priority < kDetail && !this.same.includes(column)));
     this.table.className = 'measuring';
     this.fill(candidates, false);

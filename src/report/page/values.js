@@ -41,10 +41,10 @@ function axesOf(setting) {
 }
 
 /** Columns in the order they are shown in; rows as objects by column's name, `index` their place in the folder's own table. */
-function readTable({ study, columns, values, notes }) {
+function readTable({ study, by_throughput: byThroughput, columns, values, notes }) {
   const rows = values[0].map((_, index) => ({ index, note: notes[index] || '' }));
   columns.forEach(({ name }, c) => values[c].forEach((value, r) => { rows[r][name] = value; }));
-  return { study: kStudies[study], columns: [...columns].sort((a, b) => a.place - b.place), rows };
+  return { study: kStudies[study], byThroughput, columns: [...columns].sort((a, b) => a.place - b.place), rows };
 }
 
 /** What differs between the two kinds of results: whom the rows compare, on what, and which charts say how well. */
@@ -52,7 +52,7 @@ const kStudies = {
   plans: {
     series: 'planner', fields: ['model', 'cluster', 'devices', 'mini_batch'], over: ['devices', 'mini_batch'],
     group: (row) => `${row.model} on ${row.cluster}`,
-    heading: (row) => [row.model, `${row.devices} devices of ${row.cluster}`, `mini-batch ${row.mini_batch}`, row.setting, row.planner].filter(Boolean).join(' · '),
+    heading: (row) => [row.model, `${row.devices} device${row.devices === 1 ? '' : 's'} of ${row.cluster}`, `mini-batch ${row.mini_batch}`, row.setting, row.planner].filter(Boolean).join(' · '),
     charts: [
       { title: 'Throughput', y: 'samples_per_s', zero: true, best: Math.max, unit: 'samples/s' },
       { title: 'Memory against time', x: 'iteration_s', y: 'peak_memory_bytes', front: true },
