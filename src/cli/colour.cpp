@@ -112,8 +112,10 @@ void mark_best(const Lines& lines, std::size_t rule, GreenCells& green) {
   const auto columns = columns_of(lines[rule]);
   std::size_t end = rule + 1;
   while (end < lines.size() && !lines[end].empty()) ++end;
-  for (const Span& column : columns)
-    if (cell_of(lines[rule - 1], column) == "model") return;  // several problems in one table
+  const auto has = [&](std::string_view title) {
+    return std::ranges::any_of(columns, [&](const Span& c) { return cell_of(lines[rule - 1], c) == title; });
+  };
+  if (!has("planner") || has("model")) return;  // rows of one plan, or of several problems, do not compete
   for (const Span& column : columns) {
     const auto contest =
         std::ranges::find(kContests, std::string_view(cell_of(lines[rule - 1], column)), &Contest::title);

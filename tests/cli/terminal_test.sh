@@ -57,6 +57,8 @@ END
   NO_COLOR='' on_screen 120 "$penstock" "${compared[@]}" >colours
   [[ $(grep -c $'^\e\[1mplanner .*\e\[0m$' colours) == 1 ]] || fail "no bold head: $(cat -v colours)"
   grep -q $'^graphpipe .*\e\[32m *[0-9.]*\e\[0m' colours || fail "no green value: $(cat -v colours)"
+  NO_COLOR='' on_screen 120 "$penstock" plan "${problem[@]}" --planner graphpipe >colours
+  grep -q $'\e\[1mstage' colours && ! grep -q $'\e\[32m' colours || fail "stages compete: $(cat -v colours)"
   for off in "NO_COLOR=1" "NO_COLOR= TERM=dumb"; do
     found=$(env $off script -qec "$(printf '%q ' "$penstock" "${compared[@]}") 2>/dev/null" /dev/null </dev/null)
     [[ $found != *$'\e'* ]] || fail "$off: still in colour"
