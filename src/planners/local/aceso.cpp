@@ -45,6 +45,15 @@ struct Judged {
   }
 };
 
+/// How good a plan of a list is, or at best may be.
+struct Rank {
+  Bytes missing;
+  double seconds = 0;
+  std::size_t plan = 0;
+  friend auto operator<=>(const Rank&, const Rank&) = default;
+};
+constexpr Rank kLast{Bytes(std::numeric_limits<std::int64_t>::max()), kNoLimit, 0};
+
 struct Alleviated {
   SearchResult found;
   double seconds = 0;  ///< of an iteration, as plans are judged
@@ -112,22 +121,14 @@ class Aceso {
     return order;
   }
 
-  /// The best kBeam of all that one primitive leads to and was not met before, best first.
-  std::vector<Judged> next(const Plan& plan) {
+  /// All that one primitive leads to and was not met before.
+  std::vector<Plan> next(const Plan& plan) {
     std::vector<Plan> fresh;
     for (std::size_t s : worst(plan))
       for (Plan& changed : alleviations(problem_, options_, units_, plan, s, stop_))
         if (seen_.insert(plan::to_yaml(problem_.graph, changed)).second) fresh.push_back(std::move(changed));
-    return leading(std::move(fresh));
+    return fresh;
   }
-
-  /// How good a plan is, or at best may be.
-  struct Rank {
-    Bytes missing;
-    double seconds = 0;
-    std::size_t plan = 0;
-    friend auto operator<=>(const Rank&, const Rank&) = default;
-  };
 
   std::vector<Rank> promises(const std::vector<Plan>& plans) const {
     std::vector<Rank> out(plans.size());
@@ -139,35 +140,36 @@ class Aceso {
     return out;
   }
 
-  /// The best kBeam, best first. What promises most is judged first, so that much need not be judged at all.
-  std::vector<Judged> leading(std::vector<Plan> plans) const {
-    const std::vector<Rank> order = promises(plans);
+  /// The first `most` of those that rank before `bar`, best first. What promises most is judged first, so
+  /// that much need not be judged at all.
+  std::vector<Rank> leading(const std::vector<Plan>& plans, const std::vector<Rank>& order, std::size_t most,
+                            const Rank& bar) const {
     std::vector<Rank> best;
     std::mutex changing;
     // The seconds that a plan must not exceed; below zero: no seconds can make it one of the best.
     const auto to_beat = [&](const Rank& promise) {
       const std::lock_guard lock(changing);
-      if (best.size() < kBeam || promise.missing < best.back().missing) return kNoLimit;
+      const Rank& last = best.size() < most ? bar : best.back();
+      if (promise.missing < last.missing) return kNoLimit;
       const bool hopeless =
-          std::pair(promise.missing, promise.seconds) > std::pair(best.back().missing, best.back().seconds);
-      return hopeless ? -1 : best.back().seconds;
+          std::pair(promise.missing, promise.seconds) > std::pair(last.missing, last.seconds);
+      return hopeless ? -1 : last.seconds;
     };
     core::parallel_in_order(order.size(), [&](std::size_t i) {
       const Rank& promise = order[i];
       stop_.check();
-      const double most = to_beat(promise);
-      if (most < 0) return;
+      const double limit = to_beat(promise);
+      if (limit < 0) return;
       const Plan& plan = plans[promise.plan];
-      const double seconds = by_evaluation(options_) ? evaluated(options_, plan, core::Seconds(most)).value()
+      const double seconds = by_evaluation(options_) ? evaluated(options_, plan, core::Seconds(limit)).value()
                                                      : judged_seconds(problem_, options_, plan);
       const Rank rank{promise.missing, seconds, promise.plan};
+      if (!(rank < bar)) return;
       const std::lock_guard lock(changing);
       best.insert(std::lower_bound(best.begin(), best.end(), rank), rank);
-      if (best.size() > kBeam) best.pop_back();
+      if (best.size() > most) best.pop_back();
     });
-    std::vector<Judged> out;
-    for (const Rank& rank : best) out.push_back({std::move(plans[rank.plan]), rank.missing, rank.seconds});
-    return out;
+    return best;
   }
 
   /// Whether nothing helps any more, rather than the deadline being over.
@@ -184,12 +186,19 @@ class Aceso {
     }
   }
 
+  /// The best plan one primitive away that beats `best`, else one behind the best kBeam of these. A plan that
+  /// is to beat `best` is known to fail long before it is judged to the end, so that is asked first.
   std::optional<Judged> improve(const Judged& from, const Judged& best, int hops) {
-    auto found = next(from.plan);
-    if (found.empty()) return std::nullopt;
-    if (found.front().beats(best)) return std::move(found.front());
-    for (std::size_t i = 0; hops > 1 && i < found.size(); ++i)
-      if (auto better = improve(found[i], best, hops - 1)) return better;
+    std::vector<Plan> found = next(from.plan);
+    const std::vector<Rank> order = promises(found);
+    const auto taken = [&](const Rank& rank) {
+      return Judged{std::move(found[rank.plan]), rank.missing, rank.seconds};
+    };
+    const auto better = leading(found, order, 1, {best.missing, best.seconds, 0});
+    if (!better.empty()) return taken(better.front());
+    if (hops == 1) return std::nullopt;
+    for (const Rank& rank : leading(found, order, kBeam, kLast))
+      if (auto behind = improve(taken(rank), best, hops - 1)) return behind;
     return std::nullopt;
   }
 
