@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "explain_report.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/coverage.hpp"
 #include "penstock/plan/stage_graph.hpp"
+#include "penstock/planners/untried_groups.hpp"
 #include "penstock/report/difference.hpp"
 #include "penstock/report/table.hpp"
 #include "penstock/report/timeline_svg.hpp"
@@ -111,6 +113,15 @@ std::string any_plan_line(const report::CellResult& row, const plan::Plan& plan)
   if (!row.gap) return "";
   return fmt::format("no plan for this problem takes less than {} {}: simulated {:.1f} % above\n",
                      show(core::Seconds(*row.lower_bound_s)), name(score::family_of(plan)), *row.gap * 100);
+}
+
+/// Of a plan that was searched for: what the planner would have tried if asked.
+std::string untried_line(const cost::Problem& problem, const report::CellResult& row) {
+  const std::string name = row.planner.substr(0, row.planner.find(':'));
+  const bool known = std::ranges::count(planners::catalogue(), name, &planners::PlannerInfo::name) > 0;
+  if (!row.search_s || !known) return "";
+  const std::string line = in_words(planners::untried_groups(problem, planners::planner_choice(row.planner)));
+  return line.empty() ? "" : line + "\n";
 }
 
 /// Of a plan that was searched for.
@@ -252,10 +263,14 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
       show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)), *row.bubble * 100,
       outcome.summary->exposed_communication * 100, show(core::Bytes(*row.peak_memory_bytes)),
       aim_line(beside.reached), costs_line(problem, outcome), perturbation,
-      bound_line(problem, outcome, simulation), any_plan_line(row, plan), search_line(row),
-      outcome.others.empty() ? "" : "\n" + top_table(outcome, screen),
-      beside.explained ? "\n" + explain_table(*beside.explained, screen) : "",
-      beside.what_if.empty() ? "" : "\n" + what_if_table(beside.what_if, screen));
+      bound_line(problem, outcome, simulation), any_plan_line(row, plan),
+      untried_line(problem, row) + search_line(row),
+      outcome.others.empty() ? "" : "
+" + top_table(outcome, screen),
+      beside.explained ? "
+" + explain_table(*beside.explained, screen) : "",
+      beside.what_if.empty() ? "" : "
+" + what_if_table(beside.what_if, screen));
 }
 
 std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,

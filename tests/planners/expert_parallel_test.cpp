@@ -15,6 +15,7 @@
 #include "penstock/cost/analytic.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/planners/planner.hpp"
+#include "penstock/planners/untried_groups.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
@@ -121,4 +122,28 @@ TEST_CASE("there are no expert groups without experts") {
   const cost::Problem problem{dense, cluster, kAnalytic, {8, plan::Optimizer::sgd}};
   CHECK(plan::to_yaml(dense, divided(problem, 8, 1).value()) ==
         plan::to_yaml(dense, divided(problem, 1, 1).value()));
+}
+
+TEST_CASE("who leaves experts or tokens whole names the option that divides them") {
+  const auto mixture = small_mixture("8");
+  const auto cluster = support::tiny_cluster(8);
+  const cost::Problem problem{mixture, cluster, kAnalytic, {8, plan::Optimizer::sgd}};
+  const auto untried = [&](const char* planner) {
+    return in_words(planners::untried_groups(problem, planners::planner_choice(planner)));
+  };
+  CHECK(untried("megatron") ==
+        "not tried: groups that divide experts (option max_expert_parallel=8), groups that divide tokens "
+        "(option max_context_parallel=8)");
+  CHECK(untried("megatron:max_expert_parallel=2") ==
+        "not tried: groups that divide tokens (option max_context_parallel=8)");
+  CHECK(untried("megatron:max_expert_parallel=8:max_context_parallel=2").empty());
+  CHECK(untried("joint").empty());
+  CHECK(untried("joint:max_expert_parallel=1") ==
+        "not tried: groups that divide experts (option max_expert_parallel=8)");
+  CHECK(untried("spp").starts_with("not tried: groups that divide experts (planner joint tries them), "));
+  CHECK(planners::untried_groups(problem, {"mine"}).empty());
+  const auto dense =
+      models::build("gpt", {{"layers", "2"}, {"hidden", "32"}, {"heads", "4"}, {"sequence", "16"}});
+  const cost::Problem plain{dense, cluster, kAnalytic, {8, plan::Optimizer::sgd}};
+  CHECK(planners::untried_groups(plain, {"megatron"}).empty());
 }
