@@ -9,6 +9,7 @@
 #include "penstock/core/files.hpp"
 #include "penstock/core/yaml.hpp"
 #include "penstock/graph/graph_builder.hpp"
+#include "product_work.hpp"
 
 namespace penstock::graph {
 namespace {
@@ -90,6 +91,15 @@ Attributes attributes(OpKind kind, const Yaml& shape) try {
   shape.at(fault.extent).fail(fault.why);
 }
 
+void check_work(const Yaml& yaml, const Operator& op) {
+  const auto fault = work_fault(op);
+  if (!fault) return;
+  yaml.at(fault->key)
+      .fail(fmt::format(
+          "the shape of {} '{}' gives {:g} FLOPs for a sample, two for each multiplication, found {:g}",
+          name(op.kind), op.name, fault->by_shape, fault->stated));
+}
+
 Operator parse_operator(const Yaml& yaml, std::int64_t version) {
   yaml.only({"name", "kind", "inputs", "shape", "forward_flops", "input_gradient_flops",
              "weight_gradient_flops", "parameters", "frozen_parameters", "parameters_of",
@@ -113,6 +123,7 @@ Operator parse_operator(const Yaml& yaml, std::int64_t version) {
   op.gathered_parameters = count(yaml, "gathered_parameters");
   op.output_bytes = core::Bytes(count(yaml, "output_bytes"));
   op.saved_bytes = core::Bytes(count(yaml, "kept_bytes"));
+  check_work(yaml, op);
   return op;
 }
 
@@ -194,6 +205,7 @@ std::optional<OpGraph> built(ModelDraft draft) try {
   for (std::size_t i = 0; i < draft.operators.size(); ++i) {
     Operator& op = draft.operators[i];
     op.attributes = attributes_of(op.kind, draft.shapes[i]);
+    if (work_fault(op)) return std::nullopt;
     std::string name = op.name;
     if (!ids.emplace(std::move(name), builder.add(std::move(op))).second) return std::nullopt;
   }

@@ -20,6 +20,13 @@ using graph::OpGraph;
 
 namespace {
 
+/// Its shape may say how much work it is.
+bool multiplies(const Operator& op) {
+  using graph::OpKind;
+  return op.kind == OpKind::linear || op.kind == OpKind::matmul || op.kind == OpKind::convolution ||
+         op.kind == OpKind::experts;
+}
+
 /// A random graph with awkward names and numbers in every field.
 OpGraph random_model(std::uint64_t seed) {
   constexpr std::array<const char*, 6> kNames = {"fc",          "a: b #", "\"quoted\"",
@@ -32,9 +39,11 @@ OpGraph random_model(std::uint64_t seed) {
     op.name = std::string(kNames[v % kNames.size()]) + (v < kNames.size() ? "" : std::to_string(v));
     op.kind = static_cast<graph::OpKind>(random.between(0, static_cast<int>(graph::OpKind::experts)));
     if (random.chance(0.7)) op.attributes = test::random_attributes(random, op.kind);
-    op.forward_flops = core::Flops(random.unit() * 1e20);
-    op.input_gradient_flops = core::Flops(random.unit() * 1e-3);
-    op.weight_gradient_flops = core::Flops(random.between(0, 9));
+    if (!multiplies(op)) {
+      op.forward_flops = core::Flops(random.unit() * 1e20);
+      op.input_gradient_flops = core::Flops(random.unit() * 1e-3);
+      op.weight_gradient_flops = core::Flops(random.between(0, 9));
+    }
     op.parameters = v == 0 || random.chance(0.8) ? random.between(1, 1 << 30) : 0;
     op.gathered_parameters = random.between(0, 9);
     op.output_bytes = core::Bytes(random.between(0, 1 << 30));
@@ -228,6 +237,44 @@ TEST_CASE("faults name file, line and key") {
         "m.yaml:1: penstock: expected 'model'");
   CHECK(fault_of("  - {name: a, kind: input}\n", "penstock: model\nversion: 3\n") ==
         "m.yaml:2: version: expected a whole number from 1 to 2, found '3'");
+}
+
+TEST_CASE("FLOPs that a product's shape contradicts are refused with both numbers") {
+  const auto with = [](const char* kind, const char* shape, const char* work) {
+    return fault_of(fmt::format("  - {{name: a, kind: {}, shape: {{{}}}, {}}}\n", kind, shape, work));
+  };
+  const char* layer = "rows: 10, in: 8, out: 16, bias: 1";  // 10 x 8 x 16 multiplications
+  CHECK(with("linear", layer,
+             "forward_flops: 2560, input_gradient_flops: 2560, weight_gradient_flops: 2720") == "no fault");
+  CHECK(
+      with("linear", layer, "forward_flops: 1280") ==
+      "m.yaml:6: operators[0].forward_flops: the shape of linear 'a' gives 2560 FLOPs for a sample, two for "
+      "each multiplication, found 1280");
+  CHECK(
+      with("linear", layer, "forward_flops: 2560, weight_gradient_flops: 25600")
+          .starts_with("m.yaml:6: operators[0].weight_gradient_flops: the shape of linear 'a' gives 2560 "));
+  CHECK(with("linear", "in: 8, out: 16", "forward_flops: 1") == "no fault");  // of how many rows?
+  const char* product = "batch: 2, rows: 30, inner: 40, columns: 50";
+  CHECK(with("matmul", product, "forward_flops: 240000, input_gradient_flops: 480000") == "no fault");
+  CHECK(with("matmul", product, "forward_flops: 240000, input_gradient_flops: 240000") == "no fault");
+  CHECK(with("matmul", product, "forward_flops: 480000")
+            .ends_with("gives 240000 FLOPs for a sample, two for "
+                       "each multiplication, found 480000"));
+  CHECK(with("experts", "rows: 10, hidden: 100, inner: 300, experts: 8, chosen: 2, gated: 1",
+             "forward_flops: 3.6e6") == "no fault");
+  CHECK(with("experts", "rows: 10, hidden: 100, inner: 300, experts: 8, chosen: 2, gated: 1",
+             "forward_flops: 14.4e6")
+            .find("experts 'a' gives 3.6e+06 FLOPs") != std::string::npos);
+  // 8 x 8 outputs of 3 x 3 windows, of which 22 x 22 positions lie in the image.
+  const char* slide =
+      "in: 5, out: 70, height: 8, width: 8, kernel_height: 3, kernel_width: 3, stride_height: 1, "
+      "stride_width: "
+      "1, padding_height: 1, padding_width: 1";
+  for (const int work : {2 * 350 * 64 * 9, 2 * 350 * 22 * 22})
+    CHECK(with("convolution", slide, fmt::format("forward_flops: {}", work).c_str()) == "no fault");
+  for (const int work : {350 * 64 * 9, 4 * 350 * 64 * 9})
+    CHECK(with("convolution", slide, fmt::format("forward_flops: {}", work).c_str())
+              .find("convolution 'a' gives 403200 FLOPs") != std::string::npos);
 }
 
 TEST_CASE("parameters are used of an operator that comes before, has some, and is named") {
