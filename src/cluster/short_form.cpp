@@ -1,13 +1,13 @@
 #include "penstock/cluster/short_form.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 
 #include "penstock/core/error.hpp"
-#include "penstock/core/spelling.hpp"
 
 namespace penstock::cluster {
 namespace {
@@ -41,14 +41,18 @@ int take_nodes(std::string_view& rest) {
   return *nodes;
 }
 
+/// A GPU with a letter more or less is another GPU: no spelling is guessed, but the sizes of one are named.
 const Rented& rented_named(std::string_view name, std::string_view text) {
-  std::vector<std::string> known;
+  std::vector<std::string_view> known, sizes;
   for (const Rented& each : rented()) {
     if (small(each.name) == name) return each;
-    known.emplace_back(each.name);
+    known.push_back(each.name);
+    if (!name.empty() && small(each.name).starts_with(std::string(name) + "-")) sizes.push_back(each.name);
   }
-  throw core::BadInput(
-      fmt::format("cluster '{}': no GPU '{}' is known; {}", text, name, core::did_you_mean(name, known)));
+  const std::string begins = fmt::format("cluster '{}': no GPU '{}' is known; ", text, name);
+  if (sizes.empty())
+    throw core::BadInput(fmt::format("{}expected one of {}", begins, fmt::join(known, ", ")));
+  throw core::BadInput(fmt::format("{}expected {}, by its memory", begins, fmt::join(sizes, " or ")));
 }
 
 void check(const ShortForm& form, std::string_view text) {
@@ -66,6 +70,18 @@ void check(const ShortForm& form, std::string_view text) {
 
 const std::vector<Rented>& rented() {
   static const std::vector<Rented> all = {
+      {"V100-16", "v100",
+       "{memory: 16GiB, memory_bandwidth: 900GB/s, multiprocessors: 80, launch_overhead: 5us,\n"
+       "         peak: {fp32: 15.7TFLOP/s, fp16: 125TFLOP/s}}",
+       "{bandwidth: 150GB/s, latency: 0.5us}", 6'250, 8,
+       "V100-SXM2-16GB on six NVLinks (the rate of rings over all), four 100 Gb/s adapters for eight",
+       "NVIDIA Tesla V100 data sheet and DGX-1 user guide, 2017"},
+      {"V100-32", "v100",
+       "{memory: 32GiB, memory_bandwidth: 900GB/s, multiprocessors: 80, launch_overhead: 5us,\n"
+       "         peak: {fp32: 15.7TFLOP/s, fp16: 125TFLOP/s}}",
+       "{bandwidth: 150GB/s, latency: 0.5us}", 6'250, 8,
+       "V100-SXM2-32GB on six NVLinks (the rate of rings over all), four 100 Gb/s adapters for eight",
+       "NVIDIA Tesla V100 data sheet and DGX-1 user guide, 2018"},
       {"A100-40", "a100",
        "{memory: 40GiB, memory_bandwidth: 1555GB/s, multiprocessors: 108, launch_overhead: 4us,\n"
        "         peak: {fp32: 19.5TFLOP/s, tf32: 156TFLOP/s, bf16: 312TFLOP/s, fp16: 312TFLOP/s}}",

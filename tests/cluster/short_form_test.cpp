@@ -50,6 +50,7 @@ TEST_CASE("the short form of a machine that is built in says the same as its fil
 
 TEST_CASE("nodes may be left out, and every type loads with as many devices as a node takes") {
   CHECK(load_cluster("4xL40S").size() == 4);
+  CHECK(load_cluster("8xV100-32x4").types().front().memory == core::Bytes(std::int64_t{32} << 30));
   CHECK(load_cluster("72xGB200x2").size() == 144);
   for (const auto& gpu : cluster::rented()) {
     CAPTURE(gpu.name);
@@ -73,7 +74,12 @@ TEST_CASE("a node's uplink is as wide as its adapters together; on rails each de
 }
 
 TEST_CASE("what a short form gets wrong is named") {
-  CHECK(refusal("8xH900x2").starts_with("cluster '8xH900x2': no GPU 'h900' is known; "));
+  CHECK(refusal("8xH900x2")
+            .starts_with(
+                "cluster '8xH900x2': no GPU 'h900' is known; expected one of V100-16, V100-32, A100-40, "));
+  CHECK(refusal("8xV100x4") ==
+        "cluster '8xV100x4': no GPU 'v100' is known; expected V100-16 or V100-32, by its memory");
+  CHECK(refusal("8xA100x4").ends_with("; expected A100-40 or A100-80, by its memory"));
   CHECK(refusal("16xH100") == "cluster '16xH100': expected 1 to 8 H100 per node, as in 8xH100x2");
   CHECK(refusal("0xH100x2") == "cluster '0xH100x2': expected 1 to 8 H100 per node, as in 8xH100x2");
   CHECK(refusal("8xH100x0") == "cluster '8xH100x0': expected 1 to 2048 nodes, 16384 devices together");
