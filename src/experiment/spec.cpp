@@ -44,14 +44,32 @@ std::vector<std::int64_t> numbers(const Yaml& node, std::int64_t most) {
   return out;
 }
 
-ModelAxis read_model(const Yaml& node, const fs::path& folder, const Snapshot& inputs) {
+/// The model once for each choice of values: a parameter may have a list of them.
+std::vector<plan::ModelRef> with_parameters(const plan::ModelRef& model, const Yaml& parameters) {
+  std::vector<plan::ModelRef> out = {model};
+  for (const auto& [key, node] : parameters.entries()) {
+    const auto values = node.is_list() ? node.items() : std::vector<Yaml>{node};
+    if (values.empty()) node.fail("expected at least one value");
+    if (out.size() * values.size() > kMostCells) node.fail(fmt::format("more than {} cells", kMostCells));
+    std::vector<plan::ModelRef> more;
+    for (const plan::ModelRef& each : out)
+      for (const Yaml& value : values) more.emplace_back(each).parameters[key] = value.text();
+    out = std::move(more);
+  }
+  return out;
+}
+
+std::vector<plan::ModelRef> read_models(const Yaml& node, const fs::path& folder) {
+  plan::ModelRef model{node.at("name").text(), {}};
+  if (is_model_file(model.name)) model.name = (folder / model.name).lexically_normal().string();
+  const auto parameters = node.find("parameters");
+  return parameters ? with_parameters(model, *parameters) : std::vector{std::move(model)};
+}
+
+ModelAxis read_model(const Yaml& node, plan::ModelRef model, const Snapshot& inputs) {
   node.only({"name", "parameters", "mini_batch", "mini_batch_per_device"});
   ModelAxis axis;
-  axis.model.name = node.at("name").text();
-  if (is_model_file(axis.model.name))
-    axis.model.name = (folder / axis.model.name).lexically_normal().string();
-  if (const auto parameters = node.find("parameters"))
-    for (const auto& [key, value] : parameters->entries()) axis.model.parameters[key] = value.text();
+  axis.model = std::move(model);
   at_node(node, [&] {
     axis.model = inputs.resolved(axis.model);
     inputs.model(axis.model);
@@ -185,15 +203,16 @@ void read_grid(const Yaml& root, const fs::path& folder, Spec& spec,
                const std::vector<planners::PlannerChoice>& planners) {
   const auto settings = read_axes(root, folder);
   const std::vector<Scenario> scenarios = read_scenarios(root, folder, *spec.inputs);
-  for (const Yaml& node : root.at("models").items()) {
-    const ModelAxis axis = read_model(node, folder, *spec.inputs);
-    for (const Scenario& scenario : scenarios) {
-      check_samples(node, axis, scenario.cluster.devices);
-      if (spec.cells.size() + axis.mini_batches.size() * settings.size() * planners.size() > kMostCells)
-        root.fail(fmt::format("more than {} cells", kMostCells));
-      add_cells(spec, axis, scenario, planners, settings);
+  for (const Yaml& node : root.at("models").items())
+    for (plan::ModelRef& model : read_models(node, folder)) {
+      const ModelAxis axis = read_model(node, std::move(model), *spec.inputs);
+      for (const Scenario& scenario : scenarios) {
+        check_samples(node, axis, scenario.cluster.devices);
+        if (spec.cells.size() + axis.mini_batches.size() * settings.size() * planners.size() > kMostCells)
+          root.fail(fmt::format("more than {} cells", kMostCells));
+        add_cells(spec, axis, scenario, planners, settings);
+      }
     }
-  }
   check_names(root, spec);
   spec.cells = select(root, spec.cells);
   if (spec.cells.empty()) root.fail("there is nothing to run: every cell is excluded");

@@ -7,6 +7,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/experiment/cell.hpp"
 #include "support/checkout.hpp"
 #include "support/scratch.hpp"
 
@@ -63,6 +64,27 @@ TEST_CASE("the grid: models, clusters, mini-batches, planners, in the order of t
   CHECK(spec.cells[0].training.mini_batch == 64);   // 16 on each of 4 devices
   CHECK(spec.cells[2].training.mini_batch == 128);  // 32 on each of 4 devices
   CHECK(experiment::cell_name(spec.cells[1]) == "mmt-summit-4-graphpipe-64");
+}
+
+TEST_CASE("a model with lists of parameters' values is one model for each choice of them") {
+  const auto names = [](const experiment::Spec& spec) {
+    std::vector<std::string> out;
+    for (const auto& cell : spec.cells) out.push_back(experiment::describe(cell).model);
+    return out;
+  };
+  const auto spec = experiment::parse_spec(
+      text("  - {name: mmt, parameters: {branches: [2, 4], hidden: 512, layers: [4, 8]}, mini_batch: [64]}\n",
+           "planners: [spp]\nexclude: [{devices: 8}]\n"),
+      "e.yaml");
+  CHECK(names(spec) ==
+        std::vector<std::string>{"mmt branches=2 hidden=512 layers=4", "mmt branches=2 hidden=512 layers=8",
+                                 "mmt branches=4 hidden=512 layers=4", "mmt branches=4 hidden=512 layers=8"});
+  CHECK(fault_of(text("  - {name: mmt, parameters: {branches: []}, mini_batch: [64]}\n")) ==
+        "e.yaml:3: models[0].parameters.branches: expected at least one value");
+  CHECK(fault_of(text("  - {name: mmt, parameters: {branches: [2, 2]}, mini_batch: [64]}\n"))
+            .find("two cells are named mmt-summit-4-graphpipe-64-branches_2") != std::string::npos);
+  CHECK(fault_of(text("  - {name: mmt, parameters: {branches: [[2]]}, mini_batch: [64]}\n")) ==
+        "e.yaml:3: models[0].parameters.branches[0]: expected text");
 }
 
 TEST_CASE("messages are sent whole unless the file says what is left of them") {
