@@ -89,6 +89,22 @@ Outcome run_jobs(const std::vector<Job>& jobs, cost::Calibration& calibration,
   return Runner(jobs, calibration, budget, watch).run(stop);
 }
 
+JobsToRun jobs_to_run(const std::vector<Job>& jobs, const cost::Calibration& calibration,
+                      std::optional<core::Seconds> budget) {
+  JobsToRun out;
+  core::Seconds spent;
+  for (const Job& job : jobs) {
+    if (job.done(calibration)) continue;
+    if (job.essential || !budget || spent + job.estimate <= *budget) {
+      spent += job.estimate;
+      out.fit.push_back(&job);
+    } else {
+      ++out.left_out;
+    }
+  }
+  return out;
+}
+
 core::Seconds time_left(const std::vector<Job>& jobs, const cost::Calibration& calibration) {
   core::Seconds sum;
   for (const Job& job : jobs)

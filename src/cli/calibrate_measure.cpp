@@ -150,14 +150,17 @@ core::ExitCode report(const calibrate::Outcome& outcome, std::size_t repeated,
   return outcome.interrupted ? core::ExitCode::interrupted : core::ExitCode::done;
 }
 
-core::ExitCode print_plan(const std::vector<Job>& jobs, const Calibration& calibration) {
-  std::size_t open = 0;
-  for (const Job& job : jobs) {
-    if (job.done(calibration)) continue;
-    print(fmt::format("{:>9}  {}\n", core::show(job.estimate), job.name));
-    ++open;
+core::ExitCode print_plan(const std::vector<Job>& jobs, const Calibration& calibration,
+                          std::optional<core::Seconds> budget) {
+  const calibrate::JobsToRun plan = calibrate::jobs_to_run(jobs, calibration, budget);
+  core::Seconds sum;
+  for (const Job* job : plan.fit) {
+    print(fmt::format("{:>9}  {}\n", core::show(job->estimate), job->name));
+    sum += job->estimate;
   }
-  print(fmt::format("{} measurements, about {}\n", open, core::show(time_left(jobs, calibration))));
+  const std::string without =
+      plan.left_out == 0 ? "" : fmt::format("; the budget leaves out {} more", plan.left_out);
+  print(fmt::format("{} measurements, about {}{}\n", plan.fit.size(), core::show(sum), without));
   return core::ExitCode::done;
 }
 
@@ -192,7 +195,7 @@ class Measuring {
     if (!first.refused.empty()) throw core::BadInput(first.refused[0]);
     calibrate::Survey survey(request(rule()));
     const std::vector<Job> jobs = survey.jobs(roofline());
-    return flags_.plan ? print_plan(jobs, calibration_) : measure(survey, jobs, keep);
+    return flags_.plan ? print_plan(jobs, calibration_, left()) : measure(survey, jobs, keep);
   }
 
  private:
@@ -346,7 +349,9 @@ void add_calibrate_measure(CLI::App& calibrate, Action& action) {
       .add_option("--budget", flags->budget,
                   "time for all of it, such as 5m: timings get shorter, then the less valuable are left out")
       ->type_name("TIME");
-  calibrate.add_flag("--plan", flags->plan, "only list what would be measured, and how long that takes");
+  calibrate.add_flag(
+      "--plan", flags->plan,
+      "only list what would be measured, within --budget if one is given, and how long that takes");
   calibrate
       .add_option("-o,--output", flags->output,
                   "the calibration; measuring goes on where an earlier call left it")

@@ -136,3 +136,26 @@ TEST_CASE("time left is that of jobs not done") {
   yard.jobs[0].run(yard.calibration);
   CHECK(time_left(yard.jobs, yard.calibration).value() == 2);
 }
+
+TEST_CASE("what would run within a budget is what runs when every job takes its estimate") {
+  for (const double budget : {0.0, 3.0, 4.5, 100.0}) {
+    CAPTURE(budget);
+    Yard yard;
+    yard.add("known", 1, 1);
+    yard.jobs.front().run(yard.calibration);
+    yard.now = 0;
+    yard.add("a", 2, 2);
+    yard.add("large", 4, 4);
+    yard.add("b", 1, 1);
+    yard.add("needed", 5, 5);
+    yard.jobs.back().essential = true;
+    const auto plan = calibrate::jobs_to_run(yard.jobs, yard.calibration, Seconds(budget));
+    Names fit;
+    for (const Job* job : plan.fit) fit.push_back(job->name);
+    CHECK(fit.size() == (budget == 0 ? 1 : budget < 4 ? 3 : budget < 100 ? 3 : 4));
+    const Outcome out = yard.run(Seconds(budget));
+    CHECK(out.measured == fit.size());
+    CHECK(out.unmeasured.size() == plan.left_out);
+    for (const std::string& name : out.unmeasured) CHECK(std::ranges::count(fit, name) == 0);
+  }
+}

@@ -46,6 +46,14 @@ struct Watch {
 Outcome run_jobs(const std::vector<Job>& jobs, cost::Calibration& calibration,
                  std::optional<core::Seconds> budget, const Watch& watch, core::StopToken stop);
 
+/// What run_jobs would do if every job took its estimate; `jobs` must outlive it.
+struct JobsToRun {
+  std::vector<const Job*> fit;  ///< not done, in order
+  std::size_t left_out = 0;     ///< not done; the budget has no room
+};
+JobsToRun jobs_to_run(const std::vector<Job>& jobs, const cost::Calibration& calibration,
+                      std::optional<core::Seconds> budget);
+
 /// Sum of the estimates of all jobs that are not done.
 core::Seconds time_left(const std::vector<Job>& jobs, const cost::Calibration& calibration);
 
