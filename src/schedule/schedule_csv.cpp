@@ -115,6 +115,8 @@ Schedule load_schedule(const std::string& file) {
 }
 
 std::string to_csv(const Schedule& schedule) {
+  if (schedule.halves > 0)
+    throw core::BadInput("a schedule file has whole micro-batches, and this schedule cuts some into halves");
   std::string out;
   for (const RankOrder& row : schedule.ranks) {
     std::vector<std::string> cells;

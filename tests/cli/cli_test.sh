@@ -427,6 +427,8 @@ expect 0 "dualpipev" "$penstock" schedules
 expect 0 "0 |F0--F1--" "$penstock" schedule 1f1b --ranks 2 --microbatches 4
 expect 0 "makespan 15, longest rank span 15, bubble 20.00 % of it" "$penstock" schedule 1f1b --ranks 2 --microbatches 4
 expect 0 "peak live" "$penstock" schedule zbv --ranks 4 --microbatches 8 --csv zbv.csv --svg zbv.svg
+expect 11 "this schedule cuts some into halves" "$penstock" schedule sliced_1f1b --ranks 2 --microbatches 2 --csv halves.csv
+[[ ! -e halves.csv ]] || { echo "FAILED: halves were written as whole micro-batches"; failures=$((failures + 1)); }
 [[ -s zbv.csv && -s zbv.svg ]] || { echo "FAILED: no schedule or picture was written"; failures=$((failures + 1)); }
 expect 0 '"longest_rank_span": 24.0' "$penstock" schedule ./zbv.csv --json
 expect 0 "makespan 6.00 s" "$penstock" schedule gpipe --ranks 1 --microbatches 2 --forward 1s

@@ -27,6 +27,13 @@ TEST_CASE("every form of a cell reads and prints the same") {
   CHECK(micro_batches(schedule) == 346);
 }
 
+TEST_CASE("halves of micro-batches are refused: read back they would be whole ones, and longer") {
+  auto schedule = parse_schedule("0F0,0F1,0F2,0B0,0B1,0B2\n", "g.csv");
+  CHECK(parse_schedule(to_csv(schedule), "g.csv") == schedule);
+  schedule.halves = 2;
+  CHECK_THROWS_AS(to_csv(schedule), core::BadInput);
+}
+
 TEST_CASE("the rank of a stage is the first that names it; a stage nobody names has none") {
   const auto schedule = parse_schedule("0F0,3F0\n1F0", "g.csv");
   CHECK(schedule.rank_of_stage == std::vector<std::int32_t>{0, 1, -1, 0});

@@ -16,6 +16,7 @@ Schedule parse_schedule(std::string_view text, const std::string& file);
 Schedule load_schedule(const std::string& file);
 
 /// PyTorch reads it back unless it has R, EVICT, LOAD, STEP or BARRIER, which only Penstock knows.
+/// Throws BadInput for halves of micro-batches, which a file cannot tell from whole ones.
 std::string to_csv(const Schedule& schedule);
 
 }  // namespace penstock::schedule
