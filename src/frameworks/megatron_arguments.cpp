@@ -178,7 +178,7 @@ void add_leaves(const core::Yaml& node, int levels, MegatronArguments& out) {
   if (levels == 0) node.fail("mappings lie too deep inside each other");
   for (const auto& [key, value] : node.entries()) {
     if (value.is_map()) add_leaves(value, levels - 1, out);
-    if (value.is_scalar()) out.set(underscored(key), text_of(value), value.place().line);
+    if (value.is_scalar()) out.add(underscored(key), text_of(value), value.place().line);
   }
 }
 
@@ -188,6 +188,13 @@ const MegatronArguments::Value* MegatronArguments::find(std::string_view name) {
   read_.emplace(name);
   const auto found = all_.find(name);
   return found == all_.end() ? nullptr : &found->second;
+}
+
+void MegatronArguments::add(const std::string& name, const std::string& value, int line) {
+  const auto [there, added] = all_.try_emplace(name, Value{value, line});
+  if (added || there->second.text == value) return;
+  throw core::BadInput({file_, line, name}, fmt::format("is '{}' here and '{}' in line {}: keep one of them",
+                                                        value, there->second.text, there->second.line));
 }
 
 bool MegatronArguments::has(std::string_view name) {

@@ -22,6 +22,9 @@ class MegatronArguments {
   /// Later ones go before earlier ones, as on a command line.
   void set(std::string name, const std::string& value, int line) { all_[std::move(name)] = {value, line}; }
 
+  /// Of mappings that all count alike: throws BadInput where an earlier one gives another value.
+  void add(const std::string& name, const std::string& value, int line);
+
   bool has(std::string_view name);
   bool flag(std::string_view name);  ///< there, and not "false"
   std::int64_t count(std::string_view name);

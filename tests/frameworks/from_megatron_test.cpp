@@ -26,9 +26,9 @@ MegatronRun read(const std::string& text, std::int64_t devices, const std::strin
   return from_megatron(text, file, {"8xH100", static_cast<int>(devices)}, devices, {});
 }
 
-std::string refusal(const std::string& text, std::int64_t devices = 4) {
+std::string refusal(const std::string& text, std::int64_t devices = 4, const std::string& file = "train.sh") {
   try {
-    read(text, devices);
+    read(text, devices, file);
   } catch (const core::BadInput& e) {
     return e.what();
   }
@@ -108,6 +108,16 @@ TEST_CASE("a YAML file gives the same names, as deep as it likes") {
   CHECK(layers_of(run.plan) == Counts{2, 2, 2, 2});
   CHECK(plan::rank_of_stage(run.plan) == std::vector<std::int32_t>{0, 1, 0, 1});
   CHECK(run.plan.training.precision == plan::mixed_precision("mixed_bf16"));
+}
+
+TEST_CASE("a key that two mappings of a YAML file give different values is refused with both lines") {
+  const std::string rest =
+      "model:\n  num_layers: 8\n  hidden_size: 64\n  num_attention_heads: 4\n  seq_length: 32\n"
+      "  max_position_embeddings: 32\n  vocab_size: 512\n  make_vocab_size_divisible_by: 1\n"
+      "train: {micro_batch_size: 1, global_batch_size: 16}\n";
+  CHECK(refusal(rest + "other: {num_layers: 8}\n", 1, "run.yaml") == "taken");
+  CHECK(refusal(rest + "other: {num-layers: 12}\n", 1, "run.yaml") ==
+        "run.yaml:10: num_layers: is '12' here and '8' in line 2: keep one of them");
 }
 
 TEST_CASE("splits: even, first and last, virtual stages, layout") {
