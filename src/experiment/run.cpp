@@ -50,6 +50,7 @@ class Runner {
     bool first = options_.leader && options_.again;
     do pass(std::exchange(first, false));
     while (wait_for_others());
+    if (stop_.requested()) add_cached();
     RunOutcome out{finished(), stop_.requested()};
     if (!errors_.empty()) out.error = errors_.begin()->second;
     if (fault_ && out.rows.empty()) std::rethrow_exception(fault_);  // nothing to keep, nothing to overwrite
@@ -76,6 +77,13 @@ class Runner {
       for (std::size_t i = 0; i < order.size(); ++i) visit_next(i);
     else
       core::parallel_for(order.size(), visit_next);
+  }
+
+  /// Cells that an interrupted run did not come to stay in the tables where the cache has them.
+  void add_cached() {
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+      if (!rows_[i])
+        if (const auto entry = cache_.find(keys_[i])) finish(i, *entry, true);
   }
 
   /// The leader has died: one of the others does again what is the leader's, with all cells in the cache.

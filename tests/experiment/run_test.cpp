@@ -221,6 +221,21 @@ TEST_CASE("a cell whose order was written while the run read it is a failure, an
   CHECK(experiment::run(spec(), options, {}).rows[1].status == "ok");
 }
 
+TEST_CASE("a run that is interrupted at once leaves a finished folder's tables whole") {
+  const support::Scratch scratch("run_interrupted_again");
+  const experiment::RunOptions options{scratch.path("r"), {}, {}};
+  const auto whole = experiment::run(small_spec(), options, {});
+  const auto table = core::read_file(scratch.path("r/results.csv"));
+  const auto before = lasting_files(scratch.path("r"));
+  const std::atomic<bool> interrupt{true};
+  const auto again = experiment::run(small_spec(), options, core::StopToken(&interrupt));
+  CHECK(again.interrupted);
+  CHECK(again.rows.size() == whole.rows.size());
+  CHECK(again.removed == 0);
+  CHECK(core::read_file(scratch.path("r/results.csv")) == table);
+  CHECK(lasting_files(scratch.path("r")) == before);
+}
+
 TEST_CASE("a cell that hit a limit is run again by the next run, one that has its answer is not") {
   const support::Scratch scratch("run_again");
   auto spec = small_spec();
@@ -485,6 +500,7 @@ TEST_CASE("claims of an earlier run do not outlive its rows") {
   for (const char* file : {"out/claims.csv", "out/claims.json"}) REQUIRE(fs::exists(scratch.path(file)));
   SUBCASE("interrupted before the end") {
     const std::atomic<bool> stopped{true};
+    spec.cells.front().training.mini_batch *= 2;  // a cell that no run has finished
     experiment::run(spec, options, core::StopToken(&stopped));
   }
   SUBCASE("without claims") {
