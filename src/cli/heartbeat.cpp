@@ -9,7 +9,8 @@
 namespace penstock::cli {
 
 Heartbeat::Heartbeat(std::string who, std::string does)
-    : thread_([this, what = std::move(who) + ": " + std::move(does)] { beat(what); }) {}
+    : terminal_(terminal_hears()),
+      thread_([this, what = std::move(who) + ": " + std::move(does)] { beat(what); }) {}
 
 Heartbeat::~Heartbeat() {
   {
@@ -18,6 +19,7 @@ Heartbeat::~Heartbeat() {
   }
   over_.notify_one();
   thread_.join();
+  if (line_open_) say_in_place("", false);
 }
 
 void Heartbeat::tell(const std::string& progress) {
@@ -26,10 +28,20 @@ void Heartbeat::tell(const std::string& progress) {
 }
 
 void Heartbeat::beat(const std::string& what) {
-  constexpr std::chrono::seconds kPause(5);
+  constexpr std::chrono::seconds kPause(5), kLook(1);
   std::unique_lock lock(mutex_);
-  for (auto past = kPause; !over_.wait_for(lock, kPause, [this] { return done_; }); past += kPause)
-    say(fmt::format("{} {} s{}\n", what, past.count(), progress_));
+  bool news = false;  // was shown
+  for (auto past = kLook; !over_.wait_for(lock, kLook, [this] { return done_; }); past += kLook) {
+    const bool first = !news && !progress_.empty();
+    if (!terminal_ && !first && past % kPause != std::chrono::seconds(0)) continue;
+    news = news || first;
+    show(fmt::format("{} {} s{}", what, past.count(), progress_));
+  }
+}
+
+void Heartbeat::show(const std::string& text) {
+  line_open_ = terminal_;
+  terminal_ ? say_in_place(text, false) : say(text + "\n");
 }
 
 }  // namespace penstock::cli

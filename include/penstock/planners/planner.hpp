@@ -60,8 +60,8 @@ struct SearchOptions {
   core::Seconds give_up{std::numeric_limits<double>::infinity()};
   bool judge_by_estimate =
       false;  ///< choose micro-batch sizes by score::estimate even where `evaluate` is given
-  /// Told in a few words how far a long search is, by planners that can say it; from the thread that called
-  /// the planner. Changes nothing.
+  /// Told in a few words how far a long search is, and its best plan, by planners that can say it; from
+  /// whatever thread, one at a time. Changes nothing.
   std::function<void(const std::string&)> progress{};
   /// What joint_answer() gives for one of joint_questions(), or throws, where that is known; nothing where
   /// the planner has yet to be called. Must be callable from any thread.

@@ -124,8 +124,8 @@ class Joint {
     best_ = begun.plans.front();
     if (evaluations_ > 0 && !options_.from && space_.limits().colocated)
       begun.complete = add_tail(begun.states) && begun.complete;
-    least_ = best_.worth;
-    report(least_, counted_);
+    told_ = best_;
+    report();
     const bool complete = improved(begun.plans) && begun.complete;
     const double bottleneck = score::estimate(problem_, best_.draft.plan).bottleneck;
     return {std::move(best_.draft.plan), bottleneck, begun.states + judged_, {}, complete};
@@ -212,8 +212,8 @@ class Joint {
       const std::lock_guard lock(mutex_);
       judged_ += walk.judged() - std::exchange(judged, walk.judged());
       counted_ += walk.counted() - std::exchange(counted, walk.counted());
-      least_ = std::min(least_, walk.best().worth);
-      report(least_, counted_);
+      if (walk.best().worth < told_.worth) told_ = walk.best();
+      report();
     };
     try {
       walk.go_on(plans, count);
@@ -224,10 +224,11 @@ class Joint {
     return true;
   }
 
-  void report(const Worth& best, std::size_t counted) const {
+  void report() const {
     if (options_.progress)
-      options_.progress(fmt::format("best {}, {} of {} plans judged", judge_.in_words(best),
-                                    std::min(counted, evaluations_), evaluations_));
+      options_.progress(fmt::format("best {}, {} of {} plans judged",
+                                    judge_.in_words(told_.draft.plan, told_.worth),
+                                    std::min(counted_, evaluations_), evaluations_));
   }
 
   const cost::Problem& problem_;
@@ -242,7 +243,7 @@ class Joint {
   bool rows_;  ///< are looked at: of layers, where there is time for them
   JudgedDraft best_;
   std::mutex mutex_;                      ///< walks go side by side
-  Worth least_;                           ///< told so far
+  JudgedDraft told_;                      ///< the best so far
   std::size_t judged_ = 0, counted_ = 0;  ///< plans, one by one, and as evaluations count them
 };
 

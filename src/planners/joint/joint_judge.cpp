@@ -1,7 +1,11 @@
 #include "joint/joint_judge.hpp"
 
+#include <fmt/format.h>
+
 #include "candidates.hpp"
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/plan/stage_graph.hpp"
+#include "penstock/plan/strategy.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/validate.hpp"
 #include "sweep.hpp"
@@ -48,9 +52,14 @@ Worth JointJudge::just_above(const Worth& worth) const {
   return {options_.least_memory_within ? worth.least : time.value(), time};
 }
 
-std::string JointJudge::in_words(const Worth& worth) const {
-  if (!options_.least_memory_within) return "iteration " + core::show(worth.iteration);
-  return "memory " + core::show(core::Bytes(static_cast<std::int64_t>(worth.least)));
+std::string JointJudge::in_words(const plan::Plan& plan, const Worth& worth) const {
+  const auto samples = static_cast<double>(problem_.training.mini_batch);
+  const std::string what = options_.least_memory_within
+                               ? "memory " + core::show(core::Bytes(static_cast<std::int64_t>(worth.least)))
+                               : fmt::format("{:.1f} samples/s", samples / worth.iteration.value());
+  const int depth = plan::StageGraph(problem_.graph, plan).depth();
+  return fmt::format("{} (iteration {}; {})", what, core::show(worth.iteration),
+                     plan::in_words(plan::strategy(plan, depth)));
 }
 
 }  // namespace penstock::planners

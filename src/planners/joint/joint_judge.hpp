@@ -29,8 +29,9 @@ class JointJudge {
   Worth at_best(const plan::Plan& plan) const;
   /// Beaten by a plan as good as that, by none that is worse.
   Worth just_above(const Worth& worth) const;
-  /// "iteration 1.2 s", or "memory 3.1 GiB".
-  std::string in_words(const Worth& worth) const;
+  /// "26.7 samples/s (iteration 1.2 s; PP4 x DP2, 1F1B, mb 32)", or with memory, where that is made least,
+  /// before the parenthesis.
+  std::string in_words(const plan::Plan& plan, const Worth& worth) const;
 
  private:
   Worth by_time(const plan::Plan& plan, const Worth& to_beat) const;

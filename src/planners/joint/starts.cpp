@@ -1,8 +1,11 @@
 #include "joint/starts.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <mutex>
 #include <numeric>
 #include <set>
 #include <span>
@@ -78,11 +81,42 @@ void run_with_flush(const cost::Problem& problem, plan::Plan& plan) {
   score::derive_in_flight(problem, plan);
 }
 
+/// Reports the best answer as soon as there is one; planners answer side by side.
+class AnswerProgress {
+ public:
+  /// Both must outlive it.
+  AnswerProgress(const std::function<void(const std::string&)>& progress, const JointJudge& judge,
+                 std::size_t questions)
+      : progress_(progress), judge_(judge), questions_(questions) {}
+
+  void tell(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    if (progress_) progress_(text);
+  }
+  void answered(const std::optional<JudgedDraft>& plan) {
+    const std::lock_guard lock(mutex_);
+    ++answered_;
+    if (plan && plan->worth < (best_ ? best_->worth : Worth{})) best_ = plan;
+    if (progress_ && best_)
+      progress_(fmt::format("best {}, {} of {} planners have answered",
+                            judge_.in_words(best_->draft.plan, best_->worth), answered_, questions_));
+  }
+
+ private:
+  const std::function<void(const std::string&)>& progress_;
+  const JointJudge& judge_;
+  std::size_t questions_, answered_ = 0;
+  std::mutex mutex_;
+  std::optional<JudgedDraft> best_;
+};
+
 class Asking {
  public:
-  Asking(const PlanSpace& space, const JointJudge& judge, core::StopToken stop)
-      : space_(space), judge_(judge), options_(space.options()), stop_(stop) {
-    told_ = std::exchange(options_.progress, {});
+  /// All must outlive it. Without `progress` nothing is reported.
+  Asking(const PlanSpace& space, const JointJudge& judge, core::StopToken stop,
+         AnswerProgress* progress = nullptr)
+      : space_(space), judge_(judge), options_(space.options()), progress_(progress), stop_(stop) {
+    options_.progress = {};  // of joint itself alone
   }
 
   /// Plans no faster than these are of no use from now on.
@@ -97,7 +131,8 @@ class Asking {
     SearchOptions options = options_;
     options.own = question.options;  // none of joint's
     options.known = {};              // about all devices
-    if (of_joint(question)) options.progress = told_;
+    if (of_joint(question) && progress_ != nullptr)
+      options.progress = [this](const std::string& text) { progress_->tell(text); };
     return planner(question.name).plan(space_.problem(), options, stop_);
   }
 
@@ -124,6 +159,7 @@ class Asking {
       if (error.code() == core::ExitCode::internal) throw;
       out.error = std::current_exception();
     }
+    if (progress_ != nullptr) progress_->answered(out.plan);
     return out;
   }
 
@@ -131,7 +167,7 @@ class Asking {
   const PlanSpace& space_;
   const JointJudge& judge_;
   SearchOptions options_;
-  std::function<void(const std::string&)> told_;  ///< by joint itself alone
+  AnswerProgress* progress_;
   core::StopToken stop_;
 };
 
@@ -192,7 +228,8 @@ std::exception_ptr error_of(const std::vector<PlannerChoice>& questions, const s
 
 Starts starts(const PlanSpace& space, const JointJudge& judge, const JointQuestions& questions,
               core::StopToken stop) {
-  Asking asking(space, judge, stop);
+  AnswerProgress progress(space.options().progress, judge, questions.first.size() + questions.then.size());
+  Asking asking(space, judge, stop, &progress);
   std::vector<Answer> answers = ask(asking, questions.first);
   asking.give_up_beyond(answers);
   std::ranges::move(ask(asking, questions.then), std::back_inserter(answers));
