@@ -13,22 +13,30 @@ namespace nb = nanobind;
 
 constexpr std::chrono::milliseconds kBeat(50);
 
-void look(const std::function<void()>& beat) {
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+using Work = std::function<void(core::StopToken)>;
+using Beat = std::function<void()>;
+
+/// Sets `ended`, where there is one, at the first Ctrl-C; throws what else a signal or the beat raises.
+void look(const Beat& beat, std::atomic<bool>* ended) {
+  if (PyErr_CheckSignals() != 0) {
+    if (ended == nullptr || *ended || !PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
+      throw nb::python_error();
+    PyErr_Clear();
+    *ended = true;
+  }
   if (beat) beat();
 }
 
-}  // namespace
-
-void run_interruptible(const std::function<void(core::StopToken)>& work, const std::function<void()>& beat) {
+void run(const Work& work, const Beat& beat, std::atomic<bool>* ended) {
   std::atomic<bool> stop{false};
-  std::future<void> done = std::async(std::launch::async, [&] { work(core::StopToken(&stop)); });
+  const core::StopToken flag(&stop), token = ended == nullptr ? flag : flag.until_ended(*ended);
+  std::future<void> done = std::async(std::launch::async, [&] { work(token); });
   const auto over = [&](auto wait) {
     const nb::gil_scoped_release unlocked;
     return wait();
   };
   try {
-    while (!over([&] { return done.wait_for(kBeat) == std::future_status::ready; })) look(beat);
+    while (!over([&] { return done.wait_for(kBeat) == std::future_status::ready; })) look(beat, ended);
     if (beat) beat();  // what happened since the last one
   } catch (...) {
     stop = true;
@@ -36,6 +44,17 @@ void run_interruptible(const std::function<void(core::StopToken)>& work, const s
     throw;
   }
   done.get();
+}
+
+}  // namespace
+
+void run_interruptible(const Work& work, const Beat& beat) {
+  run(work, beat, nullptr);
+}
+
+void run_search(const Work& work, const Beat& beat) {
+  std::atomic<bool> ended{false};
+  run(work, beat, &ended);
 }
 
 }  // namespace penstock::python

@@ -14,11 +14,21 @@ namespace penstock::python {
 void run_interruptible(const std::function<void(core::StopToken)>& work,
                        const std::function<void()>& beat = {});
 
+/// Likewise for a search: a first Ctrl-C is a limit of the token (core::StopToken::ended), at which the work
+/// returns the best so far; a second one is raised.
+void run_search(const std::function<void(core::StopToken)>& work, const std::function<void()>& beat = {});
+
 /// The value of such work.
 template <class Work>
 auto interruptible(const Work& work, const std::function<void()>& beat = {}) {
   std::optional<decltype(work(core::StopToken()))> out;
   run_interruptible([&](core::StopToken stop) { out.emplace(work(stop)); }, beat);
+  return std::move(*out);
+}
+template <class Work>
+auto searched_until_interrupt(const Work& work, const std::function<void()>& beat = {}) {
+  std::optional<decltype(work(core::StopToken()))> out;
+  run_search([&](core::StopToken stop) { out.emplace(work(stop)); }, beat);
   return std::move(*out);
 }
 

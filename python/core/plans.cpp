@@ -111,7 +111,7 @@ Plan searched(const Problem& about, const std::string& planner, experiment::Sear
   experiment::Cell cell = about.cell();
   cell.planner = planners::planner_choice(planner);
   const experiment::AimSetting aim = words.setting(*about.cluster.cluster);
-  auto found = interruptible(
+  auto found = searched_until_interrupt(
       [&](core::StopToken stop) {
         const cost::Problem problem = about.problem();
         std::optional<plan::Plan> start;
@@ -181,6 +181,9 @@ void bind_plan(nb::module_& m) {
           "simulation", [](const Plan& p) { return p.simulation; },
           nb::sig("def simulation(self) -> Simulation | None"),
           "The simulation that judged it; None of a plan that was read (penstock.simulate).")
+      .def_prop_ro(
+          "complete", [](const Plan& p) { return !p.simulation || p.simulation->outcome.row.status == "ok"; },
+          "False: the best plan found until a limit, or Ctrl-C, ended the search.")
       .def(
           "__len__", [](const Plan& p) { return p.plan.stages.size(); }, "Number of stages.")
       .def("to_yaml", to_yaml, "The text of a plan file.")

@@ -8,7 +8,7 @@
     print(ps.compare(problem))
 
 Values are immutable. Times are seconds, sizes bytes, rates per second. Errors are those of penstock.errors. Long
-work releases the interpreter's lock and ends at Ctrl-C. penstock.torch, which needs PyTorch, is imported on its own.
+work releases the interpreter's lock and ends at Ctrl-C, a search with its best plan so far. penstock.torch, which needs PyTorch, is imported on its own.
 """
 
 import importlib
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from ._planning import compare, export, improve, plan, simulate, validate
     from ._results import pareto, report
     from ._schedules import schedule
-    from .errors import BadInput, Error, Infeasible, Internal, InvalidPlan, Limit
+    from .errors import BadInput, Error, Infeasible, Internal, InvalidPlan, Limit, SearchInterrupted
 
 __all__ = [
     "BadInput", "Cluster", "Comparison", "Error", "Handover", "Infeasible", "Internal", "InvalidPlan", "Limit",
-    "Model", "Plan", "Problem", "Reached", "Results", "Row", "Schedule", "Simulation", "Stage", "compare", "export",
+    "Model", "Plan", "Problem", "Reached", "Results", "Row", "Schedule", "SearchInterrupted", "Simulation", "Stage", "compare", "export",
     "import_hf", "improve", "load", "pareto", "plan", "repeat", "report", "run", "schedule", "simulate", "validate", "zoo",
 ]
 
@@ -38,7 +38,7 @@ _HOME = {
     **dict.fromkeys(["compare", "export", "improve", "plan", "simulate", "validate"], "_planning"),
     **dict.fromkeys(["pareto", "report"], "_results"),
     "schedule": "_schedules",
-    **dict.fromkeys(["BadInput", "Error", "Infeasible", "Internal", "InvalidPlan", "Limit"], "errors"),
+    **dict.fromkeys(["BadInput", "Error", "Infeasible", "Internal", "InvalidPlan", "Limit", "SearchInterrupted"], "errors"),
 }
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 
 from . import _core, _progress
 from ._inputs import _text
+from .errors import SearchInterrupted
 
 
 def _written(planner: str, options: Mapping[str, object]) -> str:
@@ -28,6 +30,13 @@ def _aim(
     aim.name, aim.seed, aim.seeds, aim.slower = name, seed, seeds, slower
     aim.perturbation = None if perturbation is None else os.fspath(perturbation)
     return aim
+
+
+def _noted(plan: _core.Plan) -> _core.Plan:
+    """Warns where Ctrl-C ended the search."""
+    if plan.simulation.row.status.startswith("interrupted"):
+        warnings.warn("interrupted: the best plan found until then", SearchInterrupted, stacklevel=3)
+    return plan
 
 
 def plan(
@@ -68,10 +77,12 @@ def plan(
     `simulation.reached`. network: fair or fifo; collective: closed_form, or automatic,
     ring, tree, double_tree, halving_doubling or hierarchical; pass_collectives, of tensor-parallel, context and
     expert groups and of ZeRO within a pass: closed_form, or links, which they then share with all else. time_limit: seconds, memory_limit: bytes of growth, after which the
-    best plan so far is returned, marked in its row's status. progress: True for a bar of tqdm where that is
+    best plan so far is returned, `complete` False and its row's status the reason. So is it at Ctrl-C, with a warning,
+    SearchInterrupted; a second Ctrl-C ends the search. progress: True for a bar of tqdm where that is
     installed, or a function of the seconds gone by.
 
-    Raises BadInput, Infeasible when no plan fits, Limit when a limit is hit before there is one, KeyboardInterrupt.
+    Raises BadInput, Infeasible when no plan fits, Limit when a limit is hit before there is one, KeyboardInterrupt
+    at Ctrl-C before there is one.
     """
     flags = _flags(
         dict(
@@ -91,7 +102,7 @@ def plan(
     )
     aimed = _aim(aim, perturbation, seed, seeds, slower)
     with _progress.of_search(progress, planner) as beat:
-        return _core.search(problem, _written(planner, options or {}), flags, aimed, beat)
+        return _noted(_core.search(problem, _written(planner, options or {}), flags, aimed, beat))
 
 
 def improve(
@@ -131,7 +142,7 @@ def improve(
     options = {"change": change, "evaluations": evaluations, **({"units": "layers"} if layers else {})}
     aimed = _aim(aim, perturbation, seed, seeds, slower)
     with _progress.of_search(progress, "improve") as beat:
-        return _core.improve(plan, _written("joint", options), flags, aimed, beat)
+        return _noted(_core.improve(plan, _written("joint", options), flags, aimed, beat))
 
 
 def compare(

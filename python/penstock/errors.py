@@ -44,6 +44,11 @@ class Internal(Error):
     """A defect of Penstock."""
 
 
+class SearchInterrupted(UserWarning):
+    """Ctrl-C ended a search, and its best plan until then was returned. `warnings.simplefilter("error",
+    penstock.SearchInterrupted)` makes an exception of it."""
+
+
 _KINDS = {10: BadInput, 11: BadInput, 20: Infeasible, 21: InvalidPlan, 31: Limit, 40: Internal}
 
 

@@ -23,6 +23,7 @@ struct Session {
   std::string command_line;
   core::StopToken (*stop)() =
       nullptr;  ///< from this call on a first Ctrl-C only asks to stop; before, it ends the program
+  core::StopToken (*end_search)() = nullptr;  ///< likewise; a search then ends with the best plan so far
 };
 
 /// Each sub-command registers itself on the app and leaves what to run; the return value is the exit code.

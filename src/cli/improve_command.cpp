@@ -47,18 +47,17 @@ core::ExitCode run(const ImproveFlags& flags, const Session& session) {
   const plan::Plan& plan = input.plan;
   experiment::complete(problem, input.plan, flags.file);
   sim::SimulationOptions once = flags.search.simulation.options();
-  once.stop = session.stop();
+  once.stop = session.end_search();
   const core::Seconds before =
       core::to_seconds(sim::simulate_time(problem, score::scheduled(problem, plan), once));
   planners::SearchOptions options;
   options.from = &plan;
   const auto found =
       flags.search.run("improve", problem, {plan.model, plan.cluster, search_of(flags), plan.training, {}},
-                       flags.search.setting(std::move(options)), session.stop());
+                       flags.search.setting(std::move(options)), once.stop);
   flags.search.leave(problem, found, session);
   if (found.reached.aim == experiment::Aim::time) say(gained(before, found.outcome.summary->iteration));
-  flags.search.show(problem, found);
-  return core::ExitCode::done;
+  return flags.search.show(problem, found);
 }
 
 }  // namespace
@@ -69,7 +68,8 @@ void add_improve(CLI::App& app, Action& action) {
   command->footer(
       "The plan may be one that `penstock import megatron` made of a training run. The search is that of "
       "planner joint, from this\n"
-      "plan alone; what it finds is never slower. With --change cuts stages, devices, degrees and schedule "
+      "plan alone; what it finds is never slower. Ctrl-C ends it with the best so far and exit code 30. With "
+      "--change cuts stages, devices, degrees and schedule "
       "stay as they are,\n"
       "and only where stages begin and end is searched; with --layers they hold whole layers, so that "
       "`penstock export` can hand\n"

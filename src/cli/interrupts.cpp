@@ -49,4 +49,9 @@ core::StopToken catch_interrupts() {
   return core::StopToken(&stop_requested);
 }
 
+core::StopToken end_on_interrupts() {
+  caught = true;
+  return core::StopToken().until_ended(stop_requested);
+}
+
 }  // namespace penstock::cli

@@ -14,5 +14,7 @@ void await_interrupts();
 /// From this call on a first one only asks to stop, and a second one but SIGHUP ends the program; before, the
 /// first does.
 core::StopToken catch_interrupts();
+/// Likewise for searches: the first one is a limit, at which they end with the best plan so far.
+core::StopToken end_on_interrupts();
 
 }  // namespace penstock::cli

@@ -20,8 +20,8 @@ namespace {
 constexpr const char* kFooter =
     "Exit codes: 0 done; 10 wrong command line, 11 bad input, 12 other results would\n"
     "            be overwritten; 20 no plan fits, 21 invalid plan, 22 drifted,\n"
-    "            23 a device failed; 30 interrupted (finished results are kept),\n"
-    "            31 too large, or out of time or memory;\n"
+    "            23 a device failed; 30 interrupted (finished results, and the best\n"
+    "            plan so far, are kept), 31 too large, or out of time or memory;\n"
     "            40 a defect of penstock.";
 
 int fail(core::ExitCode code, const std::string& message) {
@@ -96,6 +96,7 @@ int run(int argc, char** argv) {
   for (int i = 0; i < argc; ++i)
     session.command_line += (i ? " " : "") + std::string(i ? argv[i] : "penstock");
   session.stop = catch_interrupts;
+  session.end_search = end_on_interrupts;
   return static_cast<int>(action(session));
 }
 

@@ -79,14 +79,17 @@ core::ExitCode run(const ParetoFlags& flags, const Session& session) {
                             row.devices == 1 ? "" : "s", core::show(core::Seconds(*row.iteration_s)),
                             core::show(core::Bytes(*row.peak_memory_bytes))));
   };
-  const auto found = experiment::pareto_search(loaded.problem(), loaded.cell, setting, session.stop(), told);
+  const auto found =
+      experiment::pareto_search(loaded.problem(), loaded.cell, setting, session.end_search(), told);
   alive.reset();
   const std::string json = front_json(found, provenance(session));
   const report::Screen screen = flags.wide.screen();
   if (!flags.output.empty()) write(flags.output, loaded.graph, found, experiment::pareto_table(found), json);
   flags.json ? print(json) : print_page(experiment::pareto_table(found, screen), screen);
-  if (!found.complete) say("a limit ended the search: there may be better plans\n");
-  return core::ExitCode::done;
+  if (!found.complete)
+    say(fmt::format("{} ended the search: there may be better plans\n",
+                    found.interrupted ? "an interrupt" : "a limit"));
+  return found.interrupted ? core::ExitCode::interrupted : core::ExitCode::done;
 }
 
 }  // namespace
@@ -103,7 +106,9 @@ void add_pareto(CLI::App& app, Action& action) {
       "has those that no\n"
       "other is as good as in everything and better in something. Dollars per sample count where the cluster "
       "file has prices.\n"
-      "Six searches for each number of devices: minutes, with --evaluations fewer.\n\n"
+      "Six searches for each number of devices: minutes, with --evaluations fewer; Ctrl-C ends them with "
+      "what "
+      "they found and exit code 30.\n\n"
       "Example:\n"
       "  penstock pareto --model case_study --cluster p3_16xlarge --devices 8 --mini-batch 64 --optimizer "
       "adam \\\n"

@@ -47,10 +47,9 @@ core::ExitCode run(const PlanFlags& flags, const Session& session) {
   setting.options.judge_by_estimate = flags.choose_by == "estimate";
   setting.top = static_cast<std::size_t>(flags.top);
 
-  const auto found = flags.search.run(written(planner), problem, loaded.cell, setting, session.stop());
+  const auto found = flags.search.run(written(planner), problem, loaded.cell, setting, session.end_search());
   flags.search.leave(problem, found, session);
-  flags.search.show(problem, found);
-  return core::ExitCode::done;
+  return flags.search.show(problem, found);
 }
 
 /// What decides the search, beside the problem.
@@ -122,8 +121,9 @@ void add_plan(CLI::App& app, Action& action) {
       ->add_option(
           "--planner", flags->planner,
           "planner that searches (penstock planners). joint asks others and changes the best answers as "
-          "whole plans: seconds for a hundred GPUs, a minute for a thousand, where --time-limit ends it with "
-          "the best so far; graphpipe or megatron answer sooner")
+          "whole plans: seconds for a hundred GPUs, a minute for a thousand, where --time-limit or Ctrl-C "
+          "ends "
+          "it with the best so far; graphpipe or megatron answer sooner")
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of(planner_names()));

@@ -113,7 +113,7 @@ void PlanSearch::leave(const cost::Problem& problem, const experiment::AimedPlan
     page.write(experiment::plan_page(problem, found, simulation.options(), provenance(session)));
 }
 
-void PlanSearch::show(const cost::Problem& problem, const experiment::AimedPlan& found) const {
+core::ExitCode PlanSearch::show(const cost::Problem& problem, const experiment::AimedPlan& found) const {
   const cost::Problem part = experiment::on_its_devices(problem, found);
   experiment::Beside beside{.reached = found.reached};
   if (explain.given())
@@ -124,6 +124,7 @@ void PlanSearch::show(const cost::Problem& problem, const experiment::AimedPlan&
     print(experiment::plan_json(part, found.outcome, simulation.options(), beside));
   else
     print_page(experiment::plan_table(part, found.outcome, simulation.options(), beside, screen), screen);
+  return experiment::interrupted(found.outcome.row) ? core::ExitCode::interrupted : core::ExitCode::done;
 }
 
 }  // namespace penstock::cli

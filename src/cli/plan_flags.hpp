@@ -70,8 +70,8 @@ struct PlanSearch {
   void check() const;  ///< throws where a file would be lost
   /// Writes the files that were asked for.
   void leave(const cost::Problem& problem, const experiment::AimedPlan& found, const Session& session) const;
-  /// Prints the plan, as a table or as JSON.
-  void show(const cost::Problem& problem, const experiment::AimedPlan& found) const;
+  /// Prints the plan, as a table or as JSON. The exit code: interrupted, where Ctrl-C ended the search.
+  core::ExitCode show(const cost::Problem& problem, const experiment::AimedPlan& found) const;
 };
 
 }  // namespace penstock::cli

@@ -18,7 +18,14 @@ StopToken StopToken::until_full(const std::atomic<bool>& full) const {
   return out;
 }
 
+StopToken StopToken::until_ended(const std::atomic<bool>& ended) const {
+  StopToken out = *this;
+  out.ended_ = &ended;
+  return out;
+}
+
 void StopToken::give_up() const {
+  if (ended()) throw SearchEnded();
   if (memory_full()) throw MemoryFull();
   throw TimedOut();
 }

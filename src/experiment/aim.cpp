@@ -6,6 +6,7 @@
 #include <array>
 #include <exception>
 
+#include "failed_search.hpp"
 #include "penstock/cluster/price.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/core/spelling.hpp"
@@ -61,10 +62,6 @@ void add_search(const report::CellResult& earlier, report::CellResult& row) {
     row.search_memory_bytes = std::max(row.search_memory_bytes.value_or(0), *earlier.search_memory_bytes);
 }
 
-std::string_view which(const core::LimitHit& limit) {
-  return dynamic_cast<const core::MemoryFull*>(&limit) ? "memory full" : "timed out";
-}
-
 /// Other planners list the same plans for either aim; walks of `joint` differ, and one for the percentile may
 /// end behind one for time, which takes as long as one seed of it.
 AimedPlan for_p95(const cost::Problem& problem, const Cell& cell, const SearchSetting& by_time,
@@ -73,7 +70,8 @@ AimedPlan for_p95(const cost::Problem& problem, const Cell& cell, const SearchSe
   setting.robust = drawn(seeds);
   const auto searched = [&](const SearchSetting& by) {
     AimedPlan out{problem.cluster, search(problem, cell, by, stop), {}};
-    out.reached = reached_p95(problem, *out.outcome.plan, *setting.robust, setting.simulation, stop);
+    out.reached =
+        reached_p95(problem, *out.outcome.plan, *setting.robust, setting.simulation, stop.without_limits());
     return out;
   };
   AimedPlan robust = searched(setting);
@@ -87,7 +85,7 @@ AimedPlan for_p95(const cost::Problem& problem, const Cell& cell, const SearchSe
     return std::move(better);
   } catch (const core::LimitHit& limit) {
     report::CellResult& row = robust.outcome.row;
-    if (row.status == "ok") row.status = fmt::format("{}: the best plan found until then", which(limit));
+    if (row.status == "ok") row.status = fmt::format("{}: the best plan found until then", limit_word(limit));
     return robust;
   }
 }
@@ -124,7 +122,7 @@ CellOutcome thriftiest(const cost::Problem& problem, Cell cell, SearchSetting se
     add_search(fastest->row, out.row);
     return out;
   } catch (const core::LimitHit& limit) {
-    fastest->row.status = fmt::format("{}: the fastest plan found until then", which(limit));
+    fastest->row.status = fmt::format("{}: the fastest plan found until then", limit_word(limit));
     return std::move(*fastest);
   }
 }
@@ -134,7 +132,7 @@ AimedPlan for_memory(const cost::Problem& problem, const Cell& cell, SearchSetti
   std::optional<CellOutcome> fastest;
   if (!setting.options.from) fastest = search(problem, cell, setting, stop);
   const plan::Plan& first = fastest ? *fastest->plan : *setting.options.from;
-  const Seconds least = simulated(problem, first, setting.simulation, stop);
+  const Seconds least = simulated(problem, first, setting.simulation, stop.without_limits());
   const Seconds most = least * (1 + slower);
   setting.options.least_memory_within = most;
   const char* of = fastest ? "the fastest found" : "the plan given";
@@ -178,7 +176,7 @@ AimedPlan for_cost(const cost::Problem& problem, const Cell& cell, const SearchS
       if (found.outcome.row.status != "ok") late = found.outcome.row.status;
       if (!best || found.reached.value < best->reached.value) best = std::move(found);
     } catch (const core::LimitHit& limit) {
-      late = fmt::format("{}: the cheapest plan found until then", which(limit));
+      late = fmt::format("{}: the cheapest plan found until then", limit_word(limit));
       if (!error) error = std::current_exception();
     } catch (const core::Infeasible&) {
       if (!error) error = std::current_exception();

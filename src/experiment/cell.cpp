@@ -258,6 +258,36 @@ void add_rates(const cost::Problem& problem, const sim::SimulationOptions& simul
   add_utilisation(problem.graph, problem.cluster, summary.samples_per_second, row);
 }
 
+/// All but lower bounds.
+CellOutcome simulated(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                      report::CellResult row, const sim::SimulationOptions& simulation, bool keep_trace) {
+  const plan::Plan& plan = scheduled.plan;
+  CellOutcome out;
+  out.row = std::move(row);
+  out.plan = plan;
+  if (keep_trace) out.trace = sim::simulate(problem, scheduled, simulation);
+  out.summary =
+      out.trace ? trace::summarise(*out.trace) : sim::simulate_summary(problem, scheduled, simulation);
+  check_length(to_picoseconds(out.summary->iteration));
+  describe_plan(plan::strategy(plan, scheduled.stages.depth()), out.row);
+  if (!out.row.estimate_s)
+    out.row.estimate_s = score::estimate(problem, plan, scheduled.stages).iteration.value();
+  out.row.iteration_s = out.summary->iteration.value();
+  out.row.estimate_error = *out.row.estimate_s / *out.row.iteration_s - 1;
+  add_rates(problem, simulation, *out.summary, out.row);
+  out.row.bubble = out.summary->bubble;
+  out.row.peak_memory_bytes = out.summary->peak_memory.value();
+  out.row.status = "ok";
+  return out;
+}
+
+void add_bound(const cost::Problem& problem, const sim::SimulationOptions& simulation, CellOutcome& out) {
+  out.row.lower_bound_s = lower_bound(problem, *out.plan, simulation);
+  constexpr double kPicosecond = 1e-12;  // a bound below says nothing
+  if (out.row.lower_bound_s.value_or(0) >= kPicosecond)
+    out.row.gap = *out.row.iteration_s / *out.row.lower_bound_s - 1;
+}
+
 /// As search(); what is known of the row stands in it whatever happens.
 CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, const Cell& cell,
                         const SearchSetting& setting, core::StopToken stop) {
@@ -282,17 +312,18 @@ CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, c
   sim::SimulationOptions options = setting.simulation;
   if (setting.perturbation) options.perturbation = setting.perturbation;
   CellOutcome out =
-      evaluate(problem, score::scheduled(problem, std::move(found.plan)), row, options, setting.keep_trace);
-  for (plan::Plan& other : others) {
-    other.model = cell.model;
-    other.cluster = cell.cluster;
-    other.planner = row.planner;
-    out.others.push_back(
-        evaluate(problem, score::scheduled(problem, other), describe(problem, cell), options, false));
+      simulated(problem, score::scheduled(problem, std::move(found.plan)), row, options, setting.keep_trace);
+  if (!stop.ended()) {  // bounds and further plans may take longer than the user wants to wait
+    add_bound(problem, options, out);
+    for (plan::Plan& other : others) {
+      other.model = cell.model;
+      other.cluster = cell.cluster;
+      other.planner = row.planner;
+      out.others.push_back(
+          evaluate(problem, score::scheduled(problem, other), describe(problem, cell), options, false));
+    }
   }
-  if (!found.complete)
-    out.row.status =
-        fmt::format("{}: the best plan found until then", stop.memory_full() ? "memory full" : "timed out");
+  if (!found.complete) out.row.status = fmt::format("{}: the best plan found until then", limit_word(stop));
   return out;
 }
 
@@ -364,27 +395,8 @@ report::CellResult describe(const cost::Problem& problem, const Cell& cell) {
 
 CellOutcome evaluate(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                      report::CellResult row, const sim::SimulationOptions& simulation, bool keep_trace) {
-  const plan::Plan& plan = scheduled.plan;
-  CellOutcome out;
-  out.row = std::move(row);
-  out.plan = plan;
-  if (keep_trace) out.trace = sim::simulate(problem, scheduled, simulation);
-  out.summary =
-      out.trace ? trace::summarise(*out.trace) : sim::simulate_summary(problem, scheduled, simulation);
-  check_length(to_picoseconds(out.summary->iteration));
-  describe_plan(plan::strategy(plan, scheduled.stages.depth()), out.row);
-  if (!out.row.estimate_s)
-    out.row.estimate_s = score::estimate(problem, plan, scheduled.stages).iteration.value();
-  out.row.iteration_s = out.summary->iteration.value();
-  out.row.estimate_error = *out.row.estimate_s / *out.row.iteration_s - 1;
-  out.row.lower_bound_s = lower_bound(problem, plan, simulation);
-  constexpr double kPicosecond = 1e-12;  // a bound below says nothing
-  if (out.row.lower_bound_s.value_or(0) >= kPicosecond)
-    out.row.gap = *out.row.iteration_s / *out.row.lower_bound_s - 1;
-  add_rates(problem, simulation, *out.summary, out.row);
-  out.row.bubble = out.summary->bubble;
-  out.row.peak_memory_bytes = out.summary->peak_memory.value();
-  out.row.status = "ok";
+  CellOutcome out = simulated(problem, scheduled, std::move(row), simulation, keep_trace);
+  add_bound(problem, simulation, out);
   return out;
 }
 
@@ -482,6 +494,10 @@ CellOutcome try_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
 
 bool lasting(const report::CellResult& row) {
   return row.status == "ok" || row.status.starts_with("infeasible: ") || row.status.starts_with("limit: ");
+}
+
+bool interrupted(const report::CellResult& row) {
+  return row.status.starts_with("interrupted: ");
 }
 
 bool out_of_memory(const report::CellResult& row) {

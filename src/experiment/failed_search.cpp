@@ -1,9 +1,13 @@
 #include "failed_search.hpp"
 
 #include "penstock/core/error.hpp"
-#include "penstock/core/stop.hpp"
 
 namespace penstock::experiment {
+namespace {
+
+constexpr std::string_view kInterrupted = "interrupted", kMemoryFull = "memory full", kTimedOut = "timed out";
+
+}  // namespace
 
 std::string no_plan_status() {
   try {
@@ -18,6 +22,16 @@ std::string no_plan_status() {
     if (e.code() != core::ExitCode::limit) throw;
     return std::string("limit: ") + e.what();
   }
+}
+
+std::string_view limit_word(const core::LimitHit& limit) {
+  if (dynamic_cast<const core::SearchEnded*>(&limit)) return kInterrupted;
+  return dynamic_cast<const core::MemoryFull*>(&limit) ? kMemoryFull : kTimedOut;
+}
+
+std::string_view limit_word(core::StopToken stop) {
+  if (stop.ended()) return kInterrupted;
+  return stop.memory_full() ? kMemoryFull : kTimedOut;
 }
 
 }  // namespace penstock::experiment

@@ -110,6 +110,7 @@ ParetoPlans pareto_search(const cost::Problem& problem, const Cell& cell, Search
   if (setting.time_limit) stop = stop.within(*setting.time_limit);
   setting.time_limit.reset();
   ParetoPlans out = ParetoSearch(problem, cell, setting, stop, told).run();
+  out.interrupted = !out.complete && stop.ended();
   std::ranges::stable_sort(out.plans, before);
   std::vector<std::vector<double>> points;
   for (const ParetoPlan& plan : out.plans) points.push_back(point(plan));

@@ -39,3 +39,24 @@ TEST_CASE("of two deadlines the earlier one counts") {
   CHECK(StopToken().within(Seconds(60)).within(Seconds(0)).timed_out());
   CHECK_FALSE(StopToken().within(Seconds(60)).within(Seconds(70)).timed_out());
 }
+
+TEST_CASE("a user who is content with the best so far is a limit with the exit code of an interrupt") {
+  std::atomic<bool> flag{false}, ended{false};
+  const StopToken token = StopToken(&flag).until_ended(ended).within(Seconds(0));
+  CHECK_FALSE(token.ended());
+  CHECK_THROWS_AS(token.check(), TimedOut);
+  ended = true;
+  CHECK(token.limit_hit());
+  CHECK_FALSE(token.interrupted());
+  CHECK_THROWS_AS(token.check(), SearchEnded);
+  try {
+    token.give_up();
+  } catch (const LimitHit& limit) {
+    CHECK(limit.code() == ExitCode::interrupted);
+    CHECK(std::string(limit.what()) == "interrupted, and no plan was found until then");
+  }
+  CHECK_FALSE(token.without_limits().requested());
+  flag = true;
+  CHECK(token.without_limits().interrupted());
+  CHECK_THROWS_AS(token.check(), Interrupted);
+}

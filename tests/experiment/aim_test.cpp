@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 
 #include "penstock/cluster/price.hpp"
@@ -74,6 +75,25 @@ core::Seconds iteration(const experiment::AimedPlan& found) {
 TEST_CASE("aims have names") {
   for (const std::string_view known : experiment::aim_names()) CHECK(name(experiment::aim(known)) == known);
   CHECK_THROWS_AS(experiment::aim("speed"), core::BadInput);
+}
+
+TEST_CASE("a search that the user ends has the best plan so far, whatever it is for") {
+  for (const Aim aim : {Aim::time, Aim::p95, Aim::memory, Aim::cost}) {
+    CAPTURE(name(aim));
+    const Case c(aim == Aim::cost ? "p3_16xlarge" : "summit", 8, 32, kJoint);
+    const experiment::AimSetting aimed{aim, c.seeds("bad_day.yaml", 3)};
+    std::atomic<bool> ended{false};
+    const core::StopToken stop = core::StopToken().until_ended(ended);
+    experiment::SearchSetting setting;
+    setting.options.progress = [&](const std::string& text) { ended = text.ends_with("judged"); };
+    const auto found = experiment::search_for(aimed, c.problem(), c.cell, setting, stop);
+    CHECK(found.outcome.row.status.starts_with("interrupted: the "));
+    CHECK(experiment::interrupted(found.outcome.row));
+    CHECK(score::violations(experiment::on_its_devices(c.problem(), found), *found.outcome.plan).empty());
+    CHECK(found.reached.value > 0);
+    ended = true;
+    CHECK_THROWS_AS(experiment::search_for(aimed, c.problem(), c.cell, setting, stop), core::SearchEnded);
+  }
 }
 
 TEST_CASE("a plan for bad days is better on them than the fastest plan") {

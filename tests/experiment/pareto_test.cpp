@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 
 #include "penstock/cost/analytic.hpp"
@@ -65,6 +66,18 @@ TEST_CASE("no plan found beats one on the front, one on the front is as good as 
   const auto front = std::ranges::count(found.plans, true, &experiment::ParetoPlan::front);
   CHECK(front >= 4);  // more devices are faster, and there is memory to trade for time
   CHECK(std::ranges::is_sorted(found.plans, {}, [](const auto& plan) { return plan.outcome.row.devices; }));
+}
+
+TEST_CASE("a front that the user ends is of the plans found until then") {
+  const Case c("p3_16xlarge");
+  std::atomic<bool> ended{false};
+  std::size_t told = 0;
+  const auto found = experiment::pareto_search(c.problem(), c.cell, {}, core::StopToken().until_ended(ended),
+                                               [&](const auto&) { ended = ++told == 3; });
+  CHECK(found.plans.size() == 3);
+  CHECK(found.interrupted);
+  CHECK_FALSE(found.complete);
+  CHECK_FALSE(c.found().interrupted);
 }
 
 TEST_CASE("the same table and picture every time; money only where devices have prices") {

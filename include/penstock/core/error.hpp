@@ -16,7 +16,7 @@ enum class ExitCode : int {
   drifted = 22,       ///< a device no longer does what its calibration says
   device_failed =
       23,  ///< a replay ended early: a kernel failed, memory ran out, a process died, a wait took too long
-  interrupted = 30,  ///< Ctrl-C; finished results are kept
+  interrupted = 30,  ///< Ctrl-C; finished results, and the best plan so far, are kept
   limit = 31,        ///< larger than Penstock handles, or than a limit allows
   internal = 40,     ///< a defect of Penstock
 };
@@ -64,8 +64,11 @@ class Interrupted : public Error {
 /// A limit the user set is reached, and there is nothing to show for it.
 class LimitHit : public Error {
  public:
-  explicit LimitHit(const std::string& which)
-      : Error(ExitCode::limit, which + ", and no plan was found until then") {}
+  explicit LimitHit(const std::string& which) : LimitHit(ExitCode::limit, which) {}
+
+ protected:
+  LimitHit(ExitCode code, const std::string& which)
+      : Error(code, which + ", and no plan was found until then") {}
 };
 class TimedOut : public LimitHit {
  public:
@@ -74,6 +77,11 @@ class TimedOut : public LimitHit {
 class MemoryFull : public LimitHit {
  public:
   MemoryFull() : LimitHit("the memory limit is reached") {}
+};
+/// The user asked a search to end with the best plan so far.
+class SearchEnded : public LimitHit {
+ public:
+  SearchEnded() : LimitHit(ExitCode::interrupted, "interrupted") {}
 };
 
 /// Throws an internal error when `condition` is false: a promise of our own code is broken.

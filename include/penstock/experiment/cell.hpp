@@ -50,9 +50,9 @@ struct SearchSetting {
   std::optional<Seeds> robust{};  ///< plans are judged by the 95th percentile of these iterations
 };
 
-/// Plans, judges, scores and simulates; status "ok", or "timed out: ..." or "memory full: ..." for the best
-/// plan until the limit. Throws Infeasible or LimitHit when there is no plan, an internal error when
-/// score::violations rejects it.
+/// Plans, judges, scores and simulates; status "ok", or "timed out: ...", "memory full: ..." or "interrupted:
+/// ..." for the best plan until the limit (StopToken::ended is one). Throws Infeasible or LimitHit when there
+/// is no plan, an internal error when score::violations rejects it.
 CellOutcome search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting,
                    core::StopToken stop);
 
@@ -88,6 +88,9 @@ void check_length(core::Picoseconds iteration);
 /// Whether the row is what its cell always gives: a plan that was searched to the end, none that fits, or
 /// what is too large for Penstock; not a limit on time or memory that was hit, and not a violation.
 bool lasting(const report::CellResult& row);
+
+/// The row has the best plan until the user ended the search.
+bool interrupted(const report::CellResult& row);
 
 /// The cell asked for more than the machine had just then.
 bool out_of_memory(const report::CellResult& row);

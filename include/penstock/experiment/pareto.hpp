@@ -19,6 +19,7 @@ struct ParetoPlan {
 struct ParetoPlans {
   std::vector<ParetoPlan> plans;  ///< fewest devices first, on as many the fastest first
   bool complete = true;           ///< false: a limit ended the search
+  bool interrupted = false;       ///< that limit was StopToken::ended
 };
 
 /// Searches by cell.planner, which is `joint`, on all devices and on the first 1, 2, 4, ... of them: for the
