@@ -21,6 +21,7 @@ namespace penstock::cli {
 /// What main hands to every command.
 struct Session {
   std::string command_line;
+  bool force = false;  ///< files of others may be replaced
   core::StopToken (*stop)() =
       nullptr;  ///< from this call on a first Ctrl-C only asks to stop; before, it ends the program
   core::StopToken (*end_search)() = nullptr;  ///< likewise; a search then ends with the best plan so far

@@ -49,15 +49,15 @@ experiment::CompareProgress told(std::optional<Heartbeat>& alive) {
 /// The first of them says who wrote them.
 constexpr std::array kEndings = {".json", ".txt", ".csv", ".svg"};
 
-void check_output(const std::string& output) {
+void check_output(const std::string& output, bool force) {
   std::vector<std::string> files;
   for (const char* ending : kEndings) files.push_back(output + ending);
-  check_replaceable(files, files.front(), "penstock compare");
+  check_replaceable(files, files.front(), "penstock compare", force);
 }
 
 core::ExitCode run(const CompareFlags& flags, const Session& session) {
-  if (!flags.output.empty()) check_output(flags.output);
-  flags.page.check();
+  if (!flags.output.empty()) check_output(flags.output, session.force);
+  flags.page.check(session.force);
   const ThreadLimit limit(flags.threads);
   const auto planners =
       from_command_line([&] { return experiment::planner_choices(flags.planners, "--planners"); });

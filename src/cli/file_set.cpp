@@ -28,14 +28,15 @@ bool written_by(std::string_view command, const std::string& record) {
 }  // namespace
 
 void check_replaceable(const std::vector<std::string>& files, const std::string& record,
-                       std::string_view command) {
+                       std::string_view command, bool force) {
+  if (force) return;
   const auto there = std::ranges::find_if(files, [](const std::string& file) {
     return std::filesystem::exists(std::filesystem::symlink_status(file));
   });
   if (there == files.end() || written_by(command, record)) return;
   throw core::Error(experiment::kOccupied,
                     fmt::format("{} is there, and {} does not say that {} wrote it: it stays; choose another "
-                                "name (-o), or move it away",
+                                "name (-o), move it away, or --force",
                                 *there, record, command));
 }
 

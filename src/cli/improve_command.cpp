@@ -40,7 +40,7 @@ std::string gained(core::Seconds before, core::Seconds after) {
 }
 
 core::ExitCode run(const ImproveFlags& flags, const Session& session) {
-  flags.search.check();
+  flags.search.check(session.force);
   const ThreadLimit limit(flags.search.threads);
   auto input = read_plan(flags.file, flags.model, flags.cluster, flags.costs);
   const cost::Problem problem = input.problem();

@@ -9,6 +9,7 @@
 #include "command.hpp"
 #include "help_text.hpp"
 #include "interrupts.hpp"
+#include "output_files.hpp"
 #include "overview.hpp"
 #include "penstock/core/spelling.hpp"
 #include "penstock/experiment/provenance.hpp"
@@ -77,6 +78,7 @@ int run(int argc, char** argv) {
                    add_calibrate, add_import,   add_export,      add_index,    add_planners, add_schedule,
                    add_schedules, add_report,   add_completions, add_manual,   add_help})
     add(app, action);
+  add_force(app);
   if (argc == 1) {
     print(overview());
     return 0;
@@ -92,7 +94,9 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return fail(core::ExitCode::usage, in_words(app, app.get_name(), e));
   }
+  check_output_files(app);
   Session session;
+  session.force = forced(app);
   for (int i = 0; i < argc; ++i)
     session.command_line += (i ? " " : "") + std::string(i ? argv[i] : "penstock");
   session.stop = catch_interrupts;

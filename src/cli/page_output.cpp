@@ -18,13 +18,13 @@ void PageOutput::add(CLI::App& command) {
       ->type_name("FILE");
 }
 
-void PageOutput::check() const {
+void PageOutput::check(bool force) const {
   namespace fs = std::filesystem;
-  if (!given() || !fs::is_regular_file(file_)) return;
+  if (force || !given() || !fs::is_regular_file(file_)) return;
   if (report::is_page(core::read_file(file_))) return;
   throw core::Error(experiment::kOccupied,
                     fmt::format("{} is there and is no page of Penstock's: it stays; choose another name "
-                                "(--page), or move it away",
+                                "(--page), move it away, or use --force",
                                 file_));
 }
 

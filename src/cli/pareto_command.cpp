@@ -47,10 +47,10 @@ std::vector<std::string> endings(std::size_t plans) {
 }
 
 /// PATH.json says who wrote them.
-void check_output(const std::string& path, std::size_t plans) {
+void check_output(const std::string& path, std::size_t plans, bool force) {
   std::vector<std::string> files;
   for (const std::string& ending : endings(plans)) files.push_back(path + ending);
-  check_replaceable(files, files.front(), "penstock pareto");
+  check_replaceable(files, files.front(), "penstock pareto", force);
 }
 
 void write(const std::string& path, const graph::OpGraph& graph, const experiment::ParetoPlans& found,
@@ -69,7 +69,8 @@ void write(const std::string& path, const graph::OpGraph& graph, const experimen
 core::ExitCode run(const ParetoFlags& flags, const Session& session) {
   const ThreadLimit limit(flags.threads);
   LoadedProblem loaded = flags.problem.load();
-  if (!flags.output.empty()) check_output(flags.output, experiment::most_pareto_plans(loaded.cluster.size()));
+  if (!flags.output.empty())
+    check_output(flags.output, experiment::most_pareto_plans(loaded.cluster.size()), session.force);
   loaded.cell.planner = {"joint", {{"evaluations", std::to_string(flags.evaluations)}}};
   experiment::SearchSetting setting{{}, flags.simulation.options(), flags.time_limit.value()};
   setting.keep_trace = false;

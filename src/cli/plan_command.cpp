@@ -34,7 +34,7 @@ void check_top(const PlanFlags& flags, const cluster::Cluster& cluster) {
 }
 
 core::ExitCode run(const PlanFlags& flags, const Session& session) {
-  flags.search.check();
+  flags.search.check(session.force);
   const ThreadLimit limit(flags.search.threads);
   const auto planner = from_command_line([&] { return chosen(flags); });
   LoadedProblem loaded = flags.problem.load();

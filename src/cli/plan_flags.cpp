@@ -22,11 +22,12 @@ void PlanOutput::add(CLI::App& command) {
       ->type_name("FILE");
 }
 
-void PlanOutput::check() const {
-  if (!std::filesystem::is_regular_file(file_) || std::filesystem::is_empty(file_)) return;
+void PlanOutput::check(bool force) const {
+  if (force || !std::filesystem::is_regular_file(file_) || std::filesystem::is_empty(file_)) return;
   if (plan::is_plan_file(core::read_file(file_))) return;
-  throw core::Error(experiment::kOccupied,
-                    file_ + " is there, and is no plan: it stays; choose another name (-o), or move it away");
+  throw core::Error(
+      experiment::kOccupied,
+      file_ + " is there, and is no plan: it stays; choose another name (-o), move it away, or --force");
 }
 
 void PlanOutput::write(const graph::OpGraph& graph, const plan::Plan& plan) const {
@@ -100,9 +101,9 @@ experiment::AimedPlan PlanSearch::run(const std::string& who, const cost::Proble
   return experiment::search_for(aimed, problem, cell, setting, stop);
 }
 
-void PlanSearch::check() const {
-  output.check();
-  page.check();
+void PlanSearch::check(bool force) const {
+  output.check(force);
+  page.check(force);
 }
 
 void PlanSearch::leave(const cost::Problem& problem, const experiment::AimedPlan& found,

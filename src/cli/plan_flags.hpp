@@ -16,7 +16,7 @@ namespace penstock::cli {
 class PlanOutput {
  public:
   void add(CLI::App& command);
-  void check() const;  ///< throws where something other than an earlier plan would be lost
+  void check(bool force) const;  ///< throws, unless forced, where what is no earlier plan would be lost
   void write(const graph::OpGraph& graph, const plan::Plan& plan) const;  ///< where the flag is given
 
  private:
@@ -67,7 +67,7 @@ struct PlanSearch {
   experiment::AimedPlan run(const std::string& who, const cost::Problem& problem,
                             const experiment::Cell& cell, experiment::SearchSetting setting,
                             core::StopToken stop) const;
-  void check() const;  ///< throws where a file would be lost
+  void check(bool force) const;  ///< throws, unless forced, where a file would be lost
   /// Writes the files that were asked for.
   void leave(const cost::Problem& problem, const experiment::AimedPlan& found, const Session& session) const;
   /// Prints the plan, as a table or as JSON. The exit code: interrupted, where Ctrl-C ended the search.

@@ -40,12 +40,12 @@ class Delivery {
       : folder_((fs::path(folder) / "").parent_path()), waiting_(folder_.string()) {}
 
   /// Throws where another's files of these names are in the folder.
-  static void check(const fs::path& folder) {
+  static void check(const fs::path& folder, bool force) {
     std::vector<std::string> files;
     for (const char* name : {"measured.pftrace", "measured.svg", "simulated.pftrace", "simulated.svg",
                              "comparison.csv", kRecord})
       files.push_back((folder / name).string());
-    check_replaceable(files, files.back(), "penstock replay");
+    check_replaceable(files, files.back(), "penstock replay", force);
   }
 
   std::string path(const std::string& name) const { return waiting_.path() + "/" + name; }
@@ -104,7 +104,7 @@ std::string graph_line(const std::vector<core::Seconds>& launches) {
 }
 
 core::ExitCode run(const ReplayCommandFlags& flags, const Session& session) {
-  if (!flags.folder.empty()) Delivery::check(flags.folder);
+  if (!flags.folder.empty()) Delivery::check(flags.folder, session.force);
   const std::string text = core::read_file(flags.file);
   const plan::PlanHead head = head_of(text, flags.file, {}, flags.cluster);
   const graph::OpGraph graph = experiment::load_model(head.model);
