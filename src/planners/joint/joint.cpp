@@ -225,7 +225,7 @@ class Joint {
   }
 
   void report() const {
-    if (options_.progress)
+    if (options_.progress && evaluations_ > 0)
       options_.progress(fmt::format("best {}, {} of {} plans judged",
                                     judge_.in_words(told_.draft.plan, told_.worth),
                                     std::min(counted_, evaluations_), evaluations_));
