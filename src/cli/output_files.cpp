@@ -29,6 +29,9 @@ bool anything(std::string_view) {  // the command itself knows
 bool is_svg(std::string_view begin) {
   return begin.find("<svg") != begin.npos;
 }
+bool is_picture(std::string_view begin) {
+  return is_svg(begin) || begin.starts_with("%PDF") || begin.starts_with("\x89PNG");
+}
 bool is_trace(std::string_view begin) {
   return begin.starts_with('\n') || begin.starts_with('{') || begin.starts_with('[');
 }
@@ -39,12 +42,14 @@ bool is_csv(std::string_view begin) {
          !line.starts_with('<') && !line.starts_with('#');
 }
 
-constexpr std::array<OutputOption, 6> kOutputs = {{{"output", anything},
+constexpr std::array<OutputOption, 8> kOutputs = {{{"output", anything},
                                                    {"svg", is_svg},
                                                    {"perfetto", is_trace},
                                                    {"csv", is_csv},
                                                    {"losses", is_csv},
-                                                   {"nearest", anything}}};
+                                                   {"nearest", anything},
+                                                   {"page", anything},
+                                                   {"chart", is_picture}}};
 
 /// Nothing where the option names a folder.
 const OutputOption* output_option(const CLI::Option& option) {

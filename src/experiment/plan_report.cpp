@@ -265,12 +265,10 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
       aim_line(beside.reached), costs_line(problem, outcome), perturbation,
       bound_line(problem, outcome, simulation), any_plan_line(row, plan),
       untried_line(problem, row) + search_line(row),
-      outcome.others.empty() ? "" : "
-" + top_table(outcome, screen),
+      outcome.others.empty() ? "" : "\n" + top_table(outcome, screen),
       beside.explained ? "
 " + explain_table(*beside.explained, screen) : "",
-      beside.what_if.empty() ? "" : "
-" + what_if_table(beside.what_if, screen));
+      beside.what_if.empty() ? "" : "\n" + what_if_table(beside.what_if, screen));
 }
 
 std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
