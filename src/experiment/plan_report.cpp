@@ -266,8 +266,7 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
       bound_line(problem, outcome, simulation), any_plan_line(row, plan),
       untried_line(problem, row) + search_line(row),
       outcome.others.empty() ? "" : "\n" + top_table(outcome, screen),
-      beside.explained ? "
-" + explain_table(*beside.explained, screen) : "",
+      beside.explained ? "\n" + explain_table(*beside.explained, screen) : "",
       beside.what_if.empty() ? "" : "\n" + what_if_table(beside.what_if, screen));
 }
 
