@@ -22,7 +22,8 @@ plan::Extent usual(const plan::Plan& plan, const Of& of) {
   return {most->first, most->first};
 }
 
-/// By what most stages have, and without what only tunes a plan: micro-batches, runs of k.
+/// By what most stages have, and without what only tunes a plan: micro-batches, runs of k, and on one set of
+/// devices the order of passes.
 plan::Strategy kind_of(const plan::Plan& plan) {
   plan::Strategy out = plan::strategy(plan, 1);
   out.depth = out.stages;
@@ -36,6 +37,10 @@ plan::Strategy kind_of(const plan::Plan& plan) {
   out.zero_over = usual(plan, [](const plan::Stage& stage) { return stage.zero_over; });
   out.recomputing = usual(plan, [](const plan::Stage& s) { return bool(s.recompute); }).most * out.stages;
   if (out.recomputing == 0) out.recomputed.clear();
+  if (out.pipeline_parallel > 1) return out;
+  out.schedule = "1f1b";  // on one set of devices the order of passes makes no plan of its own
+  out.stages = out.depth = 1;
+  out.recomputing = std::min<std::int64_t>(out.recomputing, 1);
   return out;
 }
 
