@@ -17,7 +17,7 @@ import browser
 
 SKIPPED = 77  # Meson's exit code for it
 EXPERIMENT = """experiment: small
-models: [{{name: case_study, mini_batch: [32]}}]
+models: [{{name: candle_uno, mini_batch: [64]}}]
 clusters: [{{file: {root}/experiments/clusters/summit.yaml, devices: [2, 4]}}]
 summary: small & short
 planners: [data_parallel, graphpipe]
