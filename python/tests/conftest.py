@@ -10,11 +10,17 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")
-def cli():
+def program():
+    """The program that the checkout built."""
+    path = os.environ.get("PENSTOCK", ROOT / "build/src/cli/penstock")
+    if not os.path.exists(path):
+        pytest.skip(f"{path} is not built")
+    return path
+
+
+@pytest.fixture(scope="session")
+def cli(program):
     """The program's standard output for some arguments."""
-    program = os.environ.get("PENSTOCK", ROOT / "build/src/cli/penstock")
-    if not os.path.exists(program):
-        pytest.skip(f"{program} is not built")
 
     def run(*arguments: object) -> str:
         words = [str(argument) for argument in (program, *arguments)]
