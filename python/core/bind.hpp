@@ -18,6 +18,8 @@ void bind_inputs(nanobind::module_& m);
 void bind_rows(nanobind::module_& m);
 void bind_aims(nanobind::module_& m);
 void bind_plans(nanobind::module_& m);
+void bind_planners(nanobind::module_& m);
+void bind_stages(nanobind::module_& m);
 void bind_simulations(nanobind::module_& m);
 void bind_schedules(nanobind::module_& m);
 void bind_results(nanobind::module_& m);

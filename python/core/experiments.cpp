@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/set.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -13,6 +14,7 @@
 #include "bind.hpp"
 #include "events.hpp"
 #include "interruptible.hpp"
+#include "open_search.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/experiment/provenance.hpp"
 #include "penstock/experiment/schedule_study.hpp"
@@ -47,6 +49,12 @@ Experiment load(const std::string& path, const experiment::Overrides& overrides)
   return {std::move(text), path, overrides, std::move(spec)};
 }
 
+std::set<std::string> planner_names(const Experiment& e) {
+  std::set<std::string> out;
+  for (const experiment::Cell& cell : e.spec.cells) out.insert(cell.planner.name);
+  return out;
+}
+
 using State = std::tuple<std::string, std::string, experiment::Overrides, experiment::Snapshot::Texts>;
 
 void bind_experiment(nb::module_& m) {
@@ -61,6 +69,7 @@ void bind_experiment(nb::module_& m) {
           "path"_a, "overrides"_a)
       .def_prop_ro("name", [](const Experiment& e) { return e.spec.name; })
       .def_prop_ro("summary", [](const Experiment& e) { return e.spec.summary; })
+      .def_prop_ro("planners", planner_names, "Names of the planners that its cells ask, each once.")
       .def_prop_ro(
           "alone", [](const Experiment& e) { return e.spec.searches_one_by_one(); },
           "Whether a process runs one cell at a time, since its time and memory are measured.")
@@ -129,10 +138,21 @@ void bind_run(nb::module_& m) {
       });
 }
 
+/// Of all cells, for planners written in Python.
+OpenSearch::Inputs inputs(const experiment::Spec& spec) {
+  return [&spec](const graph::OpGraph& graph) -> std::optional<SearchInputs> {
+    for (const experiment::Cell& cell : spec.cells)
+      if (&spec.inputs->model(cell.model) == &graph)
+        return SearchInputs{{spec.inputs, &graph}, spec.inputs->costs(spec.costs), spec.costs};
+    return std::nullopt;
+  };
+}
+
 /// Each row is handed to `told` as row, done, all; `told` may be None. With the error of the first cell that
 /// failed.
 std::pair<Results, nb::object> run_experiment(const Experiment& experiment, const RunSetting& setting,
                                               bool again, const nb::object& told) {
+  const OpenSearch open(inputs(experiment.spec));
   Events events;
   experiment::RunOptions options = setting.options();
   options.again = again;

@@ -13,6 +13,8 @@ NB_MODULE(_core, m) {
   bind_aims(m);
   bind_simulations(m);
   bind_plans(m);
+  bind_planners(m);
+  bind_stages(m);
   bind_schedules(m);
   bind_results(m);
   bind_experiments(m);

@@ -13,6 +13,7 @@
 #include "bind.hpp"
 #include "events.hpp"
 #include "interruptible.hpp"
+#include "open_search.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/experiment/compare.hpp"
 #include "penstock/experiment/handover.hpp"
@@ -105,12 +106,21 @@ Problem on_its_devices(Problem about, const cluster::Cluster& used) {
   return about;
 }
 
+/// Keeps what the search is about for planners written in Python.
+OpenSearch::Inputs inputs(const Problem& about) {
+  return [about](const graph::OpGraph& graph) -> std::optional<SearchInputs> {
+    if (&graph != about.model.graph.get()) return std::nullopt;
+    return SearchInputs{about.model.graph, about.costs, about.costs_path};
+  };
+}
+
 /// By `planner`, which begins at `from` where there is one.
 Plan searched(const Problem& about, const std::string& planner, experiment::SearchSetting setting,
               const AimWords& words, const Plan* from, const Beat& beat) {
   experiment::Cell cell = about.cell();
   cell.planner = planners::planner_choice(planner);
   const experiment::AimSetting aim = words.setting(*about.cluster.cluster);
+  const OpenSearch open(inputs(about));
   auto found = searched_until_interrupt(
       [&](core::StopToken stop) {
         const cost::Problem problem = about.problem();
@@ -172,11 +182,20 @@ Texts violations(const Plan& given) {
   return score::violations(problem, plan);
 }
 
+std::vector<std::int64_t> micro_batches(const Plan& given) {
+  std::vector<std::int64_t> out;
+  for (const plan::Stage& stage : given.plan.stages)  // which nobody has checked yet
+    out.push_back(stage.sharing_replicas() < 1 ? stage.micro_batch
+                                               : plan::samples_per_device(given.plan, stage));
+  return out;
+}
+
 void bind_plan(nb::module_& m) {
   nb::class_<Plan>(m, "Plan", "Stages on devices with a schedule, and the problem they are for. Immutable.")
       .def_ro("problem", &Plan::about)
       .def_prop_ro("planner", [](const Plan& p) { return p.plan.planner; })
       .def_prop_ro("schedule", [](const Plan& p) { return p.plan.schedule; })
+      .def_prop_ro("micro_batches", micro_batches, "By stage, the samples that a replica takes at a time.")
       .def_prop_ro(
           "simulation", [](const Plan& p) { return p.simulation; },
           nb::sig("def simulation(self) -> Simulation | None"),
@@ -184,6 +203,21 @@ void bind_plan(nb::module_& m) {
       .def_prop_ro(
           "complete", [](const Plan& p) { return !p.simulation || p.simulation->outcome.row.status == "ok"; },
           "False: the best plan found until a limit, or Ctrl-C, ended the search.")
+      .def_static(
+          "from_stages",
+          [](const Problem& problem, const nb::object& stages, const std::string& schedule) {
+            return nb::module_::import_("penstock._core").attr("plan_from_stages")(problem, stages, schedule);
+          },
+          "problem"_a, "stages"_a, "schedule"_a = "1f1b",
+          nb::sig(
+              "def from_stages(problem: Problem, stages: "
+              "collections.abc.Iterable[collections.abc.Mapping[str, object]], schedule: str = '1f1b') -> "
+              "Plan"),
+          "A plan of these stages, in topological order. A stage is a mapping with the keys of a plan file: "
+          "operators (names), devices (numbers), micro_batch (samples of all replicas together), and what a "
+          "stage may have besides: tensor_parallel, zero, recompute, ... Not checked yet "
+          "(penstock.validate). "
+          "Raises BadInput naming stage and key.")
       .def(
           "__len__", [](const Plan& p) { return p.plan.stages.size(); }, "Number of stages.")
       .def("to_yaml", to_yaml, "The text of a plan file.")
@@ -216,6 +250,7 @@ Comparison compare(const Problem& about, const std::string& planners, const Sear
   const auto choices = experiment::planner_choices(planners, "planners");
   auto setting = flags.setting();
   setting.keep_trace = false;
+  const OpenSearch open(inputs(about));
   Events events;
   experiment::CompareProgress progress;
   if (!told.is_none())

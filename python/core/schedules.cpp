@@ -78,7 +78,8 @@ void bind_request(nb::module_& m) {
       .def_rw("recompute", &ScheduleRequest::recompute)
       .def_rw("step", &ScheduleRequest::step)
       .def_rw("latency", &ScheduleRequest::latency)
-      .def_rw("lower", &ScheduleRequest::lower);
+      .def_rw("lower", &ScheduleRequest::lower)
+      .def_rw("text", &ScheduleRequest::text, nb::arg().none());
 }
 
 }  // namespace
@@ -87,6 +88,22 @@ void bind_schedules(nb::module_& m) {
   bind_request(m);
   nb::class_<Schedule>(m, "Schedule",
                        "The order of passes on every rank of a pipeline of equal stages, timed. Immutable.")
+      .def_static(
+          "from_lists",
+          [](const nb::args& rows, const nb::kwargs& times) {
+            return nb::module_::import_("penstock._schedules").attr("from_lists")(*rows, **times);
+          },
+          nb::sig("def from_lists(rows: collections.abc.Iterable[collections.abc.Iterable[str | None]], *, "
+                  "name: str = "
+                  "'lists', forward: float | str = '', backward_input: float | str = '', backward_weight: "
+                  "float | "
+                  "str = '', recompute: float | str = '', step: float | str = '', latency: float | str = '', "
+                  "memory_limit: int | None = None, lower: bool = False) -> Schedule"),
+          "A schedule of the caller's: a list of actions for each rank, such as \"0F0\", \"1I2\", \"3W1\", "
+          "\"2B5\" "
+          "(stage, kind, micro-batch) or None for a step without one, timed as penstock.schedule times a "
+          "file. "
+          "Raises BadInput naming rank and place, InvalidPlan for one that breaks rules.")
       .def_ro("name", &Schedule::name)
       .def_prop_ro("ranks", [](const Schedule& s) { return s.timed->schedule.ranks.size(); })
       .def_prop_ro(

@@ -15,6 +15,7 @@
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
 #include "rows.hpp"
+#include "stages.hpp"
 
 namespace penstock::python {
 namespace {
@@ -52,13 +53,6 @@ std::vector<Stage> stages(const Simulation& simulation) {
   return out;
 }
 
-std::map<std::string, std::int64_t> memory(const Stage& stage) {
-  std::map<std::string, std::int64_t> out;
-  for (std::size_t k = 0; k < plan::kMemoryKinds; ++k)
-    out[std::string(name(static_cast<plan::MemoryKind>(k)))] = stage.memory[k].value();
-  return out;
-}
-
 void bind_stage(nb::module_& m) {
   nb::class_<Stage>(m, "Stage", "Operators that devices run together. Immutable.")
       .def_ro("operators", &Stage::operators, "Names, in topological order.")
@@ -74,7 +68,8 @@ void bind_stage(nb::module_& m) {
           "in_flight", [](const Stage& s) { return s.stage.in_flight; },
           "Samples held between their forward and their backward pass.")
       .def_prop_ro("recompute", [](const Stage& s) { return plan::written(s.stage.recompute); })
-      .def_prop_ro("memory_bytes", memory, "Bytes of a device by kind.")
+      .def_prop_ro(
+          "memory_bytes", [](const Stage& s) { return by_kind(s.memory); }, "Bytes of a device by kind.")
       .def("__repr__", [](const Stage& s) {
         return fmt::format("<penstock.Stage {} .. {} ({} operators) on {} devices>", s.operators.front(),
                            s.operators.back(), s.operators.size(), s.devices.size());

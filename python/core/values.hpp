@@ -28,8 +28,9 @@ struct Problem {
   std::shared_ptr<const cost::CostModel> costs;
   plan::Training training;
   std::optional<std::string> costs_path{};  ///< none of the analytic model
+  cost::MemoryRule memory{};                ///< an experiment may count it otherwise
 
-  cost::Problem problem() const { return {*model.graph, *cluster.cluster, *costs, training}; }
+  cost::Problem problem() const { return {*model.graph, *cluster.cluster, *costs, training, memory}; }
   /// All of an experiment's cell but the planner.
   experiment::Cell cell() const { return {model.ref, cluster.ref, {}, training, {}}; }
 };

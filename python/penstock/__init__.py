@@ -15,9 +15,10 @@ import importlib
 
 TYPE_CHECKING = False  # typing itself takes longer to import than all else here
 if TYPE_CHECKING:
-    from ._core import Cluster, Comparison, Handover, Model, Plan, Problem, Reached, Results, Row, Schedule, Simulation, Stage
+    from ._core import Cluster, Comparison, Handover, Model, Plan, Problem, Reached, Results, Row, Schedule, Simulation, Stage, StageCost
     from ._experiments import repeat, run
     from ._inputs import import_hf, load, zoo
+    from ._planners import planner, stage_cost, stage_memory
     from ._planning import compare, export, improve, plan, simulate, validate
     from ._results import pareto, report
     from ._schedules import schedule
@@ -25,16 +26,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BadInput", "Cluster", "Comparison", "Error", "Handover", "Infeasible", "Internal", "InvalidPlan", "Limit",
-    "Model", "Plan", "Problem", "Reached", "Results", "Row", "Schedule", "SearchInterrupted", "Simulation", "Stage", "compare", "export",
-    "import_hf", "improve", "load", "pareto", "plan", "repeat", "report", "run", "schedule", "simulate", "validate", "zoo",
+    "Model", "Plan", "Problem", "Reached", "Results", "Row", "Schedule", "SearchInterrupted", "Simulation", "Stage",
+    "StageCost", "compare", "export", "import_hf", "improve", "load", "pareto", "plan", "planner", "repeat", "report",
+    "run", "schedule", "simulate", "stage_cost", "stage_memory", "validate", "zoo",
 ]
 
 # What is asked for is loaded then, so that penstock.torch, which reads and writes files, needs no compiled part.
 _HOME = {
     **dict.fromkeys(["Cluster", "Comparison", "Handover", "Model", "Plan", "Problem", "Reached", "Results", "Row", "Schedule",
-                     "Simulation", "Stage"], "_core"),
+                     "Simulation", "Stage", "StageCost"], "_core"),
     **dict.fromkeys(["repeat", "run"], "_experiments"),
     **dict.fromkeys(["import_hf", "load", "zoo"], "_inputs"),
+    **dict.fromkeys(["planner", "stage_cost", "stage_memory"], "_planners"),
     **dict.fromkeys(["compare", "export", "improve", "plan", "simulate", "validate"], "_planning"),
     **dict.fromkeys(["pareto", "report"], "_results"),
     "schedule": "_schedules",

@@ -55,7 +55,9 @@ def run(
     failed: Exception | None = None
     with _progress.of_rows(progress, "cell") as told:
         if client is not None:
-            from . import _dask
+            from . import _dask, _planners
+
+            _planners.refuse_workers(read.planners)
 
             failed = _dask.run_cells(client, read, setting, told)
         results, error = _core.run_experiment(read, setting, client is None, told if client is None else None)

@@ -6,9 +6,9 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 
-from . import _core, _progress
+from . import _core, _planners, _progress
 from ._inputs import _text
-from .errors import SearchInterrupted
+from .errors import Error, SearchInterrupted
 
 
 def _written(planner: str, options: Mapping[str, object]) -> str:
@@ -65,7 +65,7 @@ def plan(
 ) -> _core.Plan:
     """Searches a plan and simulates it, as `penstock plan` does; the simulation is the plan's `simulation`.
 
-    planner: a name of `penstock planners`, with its own options as `options` or behind colons. micro_batch: samples
+    planner: a name of `penstock planners`, with its own options as `options` or behind colons, or one of penstock.planner(). micro_batch: samples
     that a replica takes at a time; pipeline_micro_batch: those that flow through all stages at a time; None: powers
     of two are tried. k: of the kFkB schedule. any_degree: replica counts of any size. top: beside the best
     plan, the fastest of other kinds (degrees, schedule, ZeRO stage, recomputation), so many in all, at most 1.5 times as
@@ -102,7 +102,10 @@ def plan(
     )
     aimed = _aim(aim, perturbation, seed, seeds, slower)
     with _progress.of_search(progress, planner) as beat:
-        return _noted(_core.search(problem, _written(planner, options or {}), flags, aimed, beat))
+        try:
+            return _noted(_core.search(problem, _written(planner, options or {}), flags, aimed, beat))
+        except Error as error:
+            raise error from _planners.cause(planner)
 
 
 def improve(

@@ -14,7 +14,7 @@ def examples() -> list[str]:
 
 
 def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch):
-    example, _ = examples()
+    example = examples()[0]
     shutil.copy(ROOT / "tests/frameworks/configs/llama3_70b.json", tmp_path / "config.json")
     monkeypatch.chdir(tmp_path)
     printed = io.StringIO()
@@ -30,7 +30,7 @@ def test_the_example_of_workers_runs(tmp_path, monkeypatch):
     (tmp_path / "experiments").symlink_to(ROOT / "experiments")
     monkeypatch.chdir(tmp_path)
     # Fewer of all, so that it takes seconds.
-    example = examples()[1].replace("n_workers=8", "n_workers=2").replace("runs=1000", "runs=20")
+    example = examples()[3].replace("n_workers=8", "n_workers=2").replace("runs=1000", "runs=20")
     plan = ps.plan(ps.Problem(ps.zoo("mmt"), ps.Cluster("summit", 32), 512), "gpipe_equal")
     given = {"ps": ps, "plan": plan}
     with contextlib.redirect_stdout(io.StringIO()):
@@ -39,6 +39,25 @@ def test_the_example_of_workers_runs(tmp_path, monkeypatch):
     given["client"].close()
     assert len(given["times"]) == 20 and len(given["results"]) == 24
     assert (tmp_path / "out/quickstart/table.txt").read_bytes() == (ROOT / "results/quickstart/table.txt").read_bytes()
+
+
+def test_the_planner_of_the_documentation_is_as_fast_as_data_parallelism():
+    import penstock as ps
+
+    example, given = examples()[1], {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(example, given)  # noqa: S102
+    rows = {row.planner: row for row in ps.compare(given["problem"], ["in_halves", "data_parallel"]).rows}
+    assert rows["in_halves"].samples_per_s >= rows["data_parallel"].samples_per_s
+
+
+def test_the_schedule_of_the_documentation_is_one():
+    import penstock as ps
+
+    given = {"ps": ps}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(examples()[2], given)  # noqa: S102
+    assert given["two"].ranks == 2 and given["two"].unit == "step"
 
 
 def test_every_public_function_is_in_its_table():

@@ -170,6 +170,32 @@ def test_a_schedule_is_byte_for_byte_that_of_penstock_schedule(cli, tmp_path, ti
     assert ps.schedule(tmp_path / "zbv.csv", **times).makespan == zbv.makespan
 
 
+def test_lists_are_timed_and_drawn_as_the_file_of_them():
+    zbv = ps.schedule("zbv", 4, 8, latency=0.1)
+    rows = [[cell or None for cell in line.split(",")] for line in zbv.to_csv().splitlines()]
+    same = ps.Schedule.from_lists(rows, name="zbv", latency=0.1)
+    assert (same.makespan, same.bubble, same.peak_live) == (zbv.makespan, zbv.bubble, zbv.peak_live)
+    assert same.svg() == zbv.svg() and same.to_csv() == zbv.to_csv()
+    longer = ps.Schedule.from_lists(rows, forward=2, backward_input=1, backward_weight=1)
+    assert longer.makespan > same.makespan
+
+
+@pytest.mark.parametrize(
+    "rows, error, message",
+    [
+        ([["0F0", "0B0"], ["1F0", "1X0"]], ps.BadInput, r"^rank 1: cell 1: expected an action"),
+        ([["0F0", "0B0"], ["1F0", 7]], ps.BadInput, r"^rank 1: cell 1: expected an action .*, not 7"),
+        ([["0F0,0B0"]], ps.BadInput, r"^rank 0: cell 0"),
+        ([["0F0", "0B0"], []], ps.BadInput, r"^rank 1: expected at least one action"),
+        ([], ps.BadInput, "at least one action"),
+        ([["0F0", "0B0"], ["1B0", "1F0"]], ps.InvalidPlan, "not valid"),
+    ],
+)
+def test_lists_that_are_no_schedule_are_refused(rows, error, message):
+    with pytest.raises(error, match=message):
+        ps.Schedule.from_lists(rows)
+
+
 @pytest.mark.parametrize("format", ["csv", "markdown", "latex"])
 def test_tables_of_a_results_folder_are_those_of_penstock_report(cli, format):
     assert ps.report("results/quickstart", format) == cli("report", "results/quickstart", "--format", format)

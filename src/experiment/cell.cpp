@@ -142,12 +142,14 @@ class Judges {
 class ReadySearch {
  public:
   /// `setting` outlives it. Throws BadInput for options that the planner does not have.
-  ReadySearch(const cost::Problem& asked, const planners::PlannerChoice& planner,
-              const SearchSetting& setting, core::StopToken stop)
+  ReadySearch(const cost::Problem& asked, const Cell& cell, const SearchSetting& setting,
+              core::StopToken stop)
       : problem(asked), options(setting.options), judges_(setting, timed_, stop), alone_(setting.alone) {
-    planners::check_options(planners::planner(planner.name), planner.options);
+    planners::check_options(planners::planner(cell.planner.name), cell.planner.options);
     memo_.serve(problem);
-    options.own = planner.options;
+    options.own = cell.planner.options;
+    options.model = cell.model;
+    options.cluster = cell.cluster;
     if (setting.top > 1) kept_.emplace(problem);
     judges_.hand_in(problem, options, kept_ ? &*kept_ : nullptr);
   }
@@ -297,7 +299,7 @@ CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, c
   row = describe(problem, cell);
   std::vector<plan::Plan> others;
   auto found = [&] {
-    const ReadySearch ready(problem, cell.planner, setting, stop);
+    const ReadySearch ready(problem, cell, setting, stop);
     const auto& planner = planners::planner(cell.planner.name);
     auto answer = ready.measured([&] { return planner.plan(ready.problem, ready.options, stop); }, row);
     others = ready.others(answer.plan, setting.top - 1);
@@ -453,7 +455,7 @@ CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
 
 planners::JointQuestions joint_questions(const Spec& spec, const Cell& cell, const cost::CostModel& costs) {
   return with_problem(spec, cell, costs, [&](const cost::Problem& problem, const SearchSetting& setting) {
-    const ReadySearch ready(problem, cell.planner, setting, {});
+    const ReadySearch ready(problem, cell, setting, {});
     return planners::joint_questions(ready.problem, ready.options);
   });
 }
@@ -463,7 +465,7 @@ planners::SearchResult joint_answer(const Spec& spec, const Cell& cell,
                                     core::StopToken stop, const Known& known) {
   return with_problem(spec, cell, costs, [&](const cost::Problem& problem, SearchSetting& setting) {
     setting.options.known = known;
-    const ReadySearch ready(problem, cell.planner, setting, stop);
+    const ReadySearch ready(problem, cell, setting, stop);
     auto found = planners::joint_answer(ready.problem, ready.options, question, stop);
     found.plan.model = cell.model;
     found.plan.cluster = cell.cluster;
@@ -493,6 +495,8 @@ CellOutcome try_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
 }
 
 bool lasting(const report::CellResult& row) {
+  if (planners::is_added(row.planner.substr(0, row.planner.find(':'))))
+    return false;  // may be another one now
   return row.status == "ok" || row.status.starts_with("infeasible: ") || row.status.starts_with("limit: ");
 }
 

@@ -189,11 +189,13 @@ std::vector<PlannerChoice> planner_choices(const std::string& text, const std::s
   };
   std::istringstream in(text);
   for (std::string item; std::getline(in, item, ',');)
-    if (item != "all")
+    if (item != "all") {
       add(item);
-    else
+    } else {
       for (const auto& info : planners::catalogue())
         if (!info.states) add(info.name);
+      for (const std::string& added : planners::added_planners()) add(added);
+    }
   if (out.empty()) throw core::BadInput(what + ": expected all, or names with commas between");
   return out;
 }

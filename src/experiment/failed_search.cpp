@@ -19,8 +19,9 @@ std::string no_plan_status() {
   } catch (const core::MemoryFull& e) {
     return std::string("memory full: ") + e.what();
   } catch (const core::Error& e) {
-    if (e.code() != core::ExitCode::limit) throw;
-    return std::string("limit: ") + e.what();
+    if (e.code() == core::ExitCode::limit) return std::string("limit: ") + e.what();
+    if (e.code() == core::ExitCode::invalid_plan) return std::string("invalid plan: ") + e.what();
+    throw;
   }
 }
 

@@ -8,8 +8,8 @@
 
 namespace penstock::experiment {
 
-/// Of the error that is being handled: "infeasible: ...", "timed out: ...", "memory full: ..." or "limit:
-/// ...". Throws it again where it says no such thing.
+/// Of the error that is being handled: "infeasible: ...", "timed out: ...", "memory full: ...", "limit: ..."
+/// or, by a planner of the calling program, "invalid plan: ...". Throws it again where it says no such thing.
 std::string no_plan_status();
 
 /// "interrupted", "memory full" or "timed out": the limit that the error is about, or that the token has hit.

@@ -64,8 +64,8 @@ std::pair<PassCosts, TimeStyle> full_stage(const ScheduleRequest& asked) {
   return {costs, TimeStyle{steps == given}};
 }
 
-bool is_file(const std::string& name) {
-  return name.find_first_of("./") != std::string::npos;
+bool is_file(const ScheduleRequest& asked) {
+  return asked.text || asked.name.find_first_of("./") != std::string::npos;
 }
 
 void check_file_shape(const ScheduleRequest& asked, const Schedule& schedule) {
@@ -79,7 +79,8 @@ void check_file_shape(const ScheduleRequest& asked, const Schedule& schedule) {
 
 Schedule load(const ScheduleRequest& asked) {
   if (asked.shape.group > 0) throw core::BadInput(asked.name + ": --group is for families, not for files");
-  Schedule schedule = schedule::load_schedule(asked.name);
+  Schedule schedule =
+      asked.text ? schedule::parse_schedule(*asked.text, asked.name) : schedule::load_schedule(asked.name);
   check_file_shape(asked, schedule);
   const int count = asked.shape.micro_batches > 0 ? asked.shape.micro_batches : micro_batches(schedule);
   const auto violations = schedule::schedule_violations(schedule, count);
@@ -122,7 +123,7 @@ void check_used(const char* flag, const std::string& given, schedule::ActionKind
 }
 
 Schedule schedule_of(const ScheduleRequest& asked, const PassCosts& full) {
-  const Schedule schedule = is_file(asked.name) ? load(asked) : make(asked, full);
+  const Schedule schedule = is_file(asked) ? load(asked) : make(asked, full);
   check_used("--recompute", asked.recompute, schedule::ActionKind::recompute, schedule);
   check_used("--step", asked.step, schedule::ActionKind::step, schedule);
   return asked.lower ? lowered(schedule) : schedule;
@@ -145,7 +146,7 @@ TimedSchedule timed_schedule(const ScheduleRequest& asked) {
   sim::ScheduleTimes times = sim::simulate_schedule(schedule, costs);
   check_memory(asked, schedule, times);
   const auto& policy =
-      schedule::weight_policy(is_file(asked.name) ? "flush" : schedule::family_named(asked.name).weights);
+      schedule::weight_policy(is_file(asked) ? "flush" : schedule::family_named(asked.name).weights);
   auto weights = weight_versions(schedule.ranks, policy, micro_batches_per_update(policy, asked.shape));
   return {std::move(schedule), costs, std::move(times), style, policy, std::move(weights)};
 }

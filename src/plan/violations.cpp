@@ -17,7 +17,10 @@ using Violations = std::vector<std::string>;
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 constexpr double kMostBytes = 0x1p58;  // 256 PiB
 
-std::vector<std::size_t> assign_operators(const graph::OpGraph& graph, const Plan& plan,
+/// Whether a plan has all operators and devices.
+enum class PlanScope : std::uint8_t { whole, part };
+
+std::vector<std::size_t> assign_operators(const graph::OpGraph& graph, const Plan& plan, PlanScope scope,
                                           Violations& violations) {
   std::vector<std::size_t> stage_of(graph.size(), kNone);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -35,7 +38,7 @@ std::vector<std::size_t> assign_operators(const graph::OpGraph& graph, const Pla
     }
   }
   for (std::size_t v = 0; v < graph.size(); ++v)
-    if (stage_of[v] == kNone)
+    if (stage_of[v] == kNone && scope == PlanScope::whole)
       violations.push_back(fmt::format("operator '{}' is in no stage", graph.op(OpId(v)).name));
   return stage_of;
 }
@@ -60,7 +63,8 @@ void check_order(const graph::OpGraph& graph, const Plan& plan, const std::vecto
         violations.push_back(fmt::format("stage {}: 'after' must name an earlier stage", s));
 }
 
-void check_devices(const cluster::Cluster& cluster, const Plan& plan, Violations& violations) {
+void check_devices(const cluster::Cluster& cluster, const Plan& plan, PlanScope scope,
+                   Violations& violations) {
   std::vector<std::size_t> stage_of(cluster.size(), kNone);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     if (plan.stages[s].devices.empty()) violations.push_back(fmt::format("stage {} has no device", s));
@@ -80,7 +84,8 @@ void check_devices(const cluster::Cluster& cluster, const Plan& plan, Violations
     }
   }
   for (std::size_t d = 0; d < cluster.size(); ++d)
-    if (stage_of[d] == kNone) violations.push_back(fmt::format("device {} serves no stage", d));
+    if (stage_of[d] == kNone && scope == PlanScope::whole)
+      violations.push_back(fmt::format("device {} serves no stage", d));
 }
 
 void check_recomputation(const graph::OpGraph& graph, const Plan& plan, Violations& violations) {
@@ -254,6 +259,24 @@ void check_size(const Plan& plan, Violations& violations) {
         fmt::format("the iteration has {} passes; at most {} are handled", passes, kMostPasses));
 }
 
+Violations violations_of(const graph::OpGraph& graph, const cluster::Cluster& cluster, const Plan& plan,
+                         PlanScope scope) {
+  Violations violations;
+  if (plan.stages.empty()) return {"there are no stages"};
+  const auto stage_of = assign_operators(graph, plan, scope, violations);
+  if (violations.empty()) check_recomputation(graph, plan, violations);
+  check_order(graph, plan, stage_of, violations);
+  check_devices(cluster, plan, scope, violations);
+  if (violations.empty()) violations = colocated_violations(graph, plan);
+  check_batches(graph, plan, violations);
+  check_compression(plan.training.compression, violations);
+  if (const auto violation = precision_violation(graph, plan.training)) violations.push_back(*violation);
+  check_sharding(graph, plan, violations);
+  check_experts(plan, violations);
+  check_size(plan, violations);
+  return violations;
+}
+
 }  // namespace
 
 std::optional<std::string> mini_batch_violation(const graph::OpGraph& graph, std::int64_t mini_batch) {
@@ -277,20 +300,12 @@ std::optional<std::string> precision_violation(const graph::OpGraph& graph, cons
 
 std::vector<std::string> structural_violations(const graph::OpGraph& graph, const cluster::Cluster& cluster,
                                                const Plan& plan) {
-  Violations violations;
-  if (plan.stages.empty()) return {"there are no stages"};
-  const auto stage_of = assign_operators(graph, plan, violations);
-  if (violations.empty()) check_recomputation(graph, plan, violations);
-  check_order(graph, plan, stage_of, violations);
-  check_devices(cluster, plan, violations);
-  if (violations.empty()) violations = colocated_violations(graph, plan);
-  check_batches(graph, plan, violations);
-  check_compression(plan.training.compression, violations);
-  if (const auto violation = precision_violation(graph, plan.training)) violations.push_back(*violation);
-  check_sharding(graph, plan, violations);
-  check_experts(plan, violations);
-  check_size(plan, violations);
-  return violations;
+  return violations_of(graph, cluster, plan, PlanScope::whole);
+}
+
+std::vector<std::string> part_violations(const graph::OpGraph& graph, const cluster::Cluster& cluster,
+                                         const Plan& plan) {
+  return violations_of(graph, cluster, plan, PlanScope::part);
 }
 
 }  // namespace penstock::plan

@@ -1,3 +1,4 @@
+#include "added_planners.hpp"
 #include "families.hpp"
 #include "penstock/core/spelling.hpp"
 #include "rows/row_search.hpp"
@@ -149,6 +150,8 @@ const PlannerInfo& planner(std::string_view name) {
     if (info.name == name) return info;
     names.push_back(info.name);
   }
+  if (const PlannerInfo* added = find_added(name)) return *added;
+  for (std::string& added : added_planners()) names.push_back(std::move(added));
   throw core::BadInput("unknown planner '" + std::string(name) + "'; " + core::did_you_mean(name, names));
 }
 

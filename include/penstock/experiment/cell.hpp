@@ -86,7 +86,8 @@ planners::SearchResult joint_answer(const Spec& spec, const Cell& cell,
 void check_length(core::Picoseconds iteration);
 
 /// Whether the row is what its cell always gives: a plan that was searched to the end, none that fits, or
-/// what is too large for Penstock; not a limit on time or memory that was hit, and not a violation.
+/// what is too large for Penstock; not a limit on time or memory that was hit, not a violation, and nothing
+/// by a planner of the calling program, which may be another one the next time.
 bool lasting(const report::CellResult& row);
 
 /// The row has the best plan until the user ended the search.

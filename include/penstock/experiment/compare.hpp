@@ -13,7 +13,8 @@
 namespace penstock::experiment {
 
 /// Planners in the order given, from names with commas between and a planner's options behind colons; "all"
-/// stands for the whole catalogue. Throws BadInput, which begins with `what`.
+/// stands for the whole catalogue and the planners that were added (planners::add_planner). Throws BadInput,
+/// which begins with `what`.
 std::vector<planners::PlannerChoice> planner_choices(const std::string& text, const std::string& what);
 
 /// Who is told how far a comparison is; neither needs to be there.

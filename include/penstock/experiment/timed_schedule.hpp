@@ -1,6 +1,7 @@
 #pragma once
 // A pipeline schedule on its own, timed: a family's or a schedule file's, without a model or a cluster.
 
+#include <optional>
 #include <string>
 
 #include "penstock/experiment/schedule_report.hpp"
@@ -15,7 +16,8 @@ struct ScheduleRequest {
   std::string name;                                         ///< a family, or a schedule file (.csv)
   schedule::ScheduleShape shape{0, 0, 0, 0, {}, {}, 1, 1};  ///< 0: as the family or the file has it
   std::string forward, input_gradient, weight_gradient, recompute, step, latency;
-  bool lower = false;  ///< to what a runtime executes
+  bool lower = false;                 ///< to what a runtime executes
+  std::optional<std::string> text{};  ///< of a schedule file; `name` then names it in messages alone
 };
 
 struct TimedSchedule {

@@ -30,5 +30,8 @@ std::optional<std::string> precision_violation(const graph::OpGraph& graph, cons
 /// leave every replica at least one sample.
 std::vector<std::string> structural_violations(const graph::OpGraph& graph, const cluster::Cluster& cluster,
                                                const Plan& plan);
+/// The same of some stages of a plan, which may lack operators and devices.
+std::vector<std::string> part_violations(const graph::OpGraph& graph, const cluster::Cluster& cluster,
+                                         const Plan& plan);
 
 }  // namespace penstock::plan

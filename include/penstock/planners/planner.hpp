@@ -71,6 +71,9 @@ struct SearchOptions {
   /// What `joint` makes least instead of the time of an iteration: memory of the fullest device, among plans
   /// that take at most so long. For a search that begins at such a plan.
   std::optional<core::Seconds> least_memory_within{};
+  /// Names of the problem's model and cluster, for planners of the calling program; empty: unknown.
+  plan::ModelRef model{};
+  plan::ClusterRef cluster{};
   OwnOptions own{};
 };
 
@@ -87,7 +90,8 @@ struct SearchResult {
 /// Interrupted when stopped. At a limit of the token: the best plan so far, not complete, or LimitHit when
 /// there is none. Deterministic for any thread count, if complete. Fills in stages, schedule, training; the
 /// caller names model and cluster.
-using PlannerFunction = SearchResult (*)(const cost::Problem&, const SearchOptions&, core::StopToken);
+using PlannerFunction =
+    std::function<SearchResult(const cost::Problem&, const SearchOptions&, core::StopToken)>;
 
 /// An option of one planner alone.
 struct PlannerOption {
@@ -111,10 +115,18 @@ struct PlannerInfo {
   bool states = false;  ///< its plan is what its options say: asked by name alone, not with all others
 };
 
-/// Every planner, in the order reports list them.
+/// Every planner of Penstock, in the order reports list them.
 const std::vector<PlannerInfo>& catalogue();
-/// Throws BadInput for an unknown name, with a hint.
+/// A planner of the catalogue, or one that was added. Throws BadInput for an unknown name, with a hint.
 const PlannerInfo& planner(std::string_view name);
+
+/// Adds a planner of the calling program, until the program ends; `joint` does not begin with its answers.
+/// Throws BadInput for a name that another planner has, or that is not made of letters, digits and `_`.
+/// These three may be called from any thread.
+void add_planner(PlannerInfo info);
+/// Names of the planners that were added, in that order.
+std::vector<std::string> added_planners();
+bool is_added(std::string_view name);
 
 /// Throws BadInput for an option the planner does not have, with a hint, or a value it does not allow.
 void check_options(const PlannerInfo& planner, const OwnOptions& given);

@@ -1,0 +1,139 @@
+"""Planners written in Python, and the stages that they reason about."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, TypeVar
+
+from . import _core
+from .errors import BadInput, Error, Infeasible
+
+Stages = Iterable[Mapping[str, object]]
+#: From a problem to a plan or its stages; may have a parameter `micro_batch`, which is what the caller pins, or None.
+Function = Callable[..., "_core.Plan | Stages"]
+F = TypeVar("F", bound=Function)
+
+_functions: dict[str, Function] = {}
+#: By planner, what its function raised the last time; errors of the search have it as their cause.
+_raised: dict[str, BaseException] = {}
+
+
+def planner(name: str) -> Callable[[F], F]:
+    """Registers a function from a Problem to a plan as a planner for plan(), compare() and run() of this process.
+
+        @ps.planner("halves")
+        def halves(problem): ...
+
+    The function returns a Plan, or the stages of one as Plan.from_stages takes them, and is called from threads of the
+    search, several at a time by run(). Its plan is checked, simulated and listed as those of other planners. Where no plan
+    fits it raises Infeasible. Its own exceptions become BadInput with the planner's name; Ctrl-C and limits end it by
+    KeyboardInterrupt. A parameter `micro_batch` is given what the caller pins, or None; without one, a plan has to have the
+    size that is pinned. A name can be registered again; the last function counts. joint does not begin with its answers.
+
+    Raises BadInput for a name that a planner of Penstock has, or that is not made of letters, digits and "_".
+    """
+
+    def register(function: F) -> F:
+        if name not in _functions:
+            _core.add_planner(name, (inspect.getdoc(function) or name).splitlines()[0])
+        _functions[name] = function
+        return function
+
+    return register
+
+
+class Answer(NamedTuple):
+    """What a function came to: a plan, or why there is none ("infeasible" or "error") in words."""
+
+    kind: str
+    plan: _core.Plan | None
+    words: str
+
+
+def answer(name: str, problem: _core.Problem, micro_batch: int | None) -> Answer:
+    """Called by the compiled module, on a thread of the search."""
+    _raised.pop(name, None)
+    try:
+        found = _call(_functions[name], problem, micro_batch)
+        plan = found if isinstance(found, _core.Plan) else _core.plan_from_stages(problem, found, "1f1b")
+        _check_pin(plan, micro_batch)
+        return Answer("plan", plan, "")
+    except Infeasible as error:
+        return Answer("infeasible", None, f"planner {name}: {error}")
+    except BaseException as error:  # none may pass through C++
+        _raised[name] = error
+        return Answer("error", None, f"planner {name}: {_words(error)}")
+
+
+def cause(planner: str) -> BaseException | None:
+    """What the function of a planner, with or without options behind colons, raised the last time."""
+    return _raised.pop(planner.partition(":")[0], None)
+
+
+def refuse_workers(names: Iterable[str]) -> None:
+    """Workers of a cluster do not know this process's planners."""
+    mine = sorted(set(names) & _functions.keys())
+    if mine:
+        raise BadInput(f"planner {', '.join(mine)}: registered in this process alone, not on the workers; run without client")
+
+
+def stage_lines(stages: Stages) -> str:
+    """The stages of a plan file, each on a line of its own; JSON is YAML."""
+    if isinstance(stages, (str, bytes, Mapping)):
+        raise TypeError("expected a list of stages, each a mapping with operators, devices and micro_batch")
+    return "".join(f"- {json.dumps(dict(stage), default=_plain)}\n" for stage in stages)
+
+
+def stage_cost(
+    problem: _core.Problem, operators: Iterable[str], devices: Iterable[int], micro_batch: int, **degrees: object
+) -> _core.StageCost:
+    """What a stage of these operators on these devices costs in time, by the formulas that planners use.
+
+    micro_batch: samples of all replicas together. degrees: what a stage of a plan file may have besides (tensor_parallel,
+    zero, recompute, ...). The operators need not be a whole pipeline's. Raises BadInput naming the key, InvalidPlan for a
+    stage that breaks a rule.
+    """
+    return _core.stage_cost(problem, [_stage(operators, devices, micro_batch, degrees)])
+
+
+def stage_memory(
+    problem: _core.Problem, operators: Iterable[str], devices: Iterable[int], micro_batch: int, **degrees: object
+) -> dict[str, int]:
+    """Bytes by kind that the fullest device of such a stage needs.
+
+    As stage_cost; in_flight: samples held between their forward and backward pass, one micro-batch where left out.
+    """
+    return _core.stage_memory(problem, [_stage(operators, devices, micro_batch, degrees)])
+
+
+def _stage(operators: Iterable[str], devices: Iterable[int], micro_batch: int, degrees: Mapping[str, object]) -> dict[str, object]:
+    return {"operators": list(operators), "devices": list(devices), "micro_batch": micro_batch, **degrees}
+
+
+def _plain(value: object) -> object:
+    """What JSON has no form for: ranges and other iterables, numbers of numpy."""
+    if isinstance(value, Iterable):
+        return list(value)
+    return int(value)  # type: ignore[call-overload]
+
+
+def _call(function: Function, problem: _core.Problem, micro_batch: int | None) -> _core.Plan | Stages:
+    if "micro_batch" in inspect.signature(function).parameters:
+        return function(problem, micro_batch=micro_batch)
+    return function(problem)
+
+
+def _check_pin(plan: _core.Plan, micro_batch: int | None) -> None:
+    sizes = {size for size in plan.micro_batches if size != micro_batch}
+    if micro_batch is not None and sizes:
+        raise ValueError(f"a replica takes {min(sizes)} samples at a time, the caller pins {micro_batch}")
+
+
+def _words(error: BaseException) -> str:
+    """The exception, and the line of the planner that it comes from."""
+    said = str(error) if isinstance(error, Error) else "".join(traceback.format_exception_only(type(error), error)).strip()
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
+    return f"{said} ({frames[-1].filename}, line {frames[-1].lineno}, in {frames[-1].name})" if frames else said
