@@ -11,5 +11,6 @@ void add_calibrate_verify(CLI::App& calibrate, Action& action);
 void add_calibrate_report(CLI::App& calibrate, Action& action);
 void add_calibrate_coverage(CLI::App& calibrate, Action& action);
 void add_calibrate_cluster(CLI::App& calibrate, Action& action);
+void add_calibrate_fit(CLI::App& calibrate, Action& action);
 
 }  // namespace penstock::cli

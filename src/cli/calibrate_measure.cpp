@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "calibrate_cluster_file.hpp"
 #include "calibrate_command.hpp"
 #include "device_identity.hpp"
 #include "penstock/calibrate/doubts.hpp"
@@ -137,15 +138,17 @@ calibrate::Watch watch(const std::string& path, std::optional<core::Seconds> end
 
 core::ExitCode report(const calibrate::Outcome& outcome, std::size_t repeated,
                       const CalibrateMeasureFlags& flags, std::int64_t rejected,
-                      const std::vector<std::string>& doubts) {
+                      const std::vector<std::string>& doubts, const std::string& next) {
   std::string page = fmt::format(
       "{} measured now, {} before, {} left out by the budget, {} refused, {} repeated for their noise\n",
       outcome.measured, outcome.known, outcome.unmeasured.size(), outcome.refused.size(), repeated);
   for (const std::string& refusal : outcome.refused) page += "  " + refusal + "\n";
   if (rejected > 0) page += fmt::format("{} timings were thrown away: the clock was low\n", rejected);
   for (const std::string& doubt : doubts) page += "warning: " + doubt + "\n";
-  page += fmt::format("{}; penstock calibrate report {} shows it{}\n", flags.output, flags.output,
-                      outcome.interrupted || !outcome.unmeasured.empty() ? ", the same command goes on" : "");
+  page +=
+      fmt::format("{}; penstock calibrate report {} shows it{}\n", flags.output, flags.output,
+                  outcome.interrupted || !outcome.unmeasured.empty() ? ", the same command goes on" : "") +
+      next;
   print_page(page, screen());
   return outcome.interrupted ? core::ExitCode::interrupted : core::ExitCode::done;
 }
@@ -212,7 +215,23 @@ class Measuring {
     calibrate::refresh_model_sums(calibration_, models_);
     calibration_.leave_one_out = cost::leave_one_out(calibration_);
     keep.save(calibration_);
-    return report(outcome, repeated, flags_, survey.rejected(), calibrate::doubts(calibration_));
+    return report(outcome, repeated, flags_, survey.rejected(), calibrate::doubts(calibration_),
+                  write_cluster_file(calibration_, flags_.output, devices(), plan_options()));
+  }
+
+  /// Devices of the measured kind in this machine.
+  int devices() const {
+    const std::size_t all = flags_.device == "host"
+                                ? processors() / static_cast<std::size_t>(calibration_.identity.threads)
+                                : kernels::peers_of(flags_.device).size();
+    return static_cast<int>(std::max<std::size_t>(1, all));
+  }
+  /// The first model, as options of `penstock plan`.
+  std::string plan_options() const {
+    const calibrate::NamedModel& first = models_.front();
+    std::string out = first.name;
+    for (const auto& [key, value] : first.parameters) out += fmt::format(" -p {}={}", key, value);
+    return flags_.precision == "bf16" ? out + " --precision bf16" : out;
   }
 
   cluster::Precision precision() const { return cluster::precision(flags_.precision); }
@@ -299,7 +318,10 @@ void add_calibrate_measure(CLI::App& calibrate, Action& action) {
       "may run.\n"
       "The file is whole at any time; after Ctrl-C, or when the budget is over, the same command goes on. "
       "Measure on a\n"
-      "machine that does nothing else: a load above 1, noise and poor predictions are told.\n\n"
+      "machine that does nothing else: a load above 1, noise and poor predictions are told. At its end the "
+      "command writes\n"
+      "a cluster file beside the calibration, host.cluster.yaml for host.yaml, and prints how to plan with "
+      "both.\n\n"
       "Examples:\n"
       "  penstock calibrate --plan --models resnet50\n"
       "  penstock calibrate --models gpt -p layers=2 --budget 5m -o host.yaml\n"

@@ -1,11 +1,14 @@
 // penstock calibrate report: a calibration file for people.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "calibrate_command.hpp"
+#include "calibrate_page.hpp"
 #include "calibration_json.hpp"
 #include "penstock/calibrate/doubts.hpp"
+#include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/cold_share.hpp"
 #include "penstock/cost/crowding.hpp"
@@ -145,7 +148,7 @@ std::string models(const Calibration& c, const report::Screen& screen) {
 }
 
 struct CalibrateReportFlags {
-  std::string file;
+  std::string file, page;
   bool json = false;
   WideFlag wide;
 };
@@ -161,10 +164,25 @@ std::string text(const Calibration& c, const report::Screen& screen) {
          tests(c) + crowding(c, screen) + models(c, screen);
 }
 
+PageTexts page_texts(const Calibration& c) {
+  const auto without_line = [](std::string text) {
+    return text.substr(std::min<std::size_t>(text.size(), 1));
+  };
+  return {{"Where and how", identity(c)},
+          {"Warnings", warnings(c)},
+          {"Ceilings and kernels", without_line(ceilings(c)) + kernels(c)},
+          {"Residuals", without_line(errors(c, {}))},
+          {"Links", without_line(links(c, {}))},
+          {"Two at once", without_line(tests(c))},
+          {"Beside neighbours", without_line(crowding(c, {}))},
+          {"Whole models", without_line(models(c, {}))}};
+}
+
 core::ExitCode report(const CalibrateReportFlags& flags) {
   Calibration c = cost::load_calibration(flags.file);
   calibrate::refit_impossible(c);
   const report::Screen screen = flags.wide.screen();
+  if (!flags.page.empty()) core::write_file(flags.page, calibration_page(c, page_texts(c)));
   flags.json ? print(calibration_json(c)) : print_page(text(c, screen), screen);
   return core::ExitCode::done;
 }
@@ -204,6 +222,10 @@ void add_calibrate_report(CLI::App& calibrate, Action& action) {
   command->footer(kReportFooter);
   auto flags = std::make_shared<CalibrateReportFlags>();
   command->add_option("FILE", flags->file, "the calibration")->required()->type_name("FILE");
+  command
+      ->add_option("--page", flags->page,
+                   "also write an HTML page: these tables, and pictures of kernels, messages and models")
+      ->type_name("FILE");
   add_json(*command, flags->json);
   flags->wide.add(*command);
   command->callback([flags, &action] { action = [flags](const Session&) { return report(*flags); }; });

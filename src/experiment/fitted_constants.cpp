@@ -6,8 +6,8 @@
 #include <numeric>
 #include <optional>
 #include <tuple>
-#include <utility>
 
+#include "line_search.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/core/statistics.hpp"
 
@@ -17,16 +17,9 @@ namespace {
 using report::PublishedPrediction;
 using report::PublishedRun;
 
-/// Where a constant is looked for, and how exactly.
-struct Range {
-  Constant what;
-  double first, step;  ///< of a first look
-  int steps;           ///< after the first
-  double digits;       ///< per unit: what is left is rounded to 1 / digits
-};
-constexpr Range kSlowdown{Constant::kernel_slowdown, 0.5, 0.25, 14, 1e4};
-constexpr Range kHost{Constant::host_launch, 0, 8e-6, 25, 1e8};  // hundredths of a microsecond
-constexpr std::size_t kFewestOfHost = 8;                         // most runs say nothing of their host
+constexpr SearchRange kSlowdown{0.5, 0.25, 14, 1e4};
+constexpr SearchRange kHost{0, 8e-6, 25, 1e8};  // hundredths of a microsecond
+constexpr std::size_t kFewestOfHost = 8;        // most runs say nothing of their host
 
 using Runs = std::vector<const StatedRun*>;
 
@@ -36,41 +29,18 @@ double mean_error(Constant what, double value, const Runs& runs, core::StopToken
   return std::accumulate(errors.begin(), errors.end(), 0.0) / static_cast<double>(runs.size());
 }
 
-/// Golden section search (Kiefer, 1953) on the mean error's size, after a first look at equal distances,
-/// since the mean of many hinges has more than one dent.
-double best_value(const Range& range, const Runs& runs, core::StopToken stop) {
-  const auto error = [&](double value) { return mean_error(range.what, value, runs, stop); };
-  constexpr double kGolden = 0.6180339887498949;
-  constexpr int kRounds = 20;
-  int best = 0;
-  double least = error(range.first);
-  for (int step = 1; step <= range.steps; ++step)
-    if (const double here = error(range.first + step * range.step); here < least) least = here, best = step;
-  double low = range.first + std::max(0, best - 1) * range.step, high = range.first + (best + 1) * range.step;
-  double a = high - (high - low) * kGolden, b = low + (high - low) * kGolden;
-  double at_a = error(a), at_b = error(b);
-  for (int round = 0; round < kRounds; ++round)
-    if (at_a <= at_b) {  // the least lies below b
-      high = std::exchange(b, a), at_b = at_a;
-      at_a = error(a = high - (high - low) * kGolden);
-    } else {
-      low = std::exchange(a, b), at_a = at_b;
-      at_b = error(b = low + (high - low) * kGolden);
-    }
-  return std::round((low + high) / 2 * range.digits) / range.digits;
-}
-
-FittedConstant best_of(const Range& range, const Runs& runs, core::StopToken stop) {
-  const double value = best_value(range, runs, stop);
-  return {{}, {}, range.what, value, runs.size(), false, mean_error(range.what, value, runs, stop), {}};
+FittedConstant best_of(Constant what, const Runs& runs, core::StopToken stop) {
+  const SearchRange& range = what == Constant::host_launch ? kHost : kSlowdown;
+  const double value = least_error(range, [&](double at) { return mean_error(what, at, runs, stop); });
+  return {{}, {}, what, value, runs.size(), false, mean_error(what, value, runs, stop), {}};
 }
 
 /// Of a slow-down of kernels, which every run tells, and a host's time, the one that leaves less of the error
 /// of these runs.
 FittedConstant best_constant(const Runs& runs, core::StopToken stop) {
-  FittedConstant slowdown = best_of(kSlowdown, runs, stop);
+  FittedConstant slowdown = best_of(Constant::kernel_slowdown, runs, stop);
   if (runs.size() < kFewestOfHost) return slowdown;
-  FittedConstant host = best_of(kHost, runs, stop);
+  FittedConstant host = best_of(Constant::host_launch, runs, stop);
   slowdown.rejected = host.residual;
   host.rejected = slowdown.residual;
   return host.residual < slowdown.residual ? host : slowdown;
@@ -79,7 +49,7 @@ FittedConstant best_constant(const Runs& runs, core::StopToken stop) {
 /// Of what other sets on the cluster have chosen. Nothing where they have not either.
 std::optional<FittedConstant> constant_of_others(const Runs& runs, core::StopToken stop) {
   if (runs.empty()) return {};
-  FittedConstant out = best_of(kSlowdown, runs, stop);
+  FittedConstant out = best_of(Constant::kernel_slowdown, runs, stop);
   out.of_others = true;
   return out;
 }

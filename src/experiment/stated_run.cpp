@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "penstock/core/error.hpp"
 #include "penstock/plan/violations.hpp"
 #include "penstock/score/order.hpp"
-#include "penstock/score/validate.hpp"
-#include "penstock/sim/simulate.hpp"
+#include "run_prediction.hpp"
 
 namespace penstock::experiment {
 
@@ -53,17 +51,8 @@ cost::Problem StatedRun::on(const cluster::Cluster& cluster) const {
 }
 
 PublishedPrediction StatedRun::predict(const cost::Problem& problem, core::StopToken stop) const {
-  constexpr double kGib = 1024.0 * 1024 * 1024;
-  sim::SimulationOptions options;
-  options.stop = stop;
-  const auto time = sim::simulate_time(problem, score::scheduled(problem, stated_.plan), options);
-  core::Bytes most;
-  const auto memories = score::stage_memories(problem, stated_.plan);
-  for (std::size_t s = 0; s < memories.size(); ++s) {
-    const core::DeviceId first = stated_.plan.stages[s].devices.front();
-    most = std::max(most, plan::total(memories[s]) + problem.cluster.type(first).reserved);
-  }
-  return {&run_, to_seconds(time).value(), static_cast<double>(most.value()) / kGib};
+  const RunPrediction found = run_prediction(problem, stated_.plan, stop);
+  return {&run_, found.seconds, found.gib};
 }
 
 }  // namespace penstock::experiment

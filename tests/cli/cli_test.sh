@@ -405,6 +405,19 @@ expect 0 "" "$penstock" calibrate cluster t1.yaml --devices 1 -o one.yaml
 expect 10 "--bandwidth: expected a bandwidth such as 10GB/s" "$penstock" calibrate cluster t1.yaml --devices 4 --bandwidth 0 --latency 5us -o no.yaml
 expect 0 "" "$penstock" calibrate cluster t1.yaml --devices 4 --bandwidth 10GB/s --latency 5us -o four.yaml
 expect 0 "costs: calibration of Maker T1 16GB; of" "$penstock" plan --model case_study --cluster four.yaml --mini-batch 32 --planner graphpipe --costs t1.yaml -o four_plan.yaml
+expect 0 "Pictures" "$penstock" calibrate report t1.yaml --page t1.html
+expect 0 "<h2>Residuals</h2>" cat t1.html
+expect 0 "Kernels, back to back" cat t1.html
+[[ $(grep -c "<svg" t1.html) -ge 2 ]] || fail "the page of a calibration has no pictures"
+printf 'plan,iteration_s,memory_gib\nplan.yaml,0.5,2\nplan.yaml,0.5,\n' >own_runs.csv
+expect 0 "penstock plan --model case_study --devices 8 --mini-batch 64 --optimizer sgd --cluster fitted.yaml" "$penstock" calibrate fit own_runs.csv -o fitted.yaml
+expect 0 "samples/s" "$penstock" simulate plan.yaml --cluster fitted.yaml
+expect 0 "kernel_slowdown: " "$penstock" calibrate fit own_runs.csv
+same_keys 'or|null' "$penstock" calibrate fit own_runs.csv
+printf 'plan,iteration_s\nplan.yaml,soon\n' >bad_runs.csv
+expect 11 "bad_runs.csv:2: iteration_s: expected a number above zero, not 'soon'" "$penstock" calibrate fit bad_runs.csv -o no.yaml
+printf 'plan,iteration_s\ngone.yaml,1\n' >bad_runs.csv
+expect 11 "bad_runs.csv:2: plan: there is no file" "$penstock" calibrate fit bad_runs.csv -o no.yaml
 calibrated=("$penstock" plan --model case_study --devices 4 --mini-batch 32 --planner graphpipe --costs t1.yaml)
 expect 0 "costs: calibration of Maker T1 16GB; of compute time 0.0 % measured" "${calibrated[@]}" --cluster t1_cluster.yaml -o t1_plan.yaml
 expect 0 '"extrapolated": ' "$penstock" simulate t1_plan.yaml --costs t1.yaml --json

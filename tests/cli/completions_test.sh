@@ -27,7 +27,7 @@ bash_offers() {
 }
 bash_offers "calibrate" penstock cal
 bash_offers "schedule schedules" penstock sched
-bash_offers "cluster coverage report verify" penstock calibrate ""
+bash_offers "cluster coverage fit report verify" penstock calibrate ""
 bash_offers "--mini-batch" penstock plan --mini
 bash_offers "--memory-limit --micro-batch --mini-batch --model" penstock plan --m
 bash_offers "graphpipe graphpipe_climb graphpipe_rows" penstock plan --planner graph
@@ -74,7 +74,7 @@ fish_offers() {
 if command -v fish >/dev/null; then
   fish -n fish.script || fail "fish cannot read its script"
   fish_offers "calibrate" "penstock cal"
-  fish_offers "cluster coverage report verify" "penstock calibrate "
+  fish_offers "cluster coverage fit report verify" "penstock calibrate "
   fish_offers "--mini-batch" "penstock plan --mini"
   fish_offers "fair fifo" "penstock plan --network "
   fish_offers "spp,pipedream_2bw" "penstock compare --planners spp,pipedream_2"

@@ -37,6 +37,8 @@ for family in 1f1b gpipe dapple list_order zb_h1 zb_h2 pipedream pipedream_2bw; 
 done
 tar -tzf day/all.tar.gz >day.list
 grep -q '^./calibration-4.yaml$' day.list || fail "no calibration to fetch"
+[[ -s day/calibration-1.cluster.yaml ]] || fail "no cluster file beside the calibration"
+grep -q 'penstock plan --model .* --cluster calibration-1.cluster.yaml --costs calibration-1.yaml' day/calibrate.log || fail "no next command"
 
 # What is done is not done again.
 rm day/summary.seconds
