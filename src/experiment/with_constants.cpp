@@ -4,6 +4,7 @@
 #include <cmath>
 #include <regex>
 #include <sstream>
+#include <utility>
 
 #include "penstock/cluster/cluster.hpp"
 #include "penstock/core/error.hpp"
@@ -37,22 +38,56 @@ std::string constant_keys(const FittedCluster& fitted) {
   return out;
 }
 
-/// Types stand further in than `device_types:`, all equally far. The result is read back, so that another
-/// form of the file is an error and no wrong file.
-std::string with_constants(const std::string& text, const std::string& file, const FittedCluster& fitted) {
-  static const std::regex type(R"(^( +)([^ :#][^:#]*: *\{)(.*)$)");
-  std::istringstream in(text);
-  std::string out, indent;
-  bool inside = false;
-  for (std::string line; std::getline(in, line);) {
-    if (!line.empty() && line[0] != ' ' && line[0] != '#') inside = line.starts_with("device_types:");
-    if (inside) line = without_constants(line, fitted);
+namespace {
+
+std::string leading_blanks(const std::string& line) {
+  return line.substr(0, std::min(line.find_first_not_of(' '), line.size()));
+}
+
+/// A mapping in a line of its own for each key.
+std::string as_block(std::string keys, const std::string& indent) {
+  for (std::size_t at = 0; (at = keys.find(", ", at)) != std::string::npos;)
+    keys.replace(at, 2, "\n" + indent);
+  return indent + keys + "\n";
+}
+
+/// Lines below `device_types:`, of which those of a type stand as far in as the first.
+class TypeLines {
+ public:
+  explicit TypeLines(const FittedCluster& fitted) : fitted_(fitted), keys_(constant_keys(fitted)) {}
+
+  /// The line, with the constants where it begins a type in one line, or follows the name of a type.
+  std::string with(std::string line) {
+    static const std::regex type("^ *[^ :#][^:#]*: *([{]?)(.*)$");
+    line = without_constants(line, fitted_);
+    if (std::exchange(named_, false)) return as_block(keys_, leading_blanks(line)) + line;
     std::smatch parts;
-    if (inside && std::regex_match(line, parts, type) && (indent.empty() || parts[1] == indent)) {
-      indent = parts[1];
-      line = fmt::format("{}{}{}, {}", indent, parts[2].str(), constant_keys(fitted), parts[3].str());
-    }
-    out += line + "\n";
+    if (!std::regex_match(line, parts, type) || (indent_ && leading_blanks(line) != *indent_)) return line;
+    indent_ = leading_blanks(line);
+    named_ = parts[1].length() == 0;
+    if (named_) return line;
+    return line.insert(static_cast<std::size_t>(parts.position(2)), keys_ + ", ");
+  }
+
+ private:
+  const FittedCluster& fitted_;
+  std::string keys_;
+  std::optional<std::string> indent_;
+  bool named_ = false;  ///< the line before was a type's name alone
+};
+
+}  // namespace
+
+/// The result is read back, so that a form that is not known here is an error and no wrong file.
+std::string with_constants(const std::string& text, const std::string& file, const FittedCluster& fitted) {
+  std::istringstream in(text);
+  std::string out;
+  bool inside = false;
+  TypeLines types(fitted);
+  for (std::string line; std::getline(in, line);) {
+    const bool top = !line.empty() && line[0] != ' ' && line[0] != '#';
+    if (top) inside = line.starts_with("device_types:");
+    out += (inside && !top ? types.with(line) : line) + "\n";
   }
   const cluster::Cluster read = cluster::parse_cluster(out, file);
   if (!std::ranges::all_of(read.types(), [&](const auto& one) { return states(one, fitted); }))

@@ -405,7 +405,7 @@ expect 0 "" "$penstock" calibrate cluster t1.yaml --devices 1 -o one.yaml
 expect 10 "--bandwidth: expected a bandwidth such as 10GB/s" "$penstock" calibrate cluster t1.yaml --devices 4 --bandwidth 0 --latency 5us -o no.yaml
 expect 0 "" "$penstock" calibrate cluster t1.yaml --devices 4 --bandwidth 10GB/s --latency 5us -o four.yaml
 expect 0 "costs: calibration of Maker T1 16GB; of" "$penstock" plan --model case_study --cluster four.yaml --mini-batch 32 --planner graphpipe --costs t1.yaml -o four_plan.yaml
-expect 0 "Pictures" "$penstock" calibrate report t1.yaml --page t1.html
+expect 0 "leave-one-out" "$penstock" calibrate report t1.yaml --page t1.html
 expect 0 "<h2>Residuals</h2>" cat t1.html
 expect 0 "Kernels, back to back" cat t1.html
 [[ $(grep -c "<svg" t1.html) -ge 2 ]] || fail "the page of a calibration has no pictures"

@@ -174,10 +174,18 @@ TEST_CASE("constants stand in every device type, in place of those stated") {
   }
   const std::string block =
       "name: one\ndevice_types:\n  a:\n    memory: 16GiB\n    memory_bandwidth: 900GB/s\n"
-      "    multiprocessors: 80\n    launch_overhead: 5us\n    peak: {fp32: 15TFLOP/s}\n"
+      "    multiprocessors: 80\n    kernel_slowdown: 2\n    launch_overhead: 5us\n    peak: {fp32: "
+      "15TFLOP/s}\n"
       "machines:\n- {name: d, device: a}\n";
-  CHECK_THROWS_WITH(
-      experiment::with_constants(block, "one.yaml", fitted),
-      "one.yaml: device_types: put these keys into each device type by hand: kernel_slowdown: 1.2500, "
-      "host_launch: 12.00us, reserved: 1073741824B");
+  const auto one = cluster::parse_cluster(experiment::with_constants(block, "one.yaml", fitted), "one.yaml");
+  CHECK(one.types().front().kernel_slowdown == 1.25);
+  CHECK(one.types().front().reserved == core::Bytes(1 << 30));
+  const std::string other =
+      "name: one\ndevice_types: {a: {memory: 16GiB, memory_bandwidth: 900GB/s, multiprocessors: 80,\n"
+      "    launch_overhead: 5us, peak: {fp32: 15TFLOP/s}}}\nmachines:\n- {name: d, device: a}\n";
+  CHECK_THROWS_WITH_AS(
+      experiment::with_constants(other, "one.yaml", fitted),
+      "one.yaml: device_types: put these keys into each device type by hand: kernel_slowdown: "
+      "1.2500, host_launch: 12.00us, reserved: 1073741824B",
+      core::BadInput);
 }

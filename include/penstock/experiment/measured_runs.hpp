@@ -59,7 +59,7 @@ FittedCluster fit_cluster(const std::vector<MeasuredRun>& runs, const std::strin
 /// The keys of a device type in a cluster file: "kernel_slowdown: 1.2700, host_launch: 30.00us".
 std::string constant_keys(const FittedCluster& fitted);
 /// The text of a cluster file with these in each device type instead of what it says of them. Throws BadInput
-/// where device types are no flow mappings, each behind its name.
+/// where device types do not each begin a line of their own.
 std::string with_constants(const std::string& text, const std::string& file, const FittedCluster& fitted);
 
 }  // namespace penstock::experiment
