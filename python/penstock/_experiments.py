@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from . import _core, _progress
+from . import _core, _planners, _progress
 from ._inputs import _text
 
 if TYPE_CHECKING:
@@ -55,9 +55,8 @@ def run(
     failed: Exception | None = None
     with _progress.of_rows(progress, "cell") as told:
         if client is not None:
-            from . import _dask, _planners
-
             _planners.refuse_workers(read.planners)
+            from . import _dask
 
             failed = _dask.run_cells(client, read, setting, told)
         results, error = _core.run_experiment(read, setting, client is None, told if client is None else None)
