@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "models/families.hpp"
 #include "models/parameters.hpp"
+#include "models/stated.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/spelling.hpp"
 
@@ -53,10 +56,20 @@ const std::vector<ModelInfo>& catalogue() {
   return all;
 }
 
+bool is_language_model(std::string_view name) {
+  const auto model = std::ranges::find(catalogue(), name, &ModelInfo::name);
+  return model != catalogue().end() &&
+         std::ranges::find(model->parameters, "vocabulary", &ParameterInfo::name) != model->parameters.end();
+}
+
 graph::OpGraph build(std::string_view name, const std::map<std::string, std::string>& parameters) {
   std::vector<std::string> known;
   for (const ModelInfo& model : catalogue()) {
-    if (model.name == name) return model.build(Parameters(model, parameters));
+    if (model.name == name) {
+      const Parameters given(model, parameters);
+      check_stated(given);
+      return model.build(given);
+    }
     known.push_back(model.name);
   }
   throw core::BadInput(fmt::format("unknown model '{}'; {}", name, core::did_you_mean(name, known)));

@@ -17,6 +17,7 @@ struct ParameterInfo {
   std::string name;
   std::string default_value;  ///< in the text form a user would write
   std::string meaning;
+  bool computes = true;  ///< false: the graph does not depend on it (models/stated.hpp)
 };
 
 /// A published network of the family: what it sets, under its name.
@@ -37,6 +38,9 @@ struct ModelInfo {
 
 /// Every model, in the order of models/README.md.
 const std::vector<ModelInfo>& catalogue();
+
+/// Whether a model reads words: it states a vocabulary. False for a name that is no model's.
+bool is_language_model(std::string_view name);
 
 /// Builds the operator graph of model `name`; parameters not given take their defaults.
 /// Throws BadInput naming the model, the parameter and what was expected.

@@ -4,6 +4,7 @@
 #include "models/families.hpp"
 #include "models/mixture.hpp"
 #include "models/rotary_decoder.hpp"
+#include "models/stated.hpp"
 
 namespace penstock::models {
 namespace {
@@ -99,6 +100,10 @@ SizeInfo deepseek_size(const std::string& name, const std::vector<std::string>& 
   return out;
 }
 
+/// Of DeepSeek-V3.
+constexpr const char* kStretched =
+    "yarn:beta_fast=32:beta_slow=1:factor=40:mscale=1:mscale_all_dim=1:original_max_position_embeddings=4096";
+
 std::vector<ParameterInfo> deepseek_parameters() {
   std::vector<ParameterInfo> all = {
       {"vocabulary", "129280", "tokens known"},
@@ -118,6 +123,9 @@ std::vector<ParameterInfo> deepseek_parameters() {
   all.push_back({"mtp", "no", "yes: a module predicts one token more"});
   all.push_back({"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"});
   all.push_back({"tied_head", "no", "yes: the head uses the token embedding's weights; no: it has its own"});
+  for (ParameterInfo& one : rotary_statements("10000", kStretched, {.norm_epsilon = "1e-06"}))
+    all.push_back(std::move(one));
+  for (ParameterInfo& one : router_statements(true)) all.push_back(std::move(one));
   return all;
 }
 
@@ -126,7 +134,31 @@ std::vector<ParameterInfo> deepseek_parameters() {
 // Numbers from the models' reports and configurations: 671 billion parameters of V3, of which a token uses
 // 37; 236 of V2, and 21. Experts' biases, which no gradient moves, are not counted.
 ModelInfo deepseek_v3() {
-  const std::map<std::string, std::string> softmax = {{"scores", "softmax"}};
+  using Values = std::map<std::string, std::string>;
+  const Values v3 = {{"positions", "163840"}};
+  const Values v2 = {{"scores", "softmax"},
+                     {"positions", "163840"},
+                     {"rope_scaling",
+                      "yarn:beta_fast=32:beta_slow=1:factor=40:mscale=0.707:mscale_all_dim=0.707:"
+                      "original_max_position_embeddings=4096"},
+                     {"router_normalised", "no"},
+                     {"router_bias", "no"},
+                     {"router_groups_chosen", "3"},
+                     {"router_scale", "16"}};
+  Values lite = v2;
+  for (const char* key : {"router_groups", "router_groups_chosen", "router_scale"}) lite[key] = "1";
+  const Values one_group = {{"rope_base", "50000"}, {"router_groups", "1"}, {"router_groups_chosen", "1"}};
+  Values moonlight = {{"rope_scaling", "none"},
+                      {"positions", "8192"},
+                      {"norm_epsilon", "1e-05"},
+                      {"router_scale", "2.446"}},
+         kimi = {{"rope_scaling",
+                  "yarn:beta_fast=1:beta_slow=1:factor=32:mscale=1:mscale_all_dim=1:"
+                  "original_max_position_embeddings=4096"},
+                 {"positions", "131072"},
+                 {"router_scale", "2.827"}};
+  moonlight.insert(one_group.begin(), one_group.end());
+  kimi.insert(one_group.begin(), one_group.end());
   return {
       "deepseek_v3",
       "decoder with latent attention and fine-grained experts; DeepSeek-V2's, Moonlight's and Kimi's too",
@@ -136,16 +168,16 @@ ModelInfo deepseek_v3() {
       deepseek_parameters(),
       build_deepseek,
       {deepseek_size("deepseek-v3",
-                     {"61", "7168", "128", "1536", "3", "18432", "256", "8", "2048", "2048", "129280"}),
+                     {"61", "7168", "128", "1536", "3", "18432", "256", "8", "2048", "2048", "129280"}, v3),
        deepseek_size("deepseek-v2",
-                     {"60", "5120", "128", "1536", "1", "12288", "160", "6", "1536", "3072", "102400"},
-                     softmax),
+                     {"60", "5120", "128", "1536", "1", "12288", "160", "6", "1536", "3072", "102400"}, v2),
        deepseek_size("deepseek-v2-lite",
-                     {"27", "2048", "16", "0", "1", "10944", "64", "6", "1408", "2816", "102400"}, softmax),
+                     {"27", "2048", "16", "0", "1", "10944", "64", "6", "1408", "2816", "102400"}, lite),
        deepseek_size("moonlight-16b-a3b",
-                     {"27", "2048", "16", "0", "1", "11264", "64", "6", "1408", "2816", "163840"}),
+                     {"27", "2048", "16", "0", "1", "11264", "64", "6", "1408", "2816", "163840"}, moonlight),
        deepseek_size("kimi-k2",
-                     {"61", "7168", "64", "1536", "1", "18432", "384", "8", "2048", "2048", "163840"})}};
+                     {"61", "7168", "64", "1536", "1", "18432", "384", "8", "2048", "2048", "163840"},
+                     kimi)}};
 }
 
 }  // namespace penstock::models

@@ -3,6 +3,7 @@
 
 #include "models/blocks.hpp"
 #include "models/families.hpp"
+#include "models/stated.hpp"
 
 namespace penstock::models {
 namespace {
@@ -41,16 +42,19 @@ graph::OpGraph build_opt(const Parameters& p) {
 }
 
 std::vector<ParameterInfo> decoder_parameters(const char* vocabulary, const char* sequence) {
-  return {{"vocabulary", vocabulary, "tokens known"},
-          {"sequence", sequence, "tokens of a sample"},
-          {"positions", "0", "positions known, rows of their table; 0: as many as a sample has tokens"},
-          {"layers", "12", "decoder layers"},
-          {"hidden", "768", "width of a token"},
-          {"heads", "12", "attention heads; divides hidden"},
-          {"feed_forward", "0", "width between a layer's two dense layers; 0: four times hidden"},
-          attention_parameter("fused"),
-          {"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"},
-          {"tied_head", "yes", "yes: the head uses the token embedding's weights; no: it has its own"}};
+  std::vector<ParameterInfo> all = {
+      {"vocabulary", vocabulary, "tokens known"},
+      {"sequence", sequence, "tokens of a sample"},
+      {"positions", "0", "positions known, rows of their table; 0: as many as a sample has tokens"},
+      {"layers", "12", "decoder layers"},
+      {"hidden", "768", "width of a token"},
+      {"heads", "12", "attention heads; divides hidden"},
+      {"feed_forward", "0", "width between a layer's two dense layers; 0: four times hidden"},
+      attention_parameter("fused"),
+      {"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"},
+      {"tied_head", "yes", "yes: the head uses the token embedding's weights; no: it has its own"}};
+  for (ParameterInfo& one : decoder_statements({.dropout = "0.1"})) all.push_back(std::move(one));
+  return all;
 }
 
 SizeInfo size(const std::string& name, const std::string& layers, const std::string& hidden,

@@ -4,6 +4,7 @@
 #include "models/families.hpp"
 #include "models/mixture.hpp"
 #include "models/rotary_decoder.hpp"
+#include "models/stated.hpp"
 
 namespace penstock::models {
 namespace {
@@ -43,6 +44,8 @@ std::vector<ParameterInfo> mixtral_parameters() {
   all.push_back({"expert_clamp", "no", "yes: what goes into their activation is clamped (GPT-OSS)"});
   all.push_back({"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"});
   all.push_back({"tied_head", "no", "yes: the head uses the token embedding's weights; no: it has its own"});
+  for (ParameterInfo& one : rotary_statements("1000000", "none", {})) all.push_back(std::move(one));
+  for (ParameterInfo& one : router_statements(false)) all.push_back(std::move(one));
   return all;
 }
 
@@ -50,7 +53,11 @@ std::vector<ParameterInfo> mixtral_parameters() {
 
 // Numbers from the models' configurations; of 46.7 billion parameters of Mixtral 8x7B a token uses 12.9.
 ModelInfo mixtral() {
-  const std::map<std::string, std::string> qwen3 = {{"qk_norm", "yes"}, {"head_width", "128"}};
+  const std::map<std::string, std::string> qwen3 = {{"qk_norm", "yes"},
+                                                    {"head_width", "128"},
+                                                    {"norm_epsilon", "1e-06"},
+                                                    {"positions", "40960"},
+                                                    {"balance_loss", "0.001"}};
   return {
       "mixtral",
       "decoder whose feed-forwards are mixtures of experts, with Llama's attention; Qwen's and OLMoE's too",
@@ -58,14 +65,25 @@ ModelInfo mixtral() {
       "2024; Muennighoff et al., OLMoE, 2024",
       mixtral_parameters(),
       build_mixtral,
-      {mixtral_size("mixtral-8x7b", {"32", "4096", "32", "8", "8", "2", "14336", "32000"}),
-       mixtral_size("mixtral-8x22b", {"56", "6144", "48", "8", "8", "2", "16384", "32000"}),
+      {mixtral_size("mixtral-8x7b", {"32", "4096", "32", "8", "8", "2", "14336", "32000"},
+                    {{"positions", "32768"}}),
+       mixtral_size("mixtral-8x22b", {"56", "6144", "48", "8", "8", "2", "16384", "32000"},
+                    {{"positions", "65536"}, {"balance_loss", "0.001"}}),
        mixtral_size("qwen3-30b-a3b", {"48", "2048", "32", "4", "128", "8", "768", "151936"}, qwen3),
        mixtral_size("qwen3-235b-a22b", {"94", "4096", "64", "4", "128", "8", "1536", "151936"}, qwen3),
        mixtral_size("qwen1.5-moe-a2.7b", {"24", "2048", "16", "16", "60", "4", "1408", "151936"},
-                    {{"qkv_bias", "yes"}, {"shared_width", "5632"}, {"shared_gate", "yes"}}),
+                    {{"qkv_bias", "yes"},
+                     {"shared_width", "5632"},
+                     {"shared_gate", "yes"},
+                     {"norm_epsilon", "1e-06"},
+                     {"positions", "8192"},
+                     {"router_normalised", "no"},
+                     {"balance_loss", "0.001"}}),
        mixtral_size("olmoe-1b-7b", {"16", "2048", "16", "16", "64", "8", "1024", "50304"},
-                    {{"qk_norm", "whole"}})}};
+                    {{"qk_norm", "whole"},
+                     {"rope_base", "10000"},
+                     {"router_normalised", "no"},
+                     {"balance_loss", "0.01"}})}};
 }
 
 }  // namespace penstock::models

@@ -67,6 +67,21 @@ std::int64_t Parameters::integer(std::string_view name, std::int64_t low, std::i
   return number;
 }
 
+double Parameters::number(std::string_view name, double low, double high) const {
+  const std::string& value = text(name);
+  double number = 0;
+  const char* end = value.data() + value.size();
+  const auto [stop, fault] = std::from_chars(value.data(), end, number);
+  if (fault != std::errc() || stop != end || !(number >= low && number <= high))
+    fail(name, fmt::format("a number from {} to {}", low, high));
+  return number;
+}
+
+bool Parameters::states(std::string_view name) const {
+  const auto found = std::ranges::find(model_.parameters, name, &ParameterInfo::name);
+  return found != model_.parameters.end() && !found->computes;
+}
+
 std::string Parameters::word(std::string_view name, const std::vector<std::string>& choices) const {
   const std::string& value = text(name);
   if (std::find(choices.begin(), choices.end(), value) == choices.end())

@@ -30,7 +30,8 @@ class Parameters {
   Parameters(const ModelInfo& model, const std::map<std::string, std::string>& given);
 
   std::int64_t integer(std::string_view name, std::int64_t low,
-                       std::int64_t high) const;  ///< inclusive bounds
+                       std::int64_t high) const;                        ///< inclusive bounds
+  double number(std::string_view name, double low, double high) const;  ///< inclusive bounds
   std::string word(std::string_view name, const std::vector<std::string>& choices) const;
   bool flag(std::string_view name) const { return word(name, {"yes", "no"}) == "yes"; }
   /// Of every number: what each model can be asked for, see element_bytes_parameter.
@@ -40,10 +41,11 @@ class Parameters {
   [[noreturn]] void fail(std::string_view name, const std::string& expected) const;
 
   const std::string& model() const { return model_.name; }
-
- private:
+  /// Whether the model has a parameter of that name which its graph does not depend on.
+  bool states(std::string_view name) const;
   const std::string& text(std::string_view name) const;
 
+ private:
   const ModelInfo& model_;
   std::map<std::string, std::string, std::less<>> values_;
 };

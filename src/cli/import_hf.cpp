@@ -16,13 +16,14 @@ struct ImportHfFlags {
 };
 
 core::ExitCode run(const ImportHfFlags& flags) {
-  const auto tokens = flags.tokens > 0 ? std::optional(flags.tokens) : std::nullopt;
-  const frameworks::HfModel read =
-      frameworks::parse_hf_config(core::read_file(flags.file), flags.file, tokens);
+  const std::string file = experiment::model_file_of(flags.file);
+  const frameworks::SampleTokens tokens{flags.tokens > 0 ? std::optional(flags.tokens) : std::nullopt,
+                                        frameworks::kUsualTokens};
+  const frameworks::HfModel read = frameworks::parse_hf_config(core::read_file(file), file, tokens);
   const graph::OpGraph model = models::build(read.model.name, read.model.parameters);
   for (const std::string& note : read.notes) say(note + "\n");
   const std::string text = frameworks::to_yaml(
-      read.model, fmt::format("{}: {} parameters", read.architecture, model.parameters()));
+      {read.model, read.precision}, fmt::format("{}: {} parameters", read.architecture, model.parameters()));
   if (flags.output.empty()) {
     print(text);
     return core::ExitCode::done;
@@ -57,7 +58,7 @@ void add_import_hf(CLI::App& import, Action& action) {
   command
       ->add_option("--tokens", flags->tokens,
                    "tokens of a sample, of llava image and text together; default: as many as the config has "
-                   "positions")
+                   "positions, at most 4096")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20).description(""))
       ->type_name("N");
   command

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "penstock/core/error.hpp"
+#include "penstock/core/quantity_text.hpp"
 #include "penstock/core/spelling.hpp"
 #include "routes.hpp"
 
@@ -98,6 +99,19 @@ Cluster Cluster::run_by(const Runtime& runtime) const {
 Cluster Cluster::slowed_by(double factor) const {
   Cluster out = *this;
   for (DeviceType& type : out.types_) type.kernel_slowdown = factor;
+  return out;
+}
+
+Cluster Cluster::reserving(core::Bytes bytes) const {
+  Cluster out = *this;
+  for (DeviceType& type : out.types_) {
+    const core::Bytes all = type.memory + type.reserved;
+    if (bytes >= all)
+      throw core::BadInput(
+          fmt::format("{} reserved of {}, which has {}", core::show(bytes), type.name, core::show(all)));
+    type.memory = all - bytes;
+    type.reserved = bytes;
+  }
   return out;
 }
 

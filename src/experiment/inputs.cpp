@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "models/catalogue.hpp"
@@ -10,6 +11,7 @@
 #include "penstock/core/files.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/experiment/snapshot.hpp"
+#include "penstock/frameworks/hf_config.hpp"
 #include "penstock/frameworks/model_reference.hpp"
 #include "penstock/graph/graph_file.hpp"
 
@@ -19,7 +21,27 @@ bool is_model_file(const std::string& name) {
   return name.ends_with(".json") || name.ends_with(".yaml") || name.ends_with(".yml");
 }
 
-plan::ModelRef resolved(const plan::ModelRef& model) {
+std::string model_file_of(const std::string& name) {
+  const auto is_name = [&name](const models::ModelInfo& model) { return model.name == name; };
+  if (is_model_file(name) || std::ranges::any_of(models::catalogue(), is_name)) return name;
+  if (!std::filesystem::is_directory(name)) return name;
+  const std::string file = (std::filesystem::path(name) / "config.json").string();
+  if (!std::filesystem::exists(file))
+    throw core::BadInput(
+        name + " is a folder without a config.json: name a model file in it, or a model of the zoo");
+  return file;
+}
+
+frameworks::NamedModel named_model(const plan::ModelRef& given) {
+  plan::ModelRef model = given;
+  model.name = model_file_of(given.name);
+  if (!is_model_file(model.name)) return {model, {}, model.parameters.contains("sequence")};
+  return frameworks::named_by(core::read_file(model.name), model.name, model, frameworks::kUsualTokens);
+}
+
+plan::ModelRef resolved(const plan::ModelRef& given) {
+  plan::ModelRef model = given;
+  model.name = model_file_of(given.name);
   if (!is_model_file(model.name)) return model;
   return frameworks::named_by(core::read_file(model.name), model.name, model);
 }
@@ -48,7 +70,8 @@ plan::ModelRef in_numbers_of(const plan::Training& training, plan::ModelRef mode
 cluster::Cluster load_cluster(const plan::ClusterRef& ref) {
   cluster::Cluster all = cluster::load_cluster(ref.name);
   if (ref.devices != 0) all = all.first(ref.devices);
-  return ref.runtime.empty() ? all : all.run_by(cluster::runtime(ref.runtime));
+  if (!ref.runtime.empty()) all = all.run_by(cluster::runtime(ref.runtime));
+  return ref.reserved ? all.reserving(*ref.reserved) : all;
 }
 
 std::shared_ptr<const cost::CostModel> load_costs(const std::optional<std::string>& path) {

@@ -38,8 +38,10 @@ OrderedJson model(const Snapshot& inputs, const plan::ModelRef& ref) {
 }
 
 OrderedJson cluster(const Snapshot& inputs, const plan::ClusterRef& ref) {
-  return object("file", ref.name, "devices", ref.devices, "runtime", ref.runtime, "content",
-                inputs.digest(ref));
+  OrderedJson out =
+      object("file", ref.name, "devices", ref.devices, "runtime", ref.runtime, "content", inputs.digest(ref));
+  if (ref.reserved) out["reserved_bytes"] = ref.reserved->value();
+  return out;
 }
 
 OrderedJson file_or(const Snapshot& inputs, const std::optional<std::string>& file,

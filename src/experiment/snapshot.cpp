@@ -78,7 +78,8 @@ struct Snapshot::Memory {
   Memo<std::string, File> files;
   Memo<ModelKey, graph::OpGraph> models;
   Memo<ModelKey, std::string> digests;
-  Memo<std::tuple<std::string, int, std::string>, cluster::Cluster> clusters;
+  using ClusterKey = std::tuple<std::string, int, std::string, std::int64_t>;  ///< -1: nothing reserved anew
+  Memo<ClusterKey, cluster::Cluster> clusters;
   Memo<std::string, std::shared_ptr<const cost::CostModel>> costs;
 
   const File& file(const std::string& path) {
@@ -118,13 +119,16 @@ const graph::OpGraph& Snapshot::model(const plan::ModelRef& ref) const {
 }
 
 const cluster::Cluster& Snapshot::cluster(const plan::ClusterRef& ref) const {
-  const auto& all = memory_->clusters.get({ref.name, 0, ""}, [&] {
+  constexpr std::int64_t kAsStated = -1;
+  const auto& all = memory_->clusters.get({ref.name, 0, "", kAsStated}, [&] {
     return cluster::parse_cluster(memory_->cluster_file(ref.name).text, ref.name);
   });
-  if (ref.devices == 0 && ref.runtime.empty()) return all;
-  return memory_->clusters.get({ref.name, ref.devices, ref.runtime}, [&] {
-    const cluster::Cluster part = ref.devices == 0 ? all : all.first(ref.devices);
-    return ref.runtime.empty() ? part : part.run_by(cluster::runtime(ref.runtime));
+  if (ref.devices == 0 && ref.runtime.empty() && !ref.reserved) return all;
+  const std::int64_t reserved = ref.reserved ? ref.reserved->value() : kAsStated;
+  return memory_->clusters.get({ref.name, ref.devices, ref.runtime, reserved}, [&] {
+    cluster::Cluster part = ref.devices == 0 ? all : all.first(ref.devices);
+    if (!ref.runtime.empty()) part = part.run_by(cluster::runtime(ref.runtime));
+    return ref.reserved ? part.reserving(*ref.reserved) : part;
   });
 }
 

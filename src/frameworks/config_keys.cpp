@@ -92,6 +92,11 @@ std::int64_t ConfigKeys::count(std::string_view key, std::int64_t otherwise) {
   return found ? found->integer(1, kMost) : otherwise;
 }
 
+double ConfigKeys::number(std::string_view key, double otherwise) {
+  const auto found = find(key);
+  return found ? found->number() : otherwise;
+}
+
 bool ConfigKeys::flag(std::string_view key, bool otherwise) {
   const auto found = find(key);
   return found ? found->flag() : otherwise;

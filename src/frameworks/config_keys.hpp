@@ -22,6 +22,7 @@ class ConfigKeys {
   core::Yaml at(std::string_view key);       ///< must be there
   std::int64_t count(std::string_view key);  ///< from 1 on; must be there
   std::int64_t count(std::string_view key, std::int64_t otherwise);
+  double number(std::string_view key, double otherwise);
   bool flag(std::string_view key, bool otherwise);
   std::string text(std::string_view key, const std::string& otherwise);
   /// `value` must be the flag's, or the key is refused: `why` says what else would be computed.

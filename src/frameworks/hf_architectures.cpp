@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "hf_statements.hpp"
+
 namespace penstock::frameworks {
 namespace {
 
@@ -70,6 +72,7 @@ void read_rotary_decoder(ConfigKeys& keys, Tokens tokens, Parameters& out, std::
 
 void read_llama(ConfigKeys& keys, Tokens tokens, Parameters& out) {
   read_rotary_decoder(keys, tokens, out, 2048, 0);
+  read_rotary_statements(keys, {}, out);
   keys.demand("attention_bias", false, false, "the zoo's attention has no bias at its output");
   keys.demand("mlp_bias", false, false, "the zoo's feed-forward has no biases");
 }
@@ -77,6 +80,7 @@ void read_llama(ConfigKeys& keys, Tokens tokens, Parameters& out) {
 void read_mistral(ConfigKeys& keys, Tokens tokens, Parameters& out) {
   constexpr std::int64_t kPositions = 131'072;
   read_rotary_decoder(keys, tokens, out, kPositions, 0);
+  read_rotary_statements(keys, {}, out);
   demand_whole_attention(keys, std::stoll(out["sequence"]));
 }
 
@@ -95,6 +99,7 @@ void read_qwen_windows(ConfigKeys& keys, std::int64_t tokens) {
 
 void read_qwen2(ConfigKeys& keys, Tokens tokens, Parameters& out) {
   read_rotary_decoder(keys, tokens, out, 32'768, 0);
+  read_rotary_statements(keys, {}, out);
   read_qwen_windows(keys, std::stoll(out["sequence"]));
   keys.demand("use_mrope", false, false, "the zoo's positions are those of a text");
   out["qkv_bias"] = "yes";
@@ -103,14 +108,16 @@ void read_qwen2(ConfigKeys& keys, Tokens tokens, Parameters& out) {
 void read_qwen3(ConfigKeys& keys, Tokens tokens, Parameters& out) {
   constexpr std::int64_t kHead = 128;
   read_rotary_decoder(keys, tokens, out, 32'768, kHead);
+  read_rotary_statements(keys, {}, out);
   read_qwen_windows(keys, std::stoll(out["sequence"]));
   keys.demand("attention_bias", false, false, "the zoo's attention has no bias at its output");
   out["qk_norm"] = "yes";
 }
 
 /// How scores become weights changes no operator's size; what balances experts is a term of the loss.
-void pass_routing(ConfigKeys& keys) {
-  keys.pass({"norm_topk_prob", "output_router_logits", "router_aux_loss_coef", "router_jitter_noise"});
+void read_routing(ConfigKeys& keys, const HfRouterDefaults& usual, Parameters& out) {
+  keys.pass({"output_router_logits"});
+  read_router_statements(keys, usual, out);
 }
 
 /// Every layer has experts.
@@ -124,9 +131,13 @@ void demand_experts_everywhere(ConfigKeys& keys) {
 
 void read_mixtral(ConfigKeys& keys, Tokens tokens, Parameters& out) {
   constexpr std::int64_t kPositions = 131'072;
+  constexpr double kBase = 1e6, kEpsilon = 1e-5;
   read_grouped_decoder(keys, tokens, out, kPositions, 0);
+  read_rotary_statements(keys, {kBase, kEpsilon}, out);
   demand_whole_attention(keys, std::stoll(out["sequence"]));
-  pass_routing(keys);
+  keys.pass({"norm_topk_prob"});
+  read_routing(keys, {}, out);
+  out["router_normalised"] = "yes";
   out["experts"] = shown(keys.count("num_local_experts", 8));
   out["chosen"] = shown(keys.count("num_experts_per_tok", 2));
   set(keys, out, "expert_width", "intermediate_size");
@@ -135,7 +146,8 @@ void read_mixtral(ConfigKeys& keys, Tokens tokens, Parameters& out) {
 void read_qwen_experts(ConfigKeys& keys, Parameters& out) {
   read_qwen_windows(keys, std::stoll(out["sequence"]));
   demand_experts_everywhere(keys);
-  pass_routing(keys);
+  read_rotary_statements(keys, {}, out);
+  read_routing(keys, {}, out);
   set(keys, out, "experts", "num_experts");
   set(keys, out, "chosen", "num_experts_per_tok");
   set(keys, out, "expert_width", "moe_intermediate_size");
@@ -160,7 +172,9 @@ void read_olmoe(ConfigKeys& keys, Tokens tokens, Parameters& out) {
   read_grouped_decoder(keys, tokens, out, 4096, 0);
   keys.demand("attention_bias", false, false, "the zoo's attention has no bias at its output");
   if (keys.find("clip_qkv")) keys.fail("clip_qkv", "expected null: the zoo's attention clips nothing");
-  pass_routing(keys);
+  constexpr double kEpsilon = 1e-5, kLoss = 0.01;
+  read_rotary_statements(keys, {.epsilon = kEpsilon}, out);
+  read_routing(keys, {.balance_loss = kLoss}, out);
   out["experts"] = shown(keys.count("num_experts", 64));
   out["chosen"] = shown(keys.count("num_experts_per_tok", 8));
   set(keys, out, "expert_width", "intermediate_size");
@@ -182,12 +196,14 @@ void read_latent_attention(ConfigKeys& keys, Parameters& out) {
 
 /// DeepSeek's checkpoints are stored in fp8, and hold a module that transformers leaves out; groups of
 /// experts and their biases change what is chosen, not how much.
-void read_deepseek(ConfigKeys& keys, Tokens tokens, Parameters& out) {
+void read_deepseek(ConfigKeys& keys, Tokens tokens, Parameters& out, bool third) {
   read_decoder(keys, tokens, out, 4096);
   read_latent_attention(keys, out);
-  pass_routing(keys);
+  read_rotary_statements(keys, {}, out);
+  read_deepseek_router(keys, third, out);
   keys.pass({"quantization_config", "num_nextn_predict_layers", "auto_map", "ep_size", "n_group",
-             "topk_group", "topk_method", "routed_scaling_factor", "aux_loss_alpha", "seq_aux"});
+             "topk_group", "norm_topk_prob", "output_router_logits", "router_aux_loss_coef",
+             "router_jitter_noise"});
   if (keys.count("moe_layer_freq", 1) != 1)
     keys.fail("moe_layer_freq", "expected 1: the zoo's layers behind the dense ones all have experts");
   const auto dense = keys.find("first_k_dense_replace");
@@ -201,13 +217,13 @@ void read_deepseek(ConfigKeys& keys, Tokens tokens, Parameters& out) {
 }
 
 void read_deepseek_v2(ConfigKeys& keys, Tokens tokens, Parameters& out) {
-  read_deepseek(keys, tokens, out);
+  read_deepseek(keys, tokens, out, false);
   keys.demand("scoring_func", {"softmax"}, "softmax");
   out["scores"] = "softmax";
 }
 
 void read_deepseek_v3(ConfigKeys& keys, Tokens tokens, Parameters& out) {
-  read_deepseek(keys, tokens, out);
+  read_deepseek(keys, tokens, out, true);
   keys.demand("scoring_func", {"sigmoid"}, "sigmoid");
 }
 
@@ -223,6 +239,7 @@ void read_gpt2(ConfigKeys& keys, Tokens tokens, Parameters& out) {
   set(keys, out, "heads", "n_head");
   out["feed_forward"] = shown(keys.count("n_inner", 4 * keys.count("n_embd")));
   set_positions(keys, tokens, out, "n_positions");
+  read_gpt2_statements(keys, out);
   out["tied_head"] = yes(keys.flag("tie_word_embeddings", true));
   out["attention"] = "flash";
 }
@@ -258,6 +275,7 @@ void read_opt(ConfigKeys& keys, Tokens tokens, Parameters& out) {
     keys.fail("word_embed_proj_dim",
               fmt::format("expected {}: the zoo's embeddings are not projected", hidden));
   set_positions(keys, tokens, out, "max_position_embeddings");
+  read_opt_statements(keys, out);
   out["tied_head"] = yes(keys.flag("tie_word_embeddings", true));
   out["attention"] = "flash";
 }

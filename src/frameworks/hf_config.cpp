@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "config_keys.hpp"
 #include "hf_architectures.hpp"
+#include "hf_statements.hpp"
 
 namespace penstock::frameworks {
 namespace {
@@ -78,6 +80,54 @@ void check_class(const HfArchitecture& architecture, const std::string& given, c
       fmt::format("{} is taken as {}: {}", given, architecture.classes.front(), architecture.instead));
 }
 
+/// The part behind the last slash of a name on the Hub; a path says nothing of the model.
+std::string hub_name(const core::Yaml& root) {
+  const auto given = root.find("_name_or_path");
+  if (!given || !given->is_scalar()) return "";
+  const std::string name = given->text();
+  if (name.starts_with('/') || name.starts_with('.') || std::ranges::count(name, '/') > 1) return "";
+  return name.substr(name.find('/') + 1);
+}
+
+/// "Qwen3-32B" of Qwen3-32B.json and of Qwen3-32B/config.json.
+std::string file_name(const std::string& file) {
+  const auto path = std::filesystem::absolute(file).lexically_normal();
+  const std::string stem = path.stem().string();
+  return stem == "config" && path.has_parent_path() ? path.parent_path().filename().string() : stem;
+}
+
+std::string label_of(const core::Yaml& root, const std::string& file) {
+  const std::string name = hub_name(root);
+  return name.empty() ? file_name(file) : name;
+}
+
+/// Weights in 16 bits are trained with master weights in fp32.
+std::string dtype_precision(const core::Yaml& root) {
+  auto given = root.find("torch_dtype");
+  if (!given) given = root.find("dtype");
+  if (!given || !given->is_scalar()) return "";
+  const std::string dtype = given->text();
+  if (dtype.ends_with("bfloat16")) return "mixed_bf16";
+  if (dtype.ends_with("float16")) return "mixed_fp16";
+  return dtype.ends_with("float32") ? "fp32" : "";
+}
+
+/// Where neither text nor tower of the config states its positions, the reader's default counts.
+std::optional<std::int64_t> positions_of(const core::Yaml& root) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  for (const char* key : {"max_position_embeddings", "n_positions"})
+    if (const auto given = root.find(key); given && given->is_scalar()) return given->integer(1, kMost);
+  const auto text = root.find("text_config");
+  return text && text->is_map() ? positions_of(*text) : std::nullopt;
+}
+
+/// Fewer than `at_most` positions all count.
+std::optional<std::int64_t> tokens_of(const core::Yaml& root, const SampleTokens& asked) {
+  if (asked.exactly || !asked.at_most) return asked.exactly;
+  const auto positions = positions_of(root);
+  return positions && *positions > *asked.at_most ? asked.at_most : std::nullopt;
+}
+
 }  // namespace
 
 bool is_hf_config(std::string_view text) {
@@ -87,13 +137,20 @@ bool is_hf_config(std::string_view text) {
 
 HfModel parse_hf_config(const std::string& text, const std::string& file,
                         std::optional<std::int64_t> tokens) {
+  return parse_hf_config(text, file, SampleTokens{tokens, {}});
+}
+
+HfModel parse_hf_config(const std::string& text, const std::string& file, const SampleTokens& tokens) {
   const auto root = core::Yaml::parse(text, file);
   const HfArchitecture& architecture = architecture_of(root);
   HfModel out{{architecture.family, {}}, class_of(root), {}};
   check_class(architecture, out.architecture, root, out.notes);
   if (out.architecture.empty()) out.architecture = architecture.model_type;
   ConfigKeys keys(root);
-  architecture.read(keys, tokens, out.model.parameters);
+  architecture.read(keys, tokens_of(root, tokens), out.model.parameters);
+  out.model.label = label_of(root, file);
+  out.precision = dtype_precision(root);
+  leave_out_usual(architecture.family, out.model.parameters);
   if (!architecture.note.empty()) out.notes.emplace_back(architecture.note);
   keys.refuse_others(std::string(architecture.model_type));
   return out;

@@ -13,7 +13,8 @@ namespace penstock::frameworks {
 namespace {
 
 constexpr std::int64_t kMostCounted = (std::int64_t{1} << 31) - 1;  // products of two stay numbers
-constexpr std::size_t kLongestWord = std::size_t{1} << 20;          // variables may grow in one another
+constexpr double kMostNumber = 1e12;
+constexpr std::size_t kLongestWord = std::size_t{1} << 20;  // variables may grow in one another
 
 bool in_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
@@ -219,6 +220,17 @@ std::int64_t MegatronArguments::count(std::string_view name) {
 
 std::int64_t MegatronArguments::count(std::string_view name, std::int64_t otherwise) {
   return has(name) ? count(name) : otherwise;
+}
+
+double MegatronArguments::number(std::string_view name, double otherwise) {
+  const Value* found = find(name);
+  if (!found) return otherwise;
+  double number = 0;
+  const char* end = found->text.data() + found->text.size();
+  const auto [stop, fault] = std::from_chars(found->text.data(), end, number);
+  if (fault != std::errc() || stop != end || !(number >= 0 && number <= kMostNumber))
+    fail(name, fmt::format("expected a number of 0 or more, found '{}'", found->text));
+  return number;
 }
 
 std::string MegatronArguments::word(std::string_view name, const std::vector<std::string>& known,

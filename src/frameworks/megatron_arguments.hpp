@@ -29,6 +29,7 @@ class MegatronArguments {
   bool flag(std::string_view name);  ///< there, and not "false"
   std::int64_t count(std::string_view name);
   std::int64_t count(std::string_view name, std::int64_t otherwise);
+  double number(std::string_view name, double otherwise);  ///< finite, 0 or more
   std::string word(std::string_view name, const std::vector<std::string>& known,
                    const std::string& otherwise);
   std::string text(std::string_view name, const std::string& otherwise);

@@ -47,7 +47,6 @@ bool has_experts(MegatronArguments& args) {
 void refuse_biases(MegatronArguments& args) {
   if (!args.flag("disable_bias_linear") && (!args.has("add_bias_linear") || args.flag("add_bias_linear")))
     args.fail("disable_bias_linear", "is not given: the zoo's llama has no biases");
-  args.has("max_position_embeddings");  // rotary positions know no end
 }
 
 /// Of Llama's decoder all that is no feed-forward.
@@ -162,6 +161,7 @@ plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor,
   if (out.name == "mixtral") read_mixtral(args, p);
   if (out.name == "deepseek_v3") read_deepseek(args, p);
   if (out.name == "gpt") read_gpt(args, p);
+  read_megatron_statements(args, out);
   for (const auto& [key, value] : given) p[key] = value;
   return out;
 }

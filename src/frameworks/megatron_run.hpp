@@ -16,6 +16,10 @@ namespace penstock::frameworks {
 plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor,
                                    const std::map<std::string, std::string>& given);
 
+/// Adds what computes nothing here, where it differs from the family's default: Megatron-LM's defaults for
+/// arguments that are not given.
+void read_megatron_statements(MegatronArguments& args, plan::ModelRef& model);
+
 /// The layers of every stage in the model's order; stage v * ranks + r is the v-th of rank r.
 std::vector<StageLayers> read_megatron_stages(MegatronArguments& args, std::int64_t layers,
                                               std::int64_t ranks);

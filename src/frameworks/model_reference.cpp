@@ -33,14 +33,27 @@ std::optional<std::int64_t> tokens_of(const plan::ModelRef& given) {
   return number ? std::optional(tokens) : std::nullopt;
 }
 
+std::string read_precision_name(const core::Yaml& node) {
+  try {
+    plan::mixed_precision(node.text());
+  } catch (const core::BadInput& fault) {
+    node.fail(fault.what());
+  }
+  return node.text();
+}
+
 }  // namespace
 
-std::string to_yaml(const plan::ModelRef& model, const std::string& comment) {
-  std::string out =
-      fmt::format("# {}\n{}\nversion: 1\nname: {}\nparameters:", comment, kFirstKey, model.name);
+std::string to_yaml(const NamedModel& named, const std::string& comment) {
+  const plan::ModelRef& model = named.model;
+  std::string out = fmt::format("# {}\n{}\nversion: 1\nname: {}\n", comment, kFirstKey, model.name);
+  if (!model.label.empty()) out += fmt::format("label: {}\n", core::quoted(model.label));
+  if (!named.precision.empty()) out += fmt::format("precision: {}\n", named.precision);
+  out += "parameters:";
   if (model.parameters.empty()) return out + " {}\n";
   out += '\n';
-  for (const auto& [key, value] : model.parameters) out += fmt::format("  {}: {}\n", key, value);
+  for (const auto& [key, value] : model.parameters)
+    out += fmt::format("  {}: {}\n", key, value.find(':') == value.npos ? value : core::quoted(value));
   return out;
 }
 
@@ -48,32 +61,64 @@ bool is_model_reference(std::string_view text) {
   return uncommented(text).starts_with(kFirstKey);
 }
 
-plan::ModelRef parse_model_reference(const std::string& text, const std::string& file) {
+NamedModel parse_model_reference(const std::string& text, const std::string& file) {
   const auto root = core::Yaml::parse(text, file);
-  root.only({"penstock", "version", "name", "parameters"});
+  root.only({"penstock", "version", "name", "label", "precision", "parameters"});
   if (root.at("penstock").text() != "model_reference") root.at("penstock").fail("expected 'model_reference'");
   root.at("version").integer(1, 1);
-  plan::ModelRef out{root.at("name").text(), {}};
+  NamedModel out{{root.at("name").text(), {}}};
+  if (const auto label = root.find("label")) out.model.label = label->text();
+  if (const auto precision = root.find("precision")) out.precision = read_precision_name(*precision);
   if (const auto parameters = root.find("parameters"))
-    for (const auto& [key, value] : parameters->entries()) out.parameters[key] = value.text();
+    for (const auto& [key, value] : parameters->entries()) out.model.parameters[key] = value.text();
   return out;
 }
 
-plan::ModelRef named_by(const std::string& text, const std::string& file, const plan::ModelRef& given) {
-  plan::ModelRef out;
-  auto parameters = given.parameters;
+namespace {
+
+/// What the user adds to a file's model distinguishes it from the file's.
+void add_given(const std::map<std::string, std::string>& given, plan::ModelRef& model) {
+  for (const auto& [key, value] : given) {
+    model.parameters[key] = value;
+    if (!model.label.empty()) model.label += fmt::format(" {}={}", key, value);
+  }
+}
+
+/// Nothing where the text is neither reference nor config.
+std::optional<NamedModel> read_named(const std::string& text, const std::string& file,
+                                     const plan::ModelRef& given, std::optional<std::int64_t> most_tokens) {
+  const auto tokens = tokens_of(given);
+  NamedModel out;
+  std::map<std::string, std::string> parameters = given.parameters;
   if (is_model_reference(text)) {
     out = parse_model_reference(text, file);
   } else if (is_hf_config(text)) {
-    const auto tokens = tokens_of(given);
-    out = parse_hf_config(text, file, tokens).model;
+    HfModel read = parse_hf_config(text, file, SampleTokens{tokens, most_tokens});
+    out = {std::move(read.model), std::move(read.precision), tokens.has_value()};
     // Families that state tokens of text alone have taken theirs out of the sequence.
-    if (tokens && !out.parameters.contains("sequence")) parameters.erase("sequence");
+    if (tokens && !out.model.parameters.contains("sequence")) {
+      out.model.label += fmt::format(" sequence={}", *tokens);
+      parameters.erase("sequence");
+    }
   } else {
-    return given;
+    return {};
   }
-  for (const auto& [key, value] : parameters) out.parameters[key] = value;
+  add_given(parameters, out.model);
+  if (!given.label.empty()) out.model.label = given.label;
   return out;
+}
+
+}  // namespace
+
+plan::ModelRef named_by(const std::string& text, const std::string& file, const plan::ModelRef& given) {
+  auto named = read_named(text, file, given, {});
+  return named ? std::move(named->model) : given;
+}
+
+NamedModel named_by(const std::string& text, const std::string& file, const plan::ModelRef& given,
+                    std::int64_t most_tokens) {
+  auto named = read_named(text, file, given, most_tokens);
+  return named ? std::move(*named) : NamedModel{given};
 }
 
 }  // namespace penstock::frameworks

@@ -15,6 +15,14 @@ std::vector<std::int64_t> parts(const LayerPlan& layers) {
   return out;
 }
 
+/// JSON has no comments: a key that DeepSpeed does not read.
+std::string left_out(const plan::ModelRef& model) {
+  const auto values = model_values(model);
+  if (values.empty()) return "";
+  return fmt::format("  \"_left_out\": \"DeepSpeed has no key for what comes with the model: {}\",\n",
+                     fmt::join(values, ", "));
+}
+
 }  // namespace
 
 std::string to_deepspeed(const Handover& handover) {
@@ -23,7 +31,7 @@ std::string to_deepspeed(const Handover& handover) {
   const auto precision = precision_of(handover.graph, handover.plan);
   const std::int64_t each = layers.micro_batch * layers.data_parallel;
   return fmt::format(
-      "{{\n"
+      "{{\n{}"
       "  \"pipeline\": {{\n"
       "    \"stages\": {},\n"
       "    \"layers\": \"embedding, {} layers, head\",\n"
@@ -37,8 +45,8 @@ std::string to_deepspeed(const Handover& handover) {
       "  \"bf16\": {{\"enabled\": {}}},\n"
       "  \"fp16\": {{\"enabled\": {}}}\n"
       "}}\n",
-      layers.ends.size(), layers.row.layers, fmt::join(parts(layers), ", "), layers.recompute ? 1 : 0,
-      training.mini_batch, layers.micro_batch, training.mini_batch / each,
+      left_out(handover.plan.model), layers.ends.size(), layers.row.layers, fmt::join(parts(layers), ", "),
+      layers.recompute ? 1 : 0, training.mini_batch, layers.micro_batch, training.mini_batch / each,
       layers.data_parallel > 1 ? layers.zero : 0, precision == "mixed_bf16" || precision == "deepspeed_bf16",
       precision == "mixed_fp16");
 }

@@ -1,108 +1,14 @@
 // Megatron-LM's arguments.
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "megatron_lines.hpp"
 #include "penstock/frameworks/megatron_layout.hpp"
-#include "writers.hpp"
 
 namespace penstock::frameworks {
 namespace {
 
 using Of = plan::Recomputation::Of;
-
-/// Lines of a bash array.
-class Arguments {
- public:
-  template <class... Args>
-  void add(fmt::format_string<Args...> text, Args&&... args) {
-    text_ += fmt::format(text, std::forward<Args>(args)...) + "\n";
-  }
-  std::string text() { return std::move(text_); }
-
- private:
-  std::string text_;
-};
-
-using Named = std::map<std::string, std::string>;
-
-/// Norms, positions and feed-forwards of all decoders but GPT's.
-void add_rotary(Arguments& out, Named& p) {
-  out.add("--max-position-embeddings {}", p["sequence"]);
-  out.add("--position-embedding-type rope\n--normalization RMSNorm\n--swiglu\n--disable-bias-linear");
-}
-
-void add_grouped_attention(Arguments& out, Named& p) {
-  if (p["kv_heads"] != p["heads"]) out.add("--group-query-attention\n--num-query-groups {}", p["kv_heads"]);
-  if (p["head_width"] != "0") out.add("--kv-channels {}", p["head_width"]);
-  if (p["qkv_bias"] == "yes") out.add("--add-qkv-bias");
-  if (p["qk_norm"] != "no") out.add("--qk-layernorm");
-}
-
-void add_rotary_decoder(Arguments& out, Named& p) {
-  out.add("--ffn-hidden-size {}", p["feed_forward"]);
-  add_grouped_attention(out, p);
-  add_rotary(out, p);
-}
-
-/// All experts of a device run as one grouped product.
-void add_experts(Arguments& out, Named& p) {
-  out.add("--num-experts {}\n--moe-router-topk {}\n--moe-ffn-hidden-size {}", p["experts"], p["chosen"],
-          p["expert_width"]);
-  out.add("--moe-grouped-gemm\n--moe-token-dispatcher-type alltoall");
-  if (p["shared_width"] != "0") out.add("--moe-shared-expert-intermediate-size {}", p["shared_width"]);
-}
-
-void add_mixtral(Arguments& out, Named& p) {
-  out.add("--ffn-hidden-size {}", p["expert_width"]);
-  add_grouped_attention(out, p);
-  add_rotary(out, p);
-  add_experts(out, p);
-  if (p["shared_gate"] == "yes") out.add("--moe-shared-expert-gate");
-}
-
-void add_deepseek(Arguments& out, Named& p) {
-  const std::int64_t dense = std::stoll(p["dense_layers"]), layers = std::stoll(p["layers"]);
-  out.add("--ffn-hidden-size {}\n--multi-latent-attention\n--qk-layernorm", p["feed_forward"]);
-  if (p["query_rank"] != "0") out.add("--q-lora-rank {}", p["query_rank"]);
-  out.add("--kv-lora-rank {}\n--qk-head-dim {}\n--qk-pos-emb-head-dim {}\n--v-head-dim {}", p["key_rank"],
-          p["head_width"], p["rotary_width"], p["value_width"]);
-  add_rotary(out, p);
-  add_experts(out, p);
-  out.add("--moe-router-score-function {}", p["scores"]);
-  if (dense > 0) out.add("--moe-layer-freq \"([0]*{}+[1]*{})\"", dense, layers - dense);
-}
-
-void add_learned_decoder(Arguments& out, Named& p) {
-  if (p["feed_forward"] != "0") out.add("--ffn-hidden-size {}", p["feed_forward"]);
-  out.add("--max-position-embeddings {}", p["positions"] == "0" ? p["sequence"] : p["positions"]);
-  out.add("--position-embedding-type learned_absolute");
-}
-
-/// Of the families that pretrain_gpt.py builds; of the others its user knows better.
-void add_model(Arguments& out, const Handover& handover) {
-  auto p = all_parameters(handover.plan.model);
-  const std::map<std::string, void (*)(Arguments&, Named&)> families = {{"llama", add_rotary_decoder},
-                                                                        {"mixtral", add_mixtral},
-                                                                        {"deepseek_v3", add_deepseek},
-                                                                        {"gpt", add_learned_decoder}};
-  const auto family = families.find(handover.plan.model.name);
-  if (family == families.end()) {
-    out.add("# The model's own arguments are left to you: {} is none that is known here",
-            handover.graph.name());
-    out.add("--num-layers {}", handover.layers.row.layers);
-    return;
-  }
-  out.add("--num-layers {}\n--hidden-size {}\n--num-attention-heads {}", p["layers"], p["hidden"],
-          p["heads"]);
-  family->second(out, p);
-  out.add("--seq-length {}\n--vocab-size {}\n--make-vocab-size-divisible-by 1", p["sequence"],
-          p["vocabulary"]);
-  if (p["tied_head"] == "no") out.add("--untie-embeddings-and-output-weights");
-  out.add("--attention-backend {}",
-          p["attention"] == "flash" || p["attention"].empty() ? "flash" : "unfused");
-}
 
 std::vector<std::int64_t> layer_counts(const LayerPlan& layers) {
   std::vector<std::int64_t> out;
@@ -123,7 +29,7 @@ std::string layout_of(const LayerPlan& layers) {
 
 /// The least that tells the split: nothing where it is even, the layers of the first and last stage where the
 /// others are even, a layout otherwise.
-void add_split(Arguments& out, const LayerPlan& layers) {
+void add_split(MegatronLines& out, const LayerPlan& layers) {
   const auto counts = layer_counts(layers);
   const bool ends = usual_ends(layers);
   const auto all_same = [&](std::size_t from, std::size_t to) {
@@ -148,7 +54,7 @@ std::string_view megatron_name(plan::ContextExchange exchange) {
   return kNames[static_cast<std::size_t>(exchange)];
 }
 
-void add_parallelism(Arguments& out, const Handover& handover) {
+void add_parallelism(MegatronLines& out, const Handover& handover) {
   const LayerPlan& layers = handover.layers;
   out.add("--tensor-model-parallel-size {}\n--pipeline-model-parallel-size {}", layers.tensor_parallel,
           layers.ranks);
@@ -162,7 +68,7 @@ void add_parallelism(Arguments& out, const Handover& handover) {
           handover.plan.training.mini_batch);
 }
 
-void add_recomputation(Arguments& out, const plan::Recomputation& how) {
+void add_recomputation(MegatronLines& out, const plan::Recomputation& how) {
   if (how.of == Of::core) out.add("--recompute-granularity selective");
   if (how.of != Of::layers) return;
   out.add("--recompute-granularity full");
@@ -172,7 +78,7 @@ void add_recomputation(Arguments& out, const plan::Recomputation& how) {
     out.add("--recompute-method uniform\n--recompute-num-layers 1");
 }
 
-void add_training(Arguments& out, const Handover& handover) {
+void add_training(MegatronLines& out, const Handover& handover) {
   const plan::Training& training = handover.plan.training;
   const auto precision = precision_of(handover.graph, handover.plan);
   if (precision != "fp32") out.add("--{}", precision == "mixed_bf16" ? "bf16" : "fp16");
@@ -194,14 +100,14 @@ void add_training(Arguments& out, const Handover& handover) {
 }  // namespace
 
 std::string to_megatron(const Handover& handover) {
-  Arguments out;
+  MegatronLines out;
   const LayerPlan& layers = handover.layers;
-  out.add("# Arguments for Megatron-LM's pretrain_gpt.py, on {} processes", layers.devices());
-  add_model(out, handover);
+  add_megatron_model(out, handover);
   add_parallelism(out, handover);
   add_recomputation(out, layers.recompute);
   add_training(out, handover);
-  return out.text();
+  return fmt::format("# Arguments for Megatron-LM's pretrain_gpt.py, on {} processes\n{}{}", layers.devices(),
+                     comment_of_left_out("Megatron-LM has no argument for", out.left_out()), out.text());
 }
 
 }  // namespace penstock::frameworks

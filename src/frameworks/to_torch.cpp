@@ -66,6 +66,13 @@ std::string automodel_groups(const LayerPlan& layers) {
   return out;
 }
 
+/// Its job config names a flavor of the model, whose values stand in its program.
+std::string torchtitan_left_out(const plan::ModelRef& model) {
+  auto values = model_values(model);
+  std::erase_if(values, [](const std::string& value) { return value.starts_with("sequence "); });
+  return comment_of_left_out("A job config has no option for these, which come with model.flavor", values);
+}
+
 }  // namespace
 
 std::string to_torchtitan(const Handover& handover) {
@@ -74,9 +81,10 @@ std::string to_torchtitan(const Handover& handover) {
   const bool sharded = layers.data_parallel * layers.context_parallel > 1 && layers.zero > 0;
   const std::int64_t shards = sharded ? data_shards(layers) : 1;
   std::string out = fmt::format(
-      "# Sections of a torchtitan job config, for {} processes\n[training]\nlocal_batch_size = "
+      "# Sections of a torchtitan job config, for {} processes\n{}[training]\nlocal_batch_size = "
       "{}\nglobal_batch_size = {}\n",
-      layers.devices(), samples_per_replica(handover), handover.plan.training.mini_batch);
+      layers.devices(), torchtitan_left_out(handover.plan.model), samples_per_replica(handover),
+      handover.plan.training.mini_batch);
   auto p = all_parameters(handover.plan.model);
   out += fmt::format(
       "seq_len = {}\ndtype = \"{}\"\nmixed_precision_param = \"{}\"\nmixed_precision_reduce = \"{}\"\n",
@@ -111,12 +119,15 @@ std::string to_torchtitan(const Handover& handover) {
 std::string to_automodel(const Handover& handover) {
   const LayerPlan& layers = handover.layers;
   std::string out = fmt::format(
-      "# Sections of a NeMo AutoModel recipe, for {} processes\nstep_scheduler:\n  global_batch_size: {}\n"
+      "# Sections of a NeMo AutoModel recipe, for {} processes\n{}step_scheduler:\n  global_batch_size: {}\n"
       "  local_batch_size: {}\ndistributed:\n  strategy: fsdp2\n  dp_size: {}\n  tp_size: {}\n  pp_size: {}\n"
       "{}  sequence_parallel: {}\n  activation_checkpointing: {}\n",
-      layers.devices(), handover.plan.training.mini_batch, samples_per_replica(handover),
-      layers.data_parallel, layers.tensor_parallel, layers.ranks, automodel_groups(layers),
-      layers.sequence_parallel, bool(layers.recompute));
+      layers.devices(),
+      comment_of_left_out("These come with model.config, as Hugging Face has it, and the data set",
+                          model_values(handover.plan.model)),
+      handover.plan.training.mini_batch, samples_per_replica(handover), layers.data_parallel,
+      layers.tensor_parallel, layers.ranks, automodel_groups(layers), layers.sequence_parallel,
+      bool(layers.recompute));
   if (layers.ends.size() == 1) return out;
   const bool named = handover.csv.empty();
   out += fmt::format(
@@ -130,12 +141,14 @@ std::string to_automodel(const Handover& handover) {
 std::string to_pytorch(const Handover& handover) {
   const LayerPlan& layers = handover.layers;
   std::string out = fmt::format(
-      "# For torch.distributed.pipelining, on {} processes: stages are cut where these modules begin\n"
+      "# For torch.distributed.pipelining, on {} processes: stages are cut where these modules begin\n{}"
       "from torch.distributed.device_mesh import init_device_mesh\n"
       "from torch.distributed.pipelining import SplitPoint\n\n"
       "mesh = init_device_mesh(\"cuda\", ({}, {}, {}), mesh_dim_names=(\"pp\", \"dp\", \"tp\"))\n"
       "split_spec = {{\n{}}}\n",
-      layers.devices(), layers.ranks, layers.data_parallel, layers.tensor_parallel, split_points(handover));
+      layers.devices(),
+      comment_of_left_out("These come with the module that is split", model_values(handover.plan.model)),
+      layers.ranks, layers.data_parallel, layers.tensor_parallel, split_points(handover));
   out += "ranks_of_stages = [";
   for (std::size_t s = 0; s < layers.rank_of_stage.size(); ++s)
     out += fmt::format("{}{}", s == 0 ? "" : ", ", layers.rank_of_stage[s]);

@@ -48,6 +48,29 @@ std::string module_lists(const LayerPlan& layers, const ModuleNames& names, std:
   return out;
 }
 
+std::vector<std::string> model_values(const plan::ModelRef& model) {
+  constexpr std::array<std::string_view, 3> kOfTraining = {"size", "element_bytes", "loss"};
+  std::vector<std::string> out;
+  for (const auto& [key, value] : all_parameters(model))
+    if (std::ranges::find(kOfTraining, key) == kOfTraining.end()) out.push_back(key + " " + value);
+  return out;
+}
+
+std::string comment_of_left_out(std::string_view what, const std::vector<std::string>& values) {
+  constexpr std::size_t kColumns = 110;
+  if (values.empty()) return "";
+  std::string out, line = fmt::format("# {}:", what);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::string next = " " + values[i] + (i + 1 < values.size() ? "," : "");
+    if (line.size() + next.size() > kColumns) {
+      out += line + "\n";
+      line = "#  ";
+    }
+    line += next;
+  }
+  return out + line + "\n";
+}
+
 std::map<std::string, std::string> all_parameters(const plan::ModelRef& model) {
   std::map<std::string, std::string> out;
   for (const auto& info : models::catalogue()) {

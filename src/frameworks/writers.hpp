@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "penstock/frameworks/framework.hpp"
 
@@ -28,6 +29,13 @@ struct ModuleNames {
 
 /// [stage] of the plan: names of its modules, as a list in brackets with quotes.
 std::string module_lists(const LayerPlan& layers, const ModuleNames& names, std::string_view indent);
+
+/// Values of a model, "hidden 4096", that say what network it is: all but its numbers and its loss. Empty for
+/// a model that is not the zoo's.
+std::vector<std::string> model_values(const plan::ModelRef& model);
+
+/// "# <what>: a, b, c" in comment lines of at most 110 columns; "" for nothing.
+std::string comment_of_left_out(std::string_view what, const std::vector<std::string>& values);
 
 /// The zoo's parameters of a model with all defaults filled in; empty for a model that is not the zoo's.
 std::map<std::string, std::string> all_parameters(const plan::ModelRef& model);

@@ -153,14 +153,16 @@ PlanHead read_head(const Yaml& root, const std::string& file) {
   root.at("penstock_plan").integer(1, 1);
   PlanHead head;
   const Yaml model = root.at("model"), cluster = root.at("cluster");
-  model.only({"name", "parameters"});
+  model.only({"name", "label", "parameters"});
   head.model.name = found_from(file, model.at("name").text());
   if (const auto parameters = model.find("parameters"))
     for (const auto& [key, value] : parameters->entries()) head.model.parameters[key] = value.text();
-  cluster.only({"name", "devices", "runtime"});
+  if (const auto label = model.find("label")) head.model.label = label->text();
+  cluster.only({"name", "devices", "runtime", "reserved"});
   head.cluster = {found_from(file, cluster.at("name").text()),
                   static_cast<int>(cluster.at("devices").integer(1, kMostDevices))};
   if (const auto runtime = cluster.find("runtime")) head.cluster.runtime = read_runtime(*runtime);
+  if (const auto reserved = cluster.find("reserved")) head.cluster.reserved = reserved->bytes();
   return head;
 }
 
@@ -340,11 +342,13 @@ std::string written(const MixedPrecision& precision) {
 
 std::string to_yaml(const graph::OpGraph& graph, const Plan& plan) {
   std::string out = fmt::format("penstock_plan: 1\nmodel:\n  name: {}\n", quoted(plan.model.name));
+  if (!plan.model.label.empty()) out += fmt::format("  label: {}\n", quoted(plan.model.label));
   if (!plan.model.parameters.empty()) out += "  parameters:\n";
   for (const auto& [key, value] : plan.model.parameters)
     out += fmt::format("    {}: {}\n", quoted(key), quoted(value));
   out += fmt::format("cluster: {{name: {}, devices: {}", quoted(plan.cluster.name), plan.cluster.devices);
   if (!plan.cluster.runtime.empty()) out += ", runtime: " + quoted(plan.cluster.runtime);
+  if (plan.cluster.reserved) out += fmt::format(", reserved: {}B", plan.cluster.reserved->value());
   out += fmt::format("}}\nplanner: {}\n", quoted(plan.planner));
   out += training_text(plan.training) + fmt::format("schedule: {}\nstages:\n", quoted(plan.schedule));
   const StageNumbers numbers(plan);

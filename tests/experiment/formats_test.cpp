@@ -94,7 +94,7 @@ TEST_CASE("every example of a model is read, and written again") {
 
 TEST_CASE("every example of a model reference is built, with its parameters") {
   for (const std::string& text : examples("model_reference")) {
-    const auto model = frameworks::parse_model_reference(text, "model_reference.md");
+    const auto model = frameworks::parse_model_reference(text, "model_reference.md").model;
     CHECK(frameworks::is_model_reference(text));
     CHECK(text.find(std::to_string(experiment::load_model(model).parameters()) + " parameters") != text.npos);
   }

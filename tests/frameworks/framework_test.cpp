@@ -92,12 +92,98 @@ TEST_CASE("a plan of even stages needs no layout") {
         "# Arguments for Megatron-LM's pretrain_gpt.py, on 16 processes\n"
         "--num-layers 8\n--hidden-size 64\n--num-attention-heads 4\n--ffn-hidden-size 128\n"
         "--group-query-attention\n--num-query-groups 2\n--max-position-embeddings 32\n"
-        "--position-embedding-type rope\n--normalization RMSNorm\n--swiglu\n--disable-bias-linear\n"
+        "--position-embedding-type rope\n--rotary-base 500000\n--normalization RMSNorm\n--swiglu\n"
+        "--disable-bias-linear\n--norm-epsilon 1e-05\n--init-method-std 0.02\n--attention-dropout 0\n"
+        "--hidden-dropout 0\n"
         "--seq-length 32\n--vocab-size 512\n--make-vocab-size-divisible-by 1\n"
         "--untie-embeddings-and-output-weights\n--attention-backend flash\n"
         "--tensor-model-parallel-size 2\n--pipeline-model-parallel-size 4\n--sequence-parallel\n"
         "--micro-batch-size 1\n--global-batch-size 64\n--recompute-granularity selective\n--bf16\n"
         "--optimizer adam\n--use-distributed-optimizer\n--overlap-grad-reduce\n--ddp-bucket-size 6553600\n");
+}
+
+namespace {
+
+/// Another value of a parameter; "" where one more graph would be needed.
+std::string other_value(const std::string& name, const std::string& value) {
+  if (name == "attention") return value == "flash" ? "plain" : "flash";
+  if (name == "qk_norm") return "whole";
+  if (name == "scores") return "softmax";
+  if (name == "balance_over") return value == "batch" ? "sample" : "batch";
+  if (name == "rope_scaling") return "longrope:factor=3";
+  if (value == "yes" || value == "no") return value == "yes" ? "no" : "yes";
+  if (name == "norm_epsilon" || name == "init_std") return "0.001";
+  if (name == "router_groups") return "16";
+  return value == "0" ? "0.25" : std::to_string(2 * std::stoll(value));
+}
+
+}  // namespace
+
+TEST_CASE("every value of a model is in Megatron-LM's arguments, or among those that have none") {
+  const std::map<std::string, std::string> small = {
+      {"layers", "2"}, {"hidden", "64"}, {"heads", "4"}, {"vocabulary", "512"}, {"sequence", "32"}};
+  for (const char* family : {"llama", "mixtral", "deepseek_v3", "gpt"}) {
+    std::map<std::string, std::string> base = small;
+    for (const auto& model : models::catalogue())
+      if (model.name == family)
+        for (const auto& parameter : model.parameters) base.emplace(parameter.name, parameter.default_value);
+    const std::map<std::string, std::string> fitting = {{"kv_heads", "2"},
+                                                        {"feed_forward", "128"},
+                                                        {"experts", "8"},
+                                                        {"chosen", "2"},
+                                                        {"positions", "64"},
+                                                        {"dense_layers", "1"},
+                                                        {"query_rank", "24"},
+                                                        {"key_rank", "16"},
+                                                        {"head_width", "16"},
+                                                        {"expert_width", "32"},
+                                                        {"init_std", "0.02"},
+                                                        {"router_groups", "4"},
+                                                        {"router_groups_chosen", "1"},
+                                                        {"router_scale", "2"},
+                                                        {"balance_loss", "3"},
+                                                        {"attention_dropout", "0"},
+                                                        {"hidden_dropout", "0"},
+                                                        {"router_jitter", "0"},
+                                                        {"shared_width", "32"}};
+    for (const auto& [key, value] : fitting)
+      if (base.contains(key)) base[key] = value;
+    base.erase("size");
+    const auto text = [&](const std::map<std::string, std::string>& parameters) {
+      const Case one(family, parameters);
+      return to("megatron", one, one.plan({1, one.row.parts() - 1}, 2));
+    };
+    const std::string usual = text(base);
+    REQUIRE(usual.starts_with("# Arguments"));
+    for (const auto& [key, value] : base) {
+      // A loss is always there; of numbers the training decides; a module for one more token is no row.
+      if (key == "loss" || key == "element_bytes" || key == "mtp") continue;
+      CAPTURE(family);
+      CAPTURE(key);
+      auto changed = base;
+      changed[key] = other_value(key, value);
+      CHECK(text(changed) != usual);
+    }
+  }
+}
+
+TEST_CASE("what Megatron-LM has no argument for stands above its arguments") {
+  const auto with = [](const std::string& scaling) {
+    const Case one("llama", {{"layers", "2"},
+                             {"hidden", "64"},
+                             {"heads", "4"},
+                             {"kv_heads", "2"},
+                             {"rope_scaling", scaling},
+                             {"rope_base", "1000000"}});
+    return to("megatron", one, one.plan({1, 3}, 2));
+  };
+  CHECK(says(with("yarn:factor=4"),
+             "on 2 processes\n# Megatron-LM has no argument for: rope_scaling yarn:factor=4\n--num-layers"));
+  CHECK(says(with("llama3:factor=8:low_freq_factor=2"), "no argument for: rope_scaling llama3:factor=8:low"));
+  CHECK(says(with("llama3:factor=32:low_freq_factor=1"), "--use-rope-scaling\n--rope-scaling-factor 32\n"));
+  CHECK(says(with("linear:factor=2"), "--rotary-seq-len-interpolation-factor 2\n"));
+  CHECK(says(with("none"), "--rotary-base 1000000\n"));
+  CHECK_FALSE(says(with("none"), "no argument"));
 }
 
 TEST_CASE("a stage without layers has nothing to compute again, and does not differ by that") {
@@ -360,6 +446,12 @@ TEST_CASE("AutoModel's recipe, DeepSpeed's parts, PyTorch's split points") {
   CHECK(to("torchtitan", opt, opt.plan({1, 3}, 2)) ==
         "torchtitan calls modules by names that are known here of llama alone: the plan's model is opt");
   CHECK(says(to("megatron", opt, opt.plan({1, 3}, 2)), "# The model's own arguments are left to you: opt"));
+  CHECK(says(to("megatron", opt, opt.plan({1, 3}, 2)), "# Megatron-LM has no argument for: attention "));
+  for (const char* name : {"torchtitan", "automodel", "pytorch", "deepspeed"}) {
+    CAPTURE(name);
+    CHECK(says(to(name, llama8(), plan), "rope_base 500000"));
+    CHECK(says(to(name, llama8(), plan), "norm_epsilon 1e-05"));
+  }
   CHECK_THROWS_WITH_AS(framework_named("megatrn"), "unknown framework 'megatrn'; did you mean 'megatron'?",
                        core::BadInput);
 }

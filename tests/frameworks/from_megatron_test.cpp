@@ -4,8 +4,11 @@
 
 #include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/files.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/frameworks/framework.hpp"
+#include "penstock/frameworks/hf_config.hpp"
+#include "support/checkout.hpp"
 
 using namespace penstock;
 using frameworks::from_megatron;
@@ -182,6 +185,37 @@ TEST_CASE("a plan that was handed over comes back") {
       CHECK(a.recompute == b.recompute);
     }
   }
+}
+
+TEST_CASE("what a config states comes back from Megatron-LM's arguments") {
+  for (const char* name : {"qwen3_32b", "llama3_8b", "mixtral_8x7b", "qwen15_moe_a27b", "gpt2"}) {
+    CAPTURE(name);
+    const std::string file = support::checkout(std::string("/tests/frameworks/configs/") + name + ".json");
+    plan::Plan plan;
+    plan.model = frameworks::parse_hf_config(core::read_file(file), file, 512).model;
+    plan.model.parameters["layers"] = "2";
+    plan.training = {8, plan::Optimizer::adam};
+    const auto graph = models::build(plan.model.name, plan.model.parameters);
+    plan::Stage& stage = plan.stages.emplace_back();
+    for (std::size_t v = 0; v < graph.size(); ++v) stage.operators.emplace_back(v);
+    stage.devices = {core::DeviceId(0)};
+    const std::string text = frameworks::exported(frameworks::framework_named("megatron"), graph, plan, "");
+    const auto again = read(text, 1).plan.model.parameters;
+    for (const auto& model : models::catalogue())
+      for (const auto& parameter : model.parameters) {
+        if (model.name != plan.model.name || parameter.computes) continue;
+        const auto value = [&](const std::map<std::string, std::string>& from) {
+          const auto found = from.find(parameter.name);
+          return found == from.end() ? parameter.default_value : found->second;
+        };
+        CAPTURE(parameter.name);
+        CHECK(value(again) == value(plan.model.parameters));
+      }
+  }
+  const std::string scaled = "--use-rope-scaling --rope-scaling-factor 32 --rotary-base 500000 ";
+  CHECK(read(kLlama + scaled, 1).plan.model.parameters.at("rope_scaling").starts_with("llama3:factor=32:"));
+  CHECK(refusal(kLlama + "--norm-epsilon small")
+            .find("norm_epsilon: expected a number of 0 or more, found 'small'") != std::string::npos);
 }
 
 TEST_CASE("a plan with experts comes back, in expert groups") {

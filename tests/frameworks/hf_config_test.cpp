@@ -40,16 +40,24 @@ std::string refusal(const std::string& text, std::optional<std::int64_t> tokens 
 }  // namespace
 
 TEST_CASE("a config has as many parameters as its checkpoint") {
-  const std::pair<const char*, std::int64_t> published[] = {
-      {"llama3_8b", 8'030'261'248},         {"llama2_7b", 6'738'415'616},
-      {"qwen25_7b", 7'615'616'512},         {"qwen3_0.6b", 596'049'920},
-      {"qwen3_8b", 8'190'735'360},          {"gpt2", 124'439'808},
-      {"gpt_neox_20b", 20'554'567'680},     {"opt_125m", 125'239'296},
-      {"bert_base", 109'482'240},           {"vit_base", 86'567'656},
-      {"mixtral_8x7b", 46'702'792'704},     {"qwen3_30b_a3b", 30'532'122'624},
-      {"qwen15_moe_a27b", 14'315'784'192},  {"olmoe_1b_7b", 6'919'161'856},
-      {"deepseek_v2_lite", 15'706'484'224}, {"deepseek_v3", 671'026'404'352},
-      {"llava15_7b", 7'063'427'072}};
+  const std::pair<const char*, std::int64_t> published[] = {{"llama3_8b", 8'030'261'248},
+                                                            {"llama2_7b", 6'738'415'616},
+                                                            {"qwen25_7b", 7'615'616'512},
+                                                            {"qwen3_0.6b", 596'049'920},
+                                                            {"qwen3_8b", 8'190'735'360},
+                                                            {"qwen3_32b", 32'762'123'264},
+                                                            {"gpt2", 124'439'808},
+                                                            {"gpt_neox_20b", 20'554'567'680},
+                                                            {"opt_125m", 125'239'296},
+                                                            {"bert_base", 109'482'240},
+                                                            {"vit_base", 86'567'656},
+                                                            {"mixtral_8x7b", 46'702'792'704},
+                                                            {"qwen3_30b_a3b", 30'532'122'624},
+                                                            {"qwen15_moe_a27b", 14'315'784'192},
+                                                            {"olmoe_1b_7b", 6'919'161'856},
+                                                            {"deepseek_v2_lite", 15'706'484'224},
+                                                            {"deepseek_v3", 671'026'404'352},
+                                                            {"llava15_7b", 7'063'427'072}};
   for (const auto& [name, parameters] : published) {
     CAPTURE(name);
     CHECK(built(name).parameters() == parameters);
@@ -94,6 +102,29 @@ TEST_CASE("tokens of a sample leave the table of positions alone") {
   CHECK(built("opt_125m", 128).parameters() == 125'239'296);
   CHECK(parse_hf_config(config("llama3_8b"), "f").model.parameters.at("sequence") == "8192");
   CHECK(parse_hf_config(config("llama3_8b"), "f", 512).model.parameters.at("sequence") == "512");
+}
+
+TEST_CASE("a config keeps what no operator depends on, where it is not the family's default") {
+  const auto stated = [](const std::string& text) {
+    return parse_hf_config(text, "c.json", 64).model.parameters;
+  };
+  const auto qwen = stated(config("qwen3_32b"));
+  CHECK(qwen.at("rope_base") == "1000000");
+  CHECK(qwen.at("norm_epsilon") == "1e-06");
+  CHECK(qwen.at("positions") == "40960");
+  CHECK_FALSE(qwen.contains("rope_scaling"));
+  CHECK_FALSE(qwen.contains("init_std"));
+  CHECK(parse_hf_config(config("qwen3_32b"), "c.json").precision == "mixed_bf16");
+  const auto scaled =
+      stated(changed("llama3_8b", "\"rope_scaling\": null",
+                     R"("rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0})"));
+  CHECK(scaled.at("rope_scaling") == "llama3:factor=8:low_freq_factor=1");
+  const auto fifth = stated(changed("qwen3_32b", "\"rope_scaling\": null,\n  \"rope_theta\": 1000000",
+                                    R"("rope_parameters": {"rope_type": "default", "rope_theta": 5000})"));
+  CHECK(fifth.at("rope_base") == "5000");
+  CHECK(stated(config("qwen15_moe_a27b")).at("router_normalised") == "no");
+  CHECK_FALSE(stated(config("deepseek_v3")).contains("router_groups"));  // V3's are the defaults
+  CHECK(stated(config("deepseek_v2_lite")).at("router_bias") == "no");
 }
 
 TEST_CASE("what would be another network is refused by file, line and key") {

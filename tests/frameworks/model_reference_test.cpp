@@ -21,17 +21,22 @@ std::string refusal(const std::string& text) {
 }  // namespace
 
 TEST_CASE("a reference reads back as it was written") {
-  const plan::ModelRef model{"llama", {{"layers", "2"}, {"hidden", "64"}}};
-  const std::string text = to_yaml(model, "a comment");
+  const plan::ModelRef model{"llama", {{"layers", "2"}, {"rope_scaling", "linear:factor=2"}}, "My: llama"};
+  const std::string text = to_yaml({model, "mixed_bf16"}, "a comment");
   CHECK(is_model_reference(text));
   const auto again = parse_model_reference(text, "m.yaml");
-  CHECK(again.name == model.name);
-  CHECK(again.parameters == model.parameters);
-  CHECK(parse_model_reference(to_yaml({"bert", {}}, "c"), "m.yaml").parameters.empty());
+  CHECK(again.model.name == model.name);
+  CHECK(again.model.parameters == model.parameters);
+  CHECK(again.model.label == model.label);
+  CHECK(again.precision == "mixed_bf16");
+  const auto bare = parse_model_reference(to_yaml({{"bert", {}}}, "c"), "m.yaml");
+  CHECK(bare.model.parameters.empty());
+  CHECK(bare.model.label.empty());
+  CHECK(bare.precision.empty());
 }
 
 TEST_CASE("parameters given go before the file's") {
-  const std::string text = to_yaml({"gpt", {{"layers", "2"}, {"heads", "4"}}}, "c");
+  const std::string text = to_yaml({{"gpt", {{"layers", "2"}, {"heads", "4"}}}}, "c");
   const auto model = named_by(text, "m.yaml", {"m.yaml", {{"layers", "3"}}});
   CHECK(model.name == "gpt");
   CHECK(model.parameters == std::map<std::string, std::string>{{"heads", "4"}, {"layers", "3"}});
@@ -61,6 +66,28 @@ TEST_CASE("a config of image and text takes its text from the tokens given") {
   CHECK(named_by(text, "c.json", {"c.json", {{"sequence", "many"}}}).parameters.contains("sequence"));
 }
 
+TEST_CASE("a config is called by its name on the Hub, its file or its folder, and what is given besides") {
+  const std::string rest =
+      R"("model_type": "llama", "vocab_size": 8, "hidden_size": 8, "num_hidden_layers": 1,
+    "num_attention_heads": 1, "intermediate_size": 8, "max_position_embeddings": 40960, "torch_dtype": "float16"})";
+  const auto label = [](const std::string& text, const std::string& file,
+                        const std::map<std::string, std::string>& given = {}) {
+    return named_by(text, file, {file, given}).label;
+  };
+  CHECK(label("{" + rest, "a/Llama-8.json") == "Llama-8");
+  CHECK(label("{" + rest, "models/Llama-3.1-8B/config.json") == "Llama-3.1-8B");
+  CHECK(label(R"({"_name_or_path": "meta-llama/Llama-3.1-8B", )" + rest, "c.json") == "Llama-3.1-8B");
+  CHECK(label(R"({"_name_or_path": "/home/someone/out", )" + rest, "c.json") == "c");
+  CHECK(label("{" + rest, "c.json", {{"sequence", "16"}}) == "c sequence=16");
+  const auto usual = named_by("{" + rest, "c.json", {"c.json", {}}, 4096);
+  CHECK(usual.model.parameters.at("sequence") == "4096");
+  CHECK(usual.model.parameters.at("positions") == "40960");
+  CHECK_FALSE(usual.tokens_stated);
+  CHECK(usual.precision == "mixed_fp16");
+  CHECK(named_by("{" + rest, "c.json", {"c.json", {}}).parameters.at("sequence") == "40960");
+  CHECK(named_by("{" + rest, "c.json", {"c.json", {{"sequence", "64"}}}, 4096).tokens_stated);
+}
+
 TEST_CASE("faults are named by file, line and key") {
   CHECK(refusal("penstock: model_reference\nversion: 2\nname: a\n") ==
         "m.yaml:2: version: expected a whole number from 1 to 1, found '2'");
@@ -68,4 +95,6 @@ TEST_CASE("faults are named by file, line and key") {
         std::string::npos);
   CHECK(refusal("penstock: model_reference\nversion: 1\nname: a\nsize: 3\n")
             .find("m.yaml:4: size: unknown key") == 0);
+  CHECK(refusal("penstock: model_reference\nversion: 1\nname: a\nprecision: bf17\n")
+            .find("m.yaml:4: precision") == 0);
 }

@@ -106,6 +106,8 @@ TEST_CASE("a plan file keeps tensor parallelism, ZeRO and compression") {
   written.stages[0].zero = 2;
   written.training.bucket = core::Bytes(1 << 20);
   written.cluster.runtime = "20us/task";
+  written.cluster.reserved = core::Bytes(3 << 20);
+  written.model.label = "Mine: small";
   written.training.compression = {0.25, 0.5};
   const std::string text = plan::to_yaml(g, written);
   const Plan back = plan::parse_plan(text, "p.yaml", g);
@@ -117,6 +119,8 @@ TEST_CASE("a plan file keeps tensor parallelism, ZeRO and compression") {
   CHECK(!back.stages[0].sequence_parallel);
   CHECK(back.training.bucket == core::Bytes(1 << 20));
   CHECK(back.cluster.runtime == "20us/task");
+  CHECK(back.cluster.reserved == core::Bytes(3 << 20));
+  CHECK(back.model.label == "Mine: small");
   CHECK(back.training.compression.gradients == 0.25);
   CHECK(plan::structural_violations(g, support::tiny_cluster(4), back).empty());
 }

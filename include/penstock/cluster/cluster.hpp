@@ -106,6 +106,9 @@ class Cluster {
   /// The same cluster with kernels that take so many times as long (DeviceType::kernel_slowdown), whatever
   /// the device.
   Cluster slowed_by(double factor) const;
+  /// The same cluster with devices that reserve so many bytes (DeviceType::reserved) instead of what its file
+  /// says. Throws BadInput where a device has no more memory than that.
+  Cluster reserving(core::Bytes bytes) const;
   /// The same cluster with measured times for collectives within a node.
   Cluster measured_by(std::shared_ptr<const CollectiveTimes> collectives) const;
   /// Measured times of collectives within a node; null: nothing was measured.

@@ -6,12 +6,21 @@
 #include <string>
 
 #include "penstock/cost/cost_model.hpp"
+#include "penstock/frameworks/model_reference.hpp"
 #include "penstock/plan/plan.hpp"
 
 namespace penstock::experiment {
 
 /// Names that end in .json, .yaml or .yml are files.
 bool is_model_file(const std::string& name);
+
+/// The file that a name means: `config.json` in a folder of that name, which must be no model of the zoo; any
+/// other name as it is. Throws BadInput for a folder without one.
+std::string model_file_of(const std::string& name);
+
+/// A model that a user names where nothing else states it (on the command line, in Python): like resolved(),
+/// but a Hugging Face config gets at most frameworks::kUsualTokens tokens a sample.
+frameworks::NamedModel named_model(const plan::ModelRef& model);
 
 /// A model of the zoo where a file names one: a model reference or a Hugging Face config, whose parameters
 /// those given go before; anything else as it is. Throws BadInput.

@@ -12,10 +12,20 @@
 namespace penstock::frameworks {
 
 struct HfModel {
-  plan::ModelRef model;            ///< of the zoo
+  plan::ModelRef model;            ///< of the zoo; its label is the Hub's name for it, or the file's
   std::string architecture;        ///< as the config calls it: "LlamaForCausalLM", or its model type
   std::vector<std::string> notes;  ///< what the zoo leaves out, in words
+  /// The name that plan::mixed_precision has for training in the config's dtype; "": it states none.
+  std::string precision{};
 };
+
+/// Tokens of a sample: exactly so many, or at most so many of those that the config has positions for.
+struct SampleTokens {
+  std::optional<std::int64_t> exactly{}, at_most{};
+};
+
+/// Tokens of a sample where neither config nor user states them, on the command line and in Python.
+inline constexpr std::int64_t kUsualTokens = 4096;
 
 /// Whether a text is meant as such a config: it says `model_type` or `architectures`, and is none of our own
 /// files.
@@ -30,5 +40,6 @@ bool is_hf_config(std::string_view text);
 /// a key that is not known, and a value that would make another network.
 HfModel parse_hf_config(const std::string& text, const std::string& file,
                         std::optional<std::int64_t> tokens = {});
+HfModel parse_hf_config(const std::string& text, const std::string& file, const SampleTokens& tokens);
 
 }  // namespace penstock::frameworks

@@ -195,12 +195,15 @@ struct Training {
 struct ModelRef {
   std::string name;
   std::map<std::string, std::string> parameters;
+  std::string label{};  ///< name in tables; "": `name` and `parameters`
 };
 
 struct ClusterRef {
   std::string name;       ///< name or path of a cluster file
   int devices = 0;        ///< how many of its devices take part
   std::string runtime{};  ///< of their hosts (cluster::runtime); "": as the cluster's file says
+  /// Bytes of each device that plans leave free (Cluster::reserving); none: as the cluster's file says.
+  std::optional<core::Bytes> reserved{};
 };
 
 struct Plan {

@@ -1,0 +1,172 @@
+// A model of the zoo in Megatron-LM's arguments.
+
+#include <cmath>
+
+#include "megatron_lines.hpp"
+#include "models/stated.hpp"
+
+namespace penstock::frameworks {
+namespace {
+
+using Named = std::map<std::string, std::string>;
+
+void add_number(MegatronLines& out, const char* argument, double number) {
+  out.add("{} {}", argument, number);
+}
+
+void add_norms_and_dropout(MegatronLines& out, Named& p) {
+  out.add("--norm-epsilon {}\n--init-method-std {}\n--attention-dropout {}\n--hidden-dropout {}",
+          p["norm_epsilon"], p["init_std"], p["attention_dropout"], p["hidden_dropout"]);
+}
+
+bool is_whole(double number) {
+  return number == std::floor(number);
+}
+
+/// Megatron-LM's Llama 3 scaling has no argument for these three numbers.
+bool usual_llama3(const models::RopeScaling& scaling) {
+  constexpr double kHigh = 4, kOriginal = 8192;
+  return scaling.number("low_freq_factor", 1) == 1 && scaling.number("high_freq_factor", kHigh) == kHigh &&
+         scaling.number("original_max_position_embeddings", kOriginal) == kOriginal;
+}
+
+/// YaRN belongs to latent attention there, and is its default.
+void add_latent_scaling(MegatronLines& out, const models::RopeScaling& scaling) {
+  if (scaling.type != "yarn") {
+    out.add("--rope-type rope");
+    if (scaling.type != "none") out.leave_out("rope_scaling " + models::written(scaling));
+    return;
+  }
+  out.add("--rope-type yarn");
+  const std::tuple<const char*, const char*, double> numbers[] = {
+      {"factor", "--rotary-scaling-factor", 1},
+      {"mscale", "--mscale", 1},
+      {"mscale_all_dim", "--mscale-all-dim", 0},
+      {"original_max_position_embeddings", "--original-max-position-embeddings", 4096},
+      {"beta_fast", "--beta-fast", 32},
+      {"beta_slow", "--beta-slow", 1}};
+  for (const auto& [key, argument, usual] : numbers) add_number(out, argument, scaling.number(key, usual));
+}
+
+void add_scaling(MegatronLines& out, const models::RopeScaling& scaling) {
+  const double factor = scaling.number("factor", 1), share = scaling.number("partial_rotary_factor", 1);
+  if (scaling.type == "none") return;
+  if (scaling.type == "llama3" && usual_llama3(scaling))
+    return out.add("--use-rope-scaling\n--rope-scaling-factor {}", factor);
+  if (scaling.type == "linear" && is_whole(factor))
+    return out.add("--rotary-seq-len-interpolation-factor {}", factor);
+  if (scaling.type == "default" && scaling.numbers.size() == 1 && share < 1)
+    return out.add("--rotary-percent {}", share);
+  out.leave_out("rope_scaling " + models::written(scaling));
+}
+
+/// Norms, positions and feed-forwards of all decoders but GPT's.
+void add_rotary(MegatronLines& out, Named& p) {
+  out.add("--max-position-embeddings {}", p["positions"] == "0" ? p["sequence"] : p["positions"]);
+  out.add("--position-embedding-type rope");
+  if (const double base = std::stod(p["rope_base"]); is_whole(base))
+    add_number(out, "--rotary-base", base);
+  else
+    out.leave_out("rope_base " + p["rope_base"]);
+  out.add("--normalization RMSNorm\n--swiglu\n--disable-bias-linear");
+  add_norms_and_dropout(out, p);
+}
+
+void add_grouped_attention(MegatronLines& out, Named& p) {
+  if (p["kv_heads"] != p["heads"]) out.add("--group-query-attention\n--num-query-groups {}", p["kv_heads"]);
+  if (p["head_width"] != "0") out.add("--kv-channels {}", p["head_width"]);
+  if (p["qkv_bias"] == "yes") out.add("--add-qkv-bias");
+  if (p["qk_norm"] != "no") out.add("--qk-layernorm");
+  if (p["qk_norm"] == "whole")
+    out.leave_out("qk_norm whole, of all heads together (--qk-layernorm is head by head)");
+}
+
+void add_rotary_decoder(MegatronLines& out, Named& p) {
+  out.add("--ffn-hidden-size {}", p["feed_forward"]);
+  add_grouped_attention(out, p);
+  add_rotary(out, p);
+  add_scaling(out, models::parse_rope_scaling(p["rope_scaling"]));
+}
+
+void add_router(MegatronLines& out, Named& p) {
+  if (p["router_normalised"] == "no" && p["scores"] == "sigmoid")
+    out.leave_out("router_normalised no, with sigmoid scores");
+  else if (p["router_normalised"] == "no")
+    out.add("--moe-router-pre-softmax");
+  if (p["router_scale"] != "1") out.add("--moe-router-topk-scaling-factor {}", p["router_scale"]);
+  if (p["router_groups"] != "1")
+    out.add("--moe-router-num-groups {}\n--moe-router-group-topk {}", p["router_groups"],
+            p["router_groups_chosen"]);
+  if (p["router_bias"] == "yes") out.add("--moe-router-enable-expert-bias");
+  if (p["router_jitter"] != "0") out.add("--moe-input-jitter-eps {}", p["router_jitter"]);
+  out.add("--moe-router-load-balancing-type {}\n--moe-aux-loss-coeff {}",
+          p["balance_over"] == "sample" ? "seq_aux_loss" : "aux_loss", p["balance_loss"]);
+}
+
+/// All experts of a device run as one grouped product.
+void add_experts(MegatronLines& out, Named& p) {
+  out.add("--num-experts {}\n--moe-router-topk {}\n--moe-ffn-hidden-size {}", p["experts"], p["chosen"],
+          p["expert_width"]);
+  out.add("--moe-grouped-gemm\n--moe-token-dispatcher-type alltoall");
+  if (p["shared_width"] != "0") out.add("--moe-shared-expert-intermediate-size {}", p["shared_width"]);
+  add_router(out, p);
+}
+
+void add_mixtral(MegatronLines& out, Named& p) {
+  out.add("--ffn-hidden-size {}", p["expert_width"]);
+  add_grouped_attention(out, p);
+  add_rotary(out, p);
+  add_scaling(out, models::parse_rope_scaling(p["rope_scaling"]));
+  add_experts(out, p);
+  if (p["shared_gate"] == "yes") out.add("--moe-shared-expert-gate");
+  for (const char* key : {"expert_bias", "expert_clamp"})
+    if (p[key] == "yes") out.leave_out(std::string(key) + " yes");
+}
+
+void add_deepseek(MegatronLines& out, Named& p) {
+  const std::int64_t dense = std::stoll(p["dense_layers"]), layers = std::stoll(p["layers"]);
+  out.add("--ffn-hidden-size {}\n--multi-latent-attention\n--qk-layernorm", p["feed_forward"]);
+  if (p["query_rank"] != "0") out.add("--q-lora-rank {}", p["query_rank"]);
+  out.add("--kv-lora-rank {}\n--qk-head-dim {}\n--qk-pos-emb-head-dim {}\n--v-head-dim {}", p["key_rank"],
+          p["head_width"], p["rotary_width"], p["value_width"]);
+  add_rotary(out, p);
+  add_latent_scaling(out, models::parse_rope_scaling(p["rope_scaling"]));
+  add_experts(out, p);
+  out.add("--moe-router-score-function {}", p["scores"]);
+  if (dense > 0) out.add("--moe-layer-freq \"([0]*{}+[1]*{})\"", dense, layers - dense);
+}
+
+void add_learned_decoder(MegatronLines& out, Named& p) {
+  if (p["feed_forward"] != "0") out.add("--ffn-hidden-size {}", p["feed_forward"]);
+  out.add("--max-position-embeddings {}", p["positions"] == "0" ? p["sequence"] : p["positions"]);
+  out.add("--position-embedding-type learned_absolute");
+  add_norms_and_dropout(out, p);
+}
+
+}  // namespace
+
+void add_megatron_model(MegatronLines& out, const Handover& handover) {
+  auto p = all_parameters(handover.plan.model);
+  const std::map<std::string, void (*)(MegatronLines&, Named&)> families = {{"llama", add_rotary_decoder},
+                                                                            {"mixtral", add_mixtral},
+                                                                            {"deepseek_v3", add_deepseek},
+                                                                            {"gpt", add_learned_decoder}};
+  const auto family = families.find(handover.plan.model.name);
+  if (family == families.end()) {
+    out.add("# The model's own arguments are left to you: {} is none that is known here",
+            handover.graph.name());
+    out.add("--num-layers {}", handover.layers.row.layers);
+    for (std::string& value : model_values(handover.plan.model)) out.leave_out(std::move(value));
+    return;
+  }
+  out.add("--num-layers {}\n--hidden-size {}\n--num-attention-heads {}", p["layers"], p["hidden"],
+          p["heads"]);
+  family->second(out, p);
+  out.add("--seq-length {}\n--vocab-size {}\n--make-vocab-size-divisible-by 1", p["sequence"],
+          p["vocabulary"]);
+  if (p["tied_head"] == "no") out.add("--untie-embeddings-and-output-weights");
+  out.add("--attention-backend {}",
+          p["attention"] == "flash" || p["attention"].empty() ? "flash" : "unfused");
+}
+
+}  // namespace penstock::frameworks
