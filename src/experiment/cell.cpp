@@ -379,11 +379,10 @@ score::Reduction reduction(const sim::SimulationOptions& simulation) {
 
 report::CellResult describe(const Cell& cell) {
   report::CellResult row;
-  row.model = cell.model.name;
-  for (const auto& [key, value] : cell.model.parameters) row.model += " " + key + "=" + value;
+  row.model = model_name(cell.model);
   row.cluster = scenario_name(cell);
   row.devices = cell.cluster.devices;
-  row.planner = planners::written(cell.planner);
+  row.planner = planner_name(cell);
   row.mini_batch = cell.training.mini_batch;
   row.setting = setting_text(cell);
   return row;

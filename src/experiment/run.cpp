@@ -180,11 +180,16 @@ class Runner {
     if (folder_)
       folder_->write_cell(cell_name(cell), resolved_for(path("cells", cell, ".json"), resolved_[i]), entry);
     const std::lock_guard lock(mutex_);
-    rows_[i] = entry.row;
+    report::CellResult row = entry.row;
+    const report::CellResult named = describe(cell);  // a kept row may have had another label
+    row.model = named.model;
+    row.cluster = named.cluster;
+    row.planner = named.planner;
+    rows_[i] = row;
     if (!wanted_[i]) return;
     ++done_;
     const auto total = static_cast<std::size_t>(std::count(wanted_.begin(), wanted_.end(), true));
-    if (options_.progress) options_.progress(done_, total, entry.row, cached);
+    if (options_.progress) options_.progress(done_, total, row, cached);
   }
 
   bool failed() {

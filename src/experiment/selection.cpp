@@ -18,6 +18,7 @@ using core::Yaml;
 
 /// "llama hidden=256 layers=6", as results name it.
 std::string model_text(const plan::ModelRef& model) {
+  if (!model.label.empty()) return model.label;
   std::string out = fs::path(model.name).stem().string();
   for (const auto& [name, value] : model.parameters) out += " " + name + "=" + value;
   return out;
@@ -28,7 +29,7 @@ Values values_of(const Cell& cell) {
                 {"cluster", scenario_name(cell)},
                 {"devices", std::to_string(cell.cluster.devices)},
                 {"mini_batch", std::to_string(cell.training.mini_batch)},
-                {"planner", planners::written(cell.planner)}};
+                {"planner", planner_name(cell)}};
   out.insert(cell.setting.begin(), cell.setting.end());
   return out;
 }

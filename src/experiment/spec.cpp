@@ -31,6 +31,8 @@ using core::Yaml;
 
 using plan::kMostSamples;
 
+constexpr std::size_t kMostLabel = 80;
+
 struct ModelAxis {
   plan::ModelRef model;
   std::vector<std::int64_t> mini_batches;  ///< samples, or samples per device
@@ -51,6 +53,7 @@ std::vector<plan::ModelRef> with_parameters(const plan::ModelRef& model, const Y
     const auto values = node.is_list() ? node.items() : std::vector<Yaml>{node};
     if (values.empty()) node.fail("expected at least one value");
     if (out.size() * values.size() > kMostCells) node.fail(fmt::format("more than {} cells", kMostCells));
+    if (values.size() > 1 && !model.label.empty()) node.fail("a label names one model: give one value");
     std::vector<plan::ModelRef> more;
     for (const plan::ModelRef& each : out)
       for (const Yaml& value : values) more.emplace_back(each).parameters[key] = value.text();
@@ -59,15 +62,28 @@ std::vector<plan::ModelRef> with_parameters(const plan::ModelRef& model, const Y
   return out;
 }
 
+/// "" where there is none.
+std::string read_label(const Yaml& node) {
+  const auto label = node.find("label");
+  if (!label) return "";
+  const std::string text = label->text();
+  if (text.empty() || text.size() > kMostLabel || text.find('\n') != std::string::npos)
+    label->fail(fmt::format("expected one line of 1 to {} characters", kMostLabel));
+  return text;
+}
+
 std::vector<plan::ModelRef> read_models(const Yaml& node, const fs::path& folder) {
   plan::ModelRef model{node.at("name").text(), {}};
-  if (is_model_file(model.name)) model.name = (folder / model.name).lexically_normal().string();
+  model.label = read_label(node);
+  const std::string path = (folder / model.name).lexically_normal().string();
+  if (is_model_file(model.name) || (model.name.find('/') != std::string::npos && fs::is_directory(path)))
+    model.name = at_node(node.at("name"), [&] { return model_file_of(path); });
   const auto parameters = node.find("parameters");
   return parameters ? with_parameters(model, *parameters) : std::vector{std::move(model)};
 }
 
 ModelAxis read_model(const Yaml& node, plan::ModelRef model, const Snapshot& inputs) {
-  node.only({"name", "parameters", "mini_batch", "mini_batch_per_device"});
+  node.only({"name", "label", "parameters", "mini_batch", "mini_batch_per_device"});
   ModelAxis axis;
   axis.model = std::move(model);
   at_node(node, [&] {
@@ -107,6 +123,7 @@ void check_names(const Yaml& root, const Spec& spec) {
 /// A cluster, and the file of the perturbation under which plans run there.
 struct Scenario {
   plan::ClusterRef cluster;
+  std::string label;
   std::optional<std::string> perturbation;
 };
 
@@ -125,7 +142,7 @@ std::optional<std::string> read_perturbation(const Yaml& node, const fs::path& f
 }
 
 std::vector<plan::ClusterRef> read_cluster(const Yaml& node, const fs::path& folder, const Snapshot& inputs) {
-  node.only({"name", "file", "devices", "perturbation", "imperfection"});
+  node.only({"name", "file", "label", "devices", "perturbation", "imperfection"});
   const auto name = node.find("name");
   if (name.has_value() == node.find("file").has_value()) node.fail("give either name or file");
   const std::string path =
@@ -148,29 +165,36 @@ std::vector<Scenario> read_scenarios(const Yaml& root, const fs::path& folder, c
   for (const Yaml& node : root.at("clusters").items()) {
     const auto clusters = read_cluster(node, folder, inputs);
     const auto perturbation = read_perturbation(node, folder, clusters, inputs);
-    for (const auto& cluster : clusters) out.push_back({cluster, perturbation});
+    for (const auto& cluster : clusters) out.push_back({cluster, read_label(node), perturbation});
   }
   return out;
 }
 
-/// A name, or a name with its options: {piper: {flush: true}}.
-planners::PlannerChoice read_planner(const Yaml& node) {
-  if (node.is_scalar()) return {at_node(node, [&] { return planners::planner(node.text()).name; })};
+struct PlannerEntry {
+  planners::PlannerChoice choice;
+  std::string label{};
+  std::string name() const { return label.empty() ? planners::written(choice) : label; }
+};
+
+/// A name, or a name with its options and a label: {piper: {flush: true, label: Piper}}.
+PlannerEntry read_planner(const Yaml& node) {
+  if (node.is_scalar()) return {{at_node(node, [&] { return planners::planner(node.text()).name; })}};
   const auto entries = node.entries();
   if (entries.size() != 1) node.fail("expected a planner, or {planner: {option: value}}");
   const std::string& name = entries.front().first;
   const auto& info = at_node(node, [&]() -> const planners::PlannerInfo& { return planners::planner(name); });
-  planners::PlannerChoice out{info.name};
+  PlannerEntry out{{info.name}, read_label(entries.front().second)};
   for (const auto& [option, value] : entries.front().second.entries()) {
-    out.options[option] = value.text();
+    if (option == "label") continue;
+    out.choice.options[option] = value.text();
     const planners::OwnOptions given = {{option, value.text()}};
     at_node(value, [&] { planners::check_options(info, given); });
   }
   return out;
 }
 
-std::vector<planners::PlannerChoice> read_planners(const Yaml& node) {
-  std::vector<planners::PlannerChoice> out;
+std::vector<PlannerEntry> read_planners(const Yaml& node) {
+  std::vector<PlannerEntry> out;
   for (const Yaml& item : node.items()) out.push_back(read_planner(item));
   if (out.empty()) node.fail("expected at least one planner");
   return out;
@@ -184,23 +208,25 @@ void check_samples(const Yaml& node, const ModelAxis& axis, int devices) {
 }
 
 void add_cells(Spec& spec, const ModelAxis& axis, const Scenario& scenario,
-               const std::vector<planners::PlannerChoice>& planners, const std::vector<Cell>& settings) {
+               const std::vector<PlannerEntry>& planners, const std::vector<Cell>& settings) {
   for (std::int64_t size : axis.mini_batches)
     for (const Cell& setting : settings)
-      for (const planners::PlannerChoice& planner : planners) {
+      for (const PlannerEntry& planner : planners) {
         Cell cell = setting;
         cell.model = in_numbers_of(setting.training, axis.model);
         cell.cluster.name = scenario.cluster.name;
         cell.cluster.devices = scenario.cluster.devices;
         cell.perturbation = scenario.perturbation;
-        cell.planner = planner;
+        cell.cluster_label = scenario.label;
+        cell.planner = planner.choice;
+        cell.planner_label = planner.label;
         cell.training.mini_batch = axis.per_device ? size * scenario.cluster.devices : size;
         spec.cells.push_back(std::move(cell));
       }
 }
 
 void read_grid(const Yaml& root, const fs::path& folder, Spec& spec,
-               const std::vector<planners::PlannerChoice>& planners) {
+               const std::vector<PlannerEntry>& planners) {
   const auto settings = read_axes(root, folder);
   const std::vector<Scenario> scenarios = read_scenarios(root, folder, *spec.inputs);
   for (const Yaml& node : root.at("models").items())
@@ -280,11 +306,14 @@ void read_limits_and_rules(const Yaml& root, const fs::path& folder, Spec& spec)
   if (const auto node = root.find("memory_limit")) spec.memory_limit = node->bytes();
 }
 
-std::string read_baseline(const Yaml& node, const std::vector<planners::PlannerChoice>& planners) {
-  const auto is_baseline = [&](const auto& planner) { return planners::written(planner) == node.text(); };
-  if (std::none_of(planners.begin(), planners.end(), is_baseline))
-    node.fail("the baseline is none of the planners");
-  return node.text();
+/// As rows call it; the file may give its name or its label.
+std::string read_baseline(const Yaml& node, const std::vector<PlannerEntry>& planners) {
+  const auto is_baseline = [&](const PlannerEntry& planner) {
+    return planner.name() == node.text() || planners::written(planner.choice) == node.text();
+  };
+  const auto found = std::ranges::find_if(planners, is_baseline);
+  if (found == planners.end()) node.fail("the baseline is none of the planners");
+  return found->name();
 }
 
 }  // namespace
@@ -340,7 +369,19 @@ Spec load_grid(const std::string& path) {
   return parse(core::read_file(path), path, {}, Costs::ignored);
 }
 
+std::string model_name(const plan::ModelRef& model) {
+  if (!model.label.empty()) return model.label;
+  std::string out = model.name;
+  for (const auto& [key, value] : model.parameters) out += " " + key + "=" + value;
+  return out;
+}
+
+std::string planner_name(const Cell& cell) {
+  return cell.planner_label.empty() ? planners::written(cell.planner) : cell.planner_label;
+}
+
 std::string scenario_name(const Cell& cell) {
+  if (!cell.cluster_label.empty()) return cell.cluster_label;
   const std::string cluster = fs::path(cell.cluster.name).stem().string();
   return cell.perturbation ? cluster + "~" + fs::path(*cell.perturbation).stem().string() : cluster;
 }
@@ -353,10 +394,12 @@ std::string setting_text(const Cell& cell) {
 }
 
 std::string cell_name(const Cell& cell) {
+  const bool labelled = !cell.model.label.empty();
   std::string name =
-      fmt::format("{}-{}-{}-{}-{}", fs::path(cell.model.name).stem().string(), scenario_name(cell),
-                  cell.cluster.devices, planners::written(cell.planner), cell.training.mini_batch);
-  for (const auto& [key, value] : cell.model.parameters) name += fmt::format("-{}_{}", key, value);
+      fmt::format("{}-{}-{}-{}-{}", labelled ? cell.model.label : fs::path(cell.model.name).stem().string(),
+                  scenario_name(cell), cell.cluster.devices, planner_name(cell), cell.training.mini_batch);
+  if (!labelled)
+    for (const auto& [key, value] : cell.model.parameters) name += fmt::format("-{}_{}", key, value);
   for (const auto& [key, value] : cell.setting) name += fmt::format("-{}_{}", key, value);
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.') c = '_';

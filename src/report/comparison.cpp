@@ -9,6 +9,7 @@
 
 #include "penstock/report/table.hpp"
 #include "search_note.hpp"
+#include "short_models.hpp"
 #include "shown.hpp"
 
 namespace penstock::report {
@@ -43,8 +44,8 @@ struct ExtraColumns {
 };
 
 /// The problem, the answer, how good it is; then how it was found.
-std::vector<std::string> cells(const CellResult& row, const ExtraColumns& extra) {
-  std::vector<std::string> out = {row.model, row.cluster, std::to_string(row.devices),
+std::vector<std::string> cells(const CellResult& row, const std::string& model, const ExtraColumns& extra) {
+  std::vector<std::string> out = {model, row.cluster, std::to_string(row.devices),
                                   std::to_string(row.mini_batch)};
   const auto add = [&out](std::string cell) { out.push_back(std::move(cell)); };
   if (extra.setting) add(row.setting);
@@ -96,11 +97,14 @@ std::string comparison(std::span<const CellResult> given, const std::string& bas
   add_ratios(rows, baseline);
   const ExtraColumns extra{shown::any_setting(rows), shown::any_tokens(rows), measured};
   Table table(columns(extra));
-  for (const CellResult& row : rows) table.add(cells(row, extra));
+  const ShortModels models = short_models(rows);
+  const bool on_screen = screen.width > 0;  // files keep whole names, row by row
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    table.add(cells(rows[r], on_screen ? models.names[r] : rows[r].model, extra));
   const auto best =
       std::ranges::max_element(rows, {}, [](const CellResult& row) { return row.ratio.value_or(0); });
   const bool any = best != rows.end() && best->ratio;
-  std::string out = table.text(screen);
+  std::string out = (on_screen ? models.common : "") + table.text(screen);
   if (any)
     out += fmt::format("\nLargest ratio: {} is {:.2f} times {} ({} on {} devices, mini-batch {}).\n",
                        best->planner, *best->ratio, baseline, best->model, best->devices, best->mini_batch);

@@ -85,6 +85,51 @@ TEST_CASE("a model with lists of parameters' values is one model for each choice
             .find("two cells are named mmt-summit-4-graphpipe-64-branches_2") != std::string::npos);
   CHECK(fault_of(text("  - {name: mmt, parameters: {branches: [[2]]}, mini_batch: [64]}\n")) ==
         "e.yaml:3: models[0].parameters.branches[0]: expected text");
+  CHECK(fault_of(text("  - {name: mmt, label: M, parameters: {branches: [2, 4]}, mini_batch: [64]}\n"))
+            .find("a label names one model: give one value") != std::string::npos);
+}
+
+TEST_CASE("labels name models, clusters and planners in rows, and change no cell") {
+  const support::Scratch scratch("spec_test");
+  const std::string clusters =
+      "clusters:\n  - {file: " + kCluster + ", devices: [4], label: \"Two nodes\"}\n";
+  core::write_file(scratch.path("e.yaml"),
+                   "experiment: e\nmodels:\n  - {name: mmt, label: \"MMT, small\", parameters: {layers: 2}, "
+                   "mini_batch: [64]}\n" +
+                       clusters +
+                       "planners: [spp, piper: {flush: true, label: Piper}]\nbaseline: piper:flush=true\n");
+  const auto spec = experiment::load_spec(scratch.path("e.yaml"));
+  REQUIRE(spec.cells.size() == 2);
+  const auto row = experiment::describe(spec.cells[1]);
+  CHECK(row.model == "MMT, small");
+  CHECK(row.cluster == "Two nodes");
+  CHECK(row.planner == "Piper");
+  CHECK(spec.baseline == "Piper");
+  CHECK(experiment::describe(spec.cells[0]).planner == "spp");
+  CHECK(spec.cells[1].planner.options.at("flush") == "true");
+  CHECK(spec.cells[1].planner.options.size() == 1);
+  CHECK(experiment::cell_name(spec.cells[1]) == "MMT__small-Two_nodes-4-Piper-64");
+  CHECK(fault_of(text("  - {name: mmt, label: \"\", mini_batch: [64]}\n")) ==
+        "e.yaml:3: models.0.label: expected one line of 1 to 80 characters");
+}
+
+TEST_CASE("an experiment of a config states everything: all its positions, SGD, its own numbers") {
+  const support::Scratch scratch("spec_test");
+  core::write_file(scratch.path("Tiny-Llama/config.json"),
+                   R"({"model_type": "llama", "vocab_size": 8, "hidden_size": 8, "num_hidden_layers": 1,
+                       "num_attention_heads": 1, "intermediate_size": 8, "max_position_embeddings": 8192,
+                       "torch_dtype": "bfloat16"})");
+  core::write_file(
+      scratch.path("e.yaml"),
+      text("  - {name: ./Tiny-Llama, mini_batch: [64]}\n"
+           "  - {name: Tiny-Llama/config.json, parameters: {sequence: 16}, mini_batch: [64]}\n"));
+  const auto cells = experiment::load_spec(scratch.path("e.yaml")).cells;
+  CHECK(experiment::describe(cells.front()).model == "Tiny-Llama");
+  CHECK(experiment::describe(cells.back()).model == "Tiny-Llama sequence=16");
+  CHECK(cells.front().model.parameters.at("sequence") == "8192");
+  CHECK_FALSE(cells.front().training.precision);
+  CHECK(cells.front().training.optimizer == plan::Optimizer::sgd);
+  CHECK_FALSE(cells.front().cluster.reserved);
 }
 
 TEST_CASE("messages are sent whole unless the file says what is left of them") {

@@ -53,3 +53,18 @@ TEST_CASE("among many problems each row finds the baseline of its own") {
   CHECK(has(comparison(rows, "a", false),
             "Largest ratio: b is 4.00 times a (mmt on 0 devices, mini-batch 77)"));
 }
+
+TEST_CASE(
+    "on a screen parameters that all rows of a model share stand above the table, in files in every row") {
+  CellResult rows[] = {row("a", "", 10), row("b", "", 30), row("a", "", 20), row("a", "", 5)};
+  rows[0].model = rows[1].model = "llama hidden=64 layers=2";
+  rows[2].model = "llama hidden=64 layers=4";
+  rows[3].model = "My own model";
+  const std::string screen = comparison(rows, "", false, {.width = 200, .more = ""});
+  CHECK(screen.starts_with("llama: hidden=64\n"));
+  CHECK(has(screen, "llama layers=2 "));
+  CHECK(has(screen, "llama layers=4 "));
+  CHECK(has(screen, "My own model"));
+  CHECK_FALSE(has(screen, "llama hidden"));
+  CHECK(has(comparison(rows, "", false), "llama hidden=64 layers=4"));
+}

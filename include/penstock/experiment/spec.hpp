@@ -41,6 +41,7 @@ struct Cell {
   std::string schedule{};                     ///< the plan runs in this order instead of the planner's
   std::optional<std::string> perturbation{};  ///< file: the plan, made without it, runs under it
   sim::SimulationOptions simulation{};
+  std::string cluster_label{}, planner_label{};  ///< names in tables; "": scenario_name(), the planner
   /// What the file's further axes have here, as it writes them: {"network", "fifo"}.
   std::vector<std::pair<std::string, std::string>> setting{};
 };
@@ -80,7 +81,11 @@ Spec parse_spec(const std::string& text, const std::string& path, const Override
 /// the setting are part of it. Long names end in a digest of all of it instead: at most 200 bytes.
 std::string cell_name(const Cell& cell);
 
-/// "summit", or "summit~bad_day" with a perturbation: what rows call the cluster.
+/// "llama layers=2", what rows call the model: its label, or its name with parameters.
+std::string model_name(const plan::ModelRef& model);
+/// "joint:change=cuts", what rows call the planner: its label, or its name with options.
+std::string planner_name(const Cell& cell);
+/// "summit", or "summit~bad_day" with a perturbation, what rows call the cluster; or its label.
 std::string scenario_name(const Cell& cell);
 
 /// "optimizer=adam network=fifo"; empty where the file has no further axes.
