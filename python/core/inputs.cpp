@@ -6,17 +6,20 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <set>
 
 #include "bind.hpp"
 #include "models/catalogue.hpp"
+#include "penstock/cluster/reserved.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/frameworks/hf_config.hpp"
 #include "penstock/graph/graph_file.hpp"
 #include "penstock/graph/work.hpp"
 #include "penstock/plan/mixed_precision.hpp"
+#include "penstock/plan/plan_file.hpp"
 #include "values.hpp"
 
 namespace penstock::python {
@@ -31,20 +34,35 @@ Model built(plan::ModelRef ref, std::vector<std::string> notes = {}) {
   return {std::move(graph), std::move(ref), std::move(notes)};
 }
 
+Model built(frameworks::NamedModel named, std::vector<std::string> notes = {}) {
+  Model out = built(std::move(named.model), std::move(notes));
+  out.precision = std::move(named.precision);
+  out.tokens_stated = named.tokens_stated;
+  return out;
+}
+
+const std::string& short_name(const plan::ModelRef& ref) {
+  return ref.label.empty() ? ref.name : ref.label;
+}
+
 Model zoo(const std::string& name, const Parameters& parameters) {
   if (experiment::is_model_file(name)) throw core::BadInput(name + " is a file: penstock.load reads it");
-  return built({name, parameters});
+  return built(experiment::named_model({name, parameters}));
 }
 
 Model load_model(const std::string& path, const Parameters& parameters) {
-  if (!experiment::is_model_file(path))
+  const std::string file = experiment::model_file_of(path);
+  if (!experiment::is_model_file(file))
     throw core::BadInput(path + " is no model file: the names of these end in .json, .yaml or .yml");
-  return built(experiment::resolved({path, parameters}));
+  return built(experiment::named_model({file, parameters}));
 }
 
 Model import_hf(const std::string& path, std::optional<std::int64_t> sequence) {
-  auto read = frameworks::parse_hf_config(core::read_file(path), path, sequence);
-  return built(std::move(read.model), std::move(read.notes));
+  const std::string file = experiment::model_file_of(path);
+  auto read = frameworks::parse_hf_config(core::read_file(file), file,
+                                          frameworks::SampleTokens{sequence, frameworks::kUsualTokens});
+  return built(frameworks::NamedModel{std::move(read.model), std::move(read.precision), sequence.has_value()},
+               std::move(read.notes));
 }
 
 using Operators = nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::object>>;
@@ -72,6 +90,15 @@ void bind_model(nb::module_& m) {
           "parameters", [](const Model& model) { return model.ref.parameters; },
           "What was set of the zoo's parameters.")
       .def_prop_ro(
+          "label", [](const Model& model) { return experiment::model_name(model.ref); },
+          "What tables call it: the name of its file or of the Hub, or name and parameters.")
+      .def_prop_ro(
+          "precision",
+          [](const Model& model) {
+            return model.precision.empty() ? std::nullopt : std::optional(model.precision);
+          },
+          "That its file states for training; None: it states none.")
+      .def_prop_ro(
           "weights", [](const Model& model) { return model.graph->parameters(); },
           "Count of trainable numbers.")
       .def_prop_ro(
@@ -97,7 +124,7 @@ void bind_model(nb::module_& m) {
           "A Graphviz picture of the graph.")
       .def("__repr__", [](const Model& model) {
         return fmt::format("<penstock.Model {}: {} operators, {:.1f} M parameters, {:.2f} GFLOP forward>",
-                           model.ref.name, model.graph->size(),
+                           short_name(model.ref), model.graph->size(),
                            static_cast<double>(model.graph->parameters()) * 1e-6,
                            model.graph->forward_flops().value() * 1e-9);
       });
@@ -151,36 +178,71 @@ void bind_cluster(nb::module_& m) {
 /// As given to Problem.
 struct Setting {
   std::int64_t mini_batch = 1;
-  std::string optimizer;
-  std::optional<std::string> precision;
+  std::optional<std::string> optimizer, precision;
+  std::optional<core::Bytes> reserved;
   std::int64_t bucket = 0;
   double gradients = 1, activations = 1;
 };
+
+std::optional<core::Bytes> reserve_of(
+    const std::optional<std::variant<std::int64_t, std::string>>& reserved) {
+  if (!reserved) return {};
+  if (const auto* text = std::get_if<std::string>(&*reserved)) return cluster::reserve(*text);
+  const std::int64_t bytes = std::get<std::int64_t>(*reserved);
+  if (bytes < 0) throw core::BadInput({"", 0, "reserved"}, "expected bytes, 0 or more");
+  return core::Bytes(bytes);
+}
 
 void check_ratio(const char* key, double ratio) {
   if (!(ratio > 0 && ratio <= 1))
     throw core::BadInput({"", 0, key}, "expected a ratio above 0 and at most 1");
 }
 
-plan::Training training(const Setting& setting) {
+plan::Training training(const Setting& setting, const experiment::ChosenTraining& chosen) {
   if (setting.mini_batch < 1 || setting.mini_batch > plan::kMostSamples)
     throw core::BadInput({"", 0, "mini_batch"}, fmt::format("expected 1 to {}", plan::kMostSamples));
   if (setting.bucket < 0) throw core::BadInput({"", 0, "bucket"}, "expected bytes, 0 or more");
   check_ratio("gradient_compression", setting.gradients);
   check_ratio("activation_compression", setting.activations);
-  plan::Training out{setting.mini_batch, plan::optimizer(setting.optimizer)};
+  plan::Training out{setting.mini_batch, chosen.optimizer};
   out.compression = {setting.gradients, setting.activations};
-  if (setting.precision) out.precision = plan::mixed_precision(*setting.precision);
+  out.precision = chosen.precision;
   out.bucket = core::Bytes(setting.bucket);
   return out;
 }
 
-Problem problem(const Model& model, const Cluster& cluster, const Setting& setting,
+experiment::ChosenTraining chosen_by(const Model& model, const cluster::Cluster& cluster,
+                                     const Setting& setting) {
+  experiment::StatedTraining stated{{}, setting.precision, setting.reserved.has_value()};
+  if (setting.optimizer) stated.optimizer = plan::optimizer(*setting.optimizer);
+  return experiment::choose_training(model.named(), cluster, stated);
+}
+
+/// What the reserve leaves of the cluster.
+Cluster less_reserve(const Cluster& cluster, std::optional<core::Bytes> reserved) {
+  if (!reserved) return cluster;
+  Cluster out{std::make_shared<const cluster::Cluster>(cluster.cluster->reserving(*reserved)), cluster.ref};
+  out.ref.reserved = reserved;
+  return out;
+}
+
+Problem problem(const Model& model, const Cluster& given, const Setting& setting,
                 const std::optional<std::string>& costs, bool allow_foreign) {
-  Problem out{model, cluster, experiment::load_costs(costs), training(setting), costs};
+  const experiment::ChosenTraining chosen = chosen_by(model, *given.cluster, setting);
+  const Cluster cluster = less_reserve(given, setting.reserved ? setting.reserved : chosen.reserved);
+  Problem out{model, cluster, experiment::load_costs(costs), training(setting, chosen), costs};
+  const bool by_file = !chosen.reserved && cluster.cluster->types().front().reserved.value() > 0;
+  out.stated = {.precision = setting.precision.has_value(),
+                .optimizer = setting.optimizer.has_value(),
+                .tokens = model.tokens_stated,
+                .reserved = setting.reserved.has_value() || by_file,
+                .runtime = !cluster.ref.runtime.empty(),
+                .costs = costs.has_value(),
+                .precision_note = chosen.precision_note};
   // A model of the zoo is built anew in the numbers that hold its weights.
   const plan::ModelRef ref = experiment::in_numbers_of(out.training, model.ref);
-  if (ref.parameters != model.ref.parameters) out.model = built(ref, model.notes);
+  if (ref.parameters != model.ref.parameters)
+    out.model = built(frameworks::NamedModel{ref, model.precision, model.tokens_stated}, model.notes);
   if (!allow_foreign) experiment::check_device(*out.costs, *cluster.cluster);
   out.cluster.cluster =
       std::make_shared<const cluster::Cluster>(cost::measured_by(*out.costs, *cluster.cluster));
@@ -191,24 +253,34 @@ void bind_problem(nb::module_& m) {
   nb::class_<Problem>(
       m, "Problem",
       "What a planner is told: a model, the devices that train it, and how. Immutable.\n\n"
-      "mini_batch: samples per iteration. optimizer: sgd, momentum or adam. precision: fp32, bf16, "
-      "mixed_bf16, mixed_fp16 or deepspeed_bf16; None: everything in the model's numbers. costs: a "
+      "mini_batch: samples per iteration. optimizer: sgd, momentum or adam; None: adam for language models "
+      "(of a vocabulary), sgd for others. precision: fp32, bf16, "
+      "mixed_bf16, mixed_fp16 or deepspeed_bf16; None: for language models what their file states, or else "
+      "mixed_bf16, for others everything in the model's numbers. reserved: memory of each device that plans "
+      "leave to the framework, in bytes, as 2.5GiB or that of a framework by its name (megatron, deepspeed); "
+      "None: as the cluster's file says, for language models on GPUs megatron's. costs: a "
       "calibration or profile file; None: the analytic model. allow_foreign: take costs of other devices. "
       "bucket: bytes of gradients that are reduced together. gradient_compression, activation_compression: "
       "bytes sent per byte. Raises BadInput.")
       .def(
           "__init__",
           [](Problem* self, const Model& model, const Cluster& cluster, std::int64_t mini_batch,
-             const std::string& optimizer, const std::optional<std::string>& precision,
+             const std::optional<std::string>& optimizer, const std::optional<std::string>& precision,
+             const std::optional<std::variant<std::int64_t, std::string>>& reserved,
              const std::optional<std::string>& costs, bool allow_foreign, std::int64_t bucket,
              double gradient_compression, double activation_compression) {
-            const Setting setting{
-                mini_batch, optimizer, precision, bucket, gradient_compression, activation_compression};
+            const Setting setting{mini_batch,
+                                  optimizer,
+                                  precision,
+                                  reserve_of(reserved),
+                                  bucket,
+                                  gradient_compression,
+                                  activation_compression};
             new (self) Problem(problem(model, cluster, setting, costs, allow_foreign));
           },
-          "model"_a, "cluster"_a, "mini_batch"_a, nb::kw_only(), "optimizer"_a = "sgd",
-          "precision"_a = nb::none(), "costs"_a = nb::none(), "allow_foreign"_a = false,
-          "bucket"_a = plan::kUsualBucket.value(), "gradient_compression"_a = 1.0,
+          "model"_a, "cluster"_a, "mini_batch"_a, nb::kw_only(), "optimizer"_a = nb::none(),
+          "precision"_a = nb::none(), "reserved"_a = nb::none(), "costs"_a = nb::none(),
+          "allow_foreign"_a = false, "bucket"_a = plan::kUsualBucket.value(), "gradient_compression"_a = 1.0,
           "activation_compression"_a = 1.0)
       .def_ro("model", &Problem::model, "In the numbers that hold its weights.")
       .def_ro("cluster", &Problem::cluster)
@@ -216,11 +288,21 @@ void bind_problem(nb::module_& m) {
           "mini_batch", [](const Problem& p) { return p.training.mini_batch; }, "Samples per iteration.")
       .def_prop_ro("optimizer", [](const Problem& p) { return std::string(name(p.training.optimizer)); })
       .def_prop_ro(
+          "assumptions", [](const Problem& p) { return in_python_words(p.assumptions()); },
+          "What was assumed and what was given, in one line, with the keyword that changes each.")
+      .def_prop_ro(
+          "precision",
+          [](const Problem& p) {
+            return p.training.precision ? std::optional(plan::written(*p.training.precision)) : std::nullopt;
+          },
+          "By name; None: everything in the model's numbers.")
+      .def_prop_ro(
           "costs", [](const Problem& p) { return cost::source_of(*p.costs, *p.cluster.cluster); },
           "Where times of operators come from, in words.")
       .def("__repr__", [](const Problem& p) {
-        return fmt::format("<penstock.Problem {} on {} devices of {}, mini-batch {}>", p.model.ref.name,
-                           p.cluster.cluster->size(), p.cluster.ref.name, p.training.mini_batch);
+        return fmt::format("<penstock.Problem {} on {} devices of {}, mini-batch {}>",
+                           short_name(p.model.ref), p.cluster.cluster->size(), p.cluster.ref.name,
+                           p.training.mini_batch);
       });
 }
 

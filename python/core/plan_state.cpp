@@ -12,8 +12,9 @@ namespace {
 
 cluster::Cluster cluster_of(const plan::ClusterRef& ref, const std::string& text) {
   if (text.empty()) return experiment::load_cluster(ref);
-  const cluster::Cluster part = cluster::parse_cluster(text, ref.name).first(ref.devices);
-  return ref.runtime.empty() ? part : part.run_by(cluster::runtime(ref.runtime));
+  cluster::Cluster part = cluster::parse_cluster(text, ref.name).first(ref.devices);
+  if (!ref.runtime.empty()) part = part.run_by(cluster::runtime(ref.runtime));
+  return ref.reserved ? part.reserving(*ref.reserved) : part;
 }
 
 }  // namespace
@@ -34,9 +35,12 @@ PlanState state_of(const Plan& plan) {
 
 Plan plan_of(const PlanState& state) {
   const auto& [plan, name, parameters, graph, cluster, devices, runtime, costs] = state;
+  const plan::PlanHead head = plan::parse_plan_head(plan.second, plan.first);
   Problem about{
-      {std::make_shared<const graph::OpGraph>(graph::parse_graph(graph, name)), {name, parameters}, {}},
-      {nullptr, {cluster.first, devices, runtime}},
+      {std::make_shared<const graph::OpGraph>(graph::parse_graph(graph, name)),
+       {name, parameters, head.model.label},
+       {}},
+      {nullptr, {cluster.first, devices, runtime, head.cluster.reserved}},
       costs.first.empty() ? experiment::load_costs({}) : experiment::parse_costs(costs.second, costs.first),
       {}};
   if (!costs.first.empty()) about.costs_path = costs.first;
@@ -44,6 +48,7 @@ Plan plan_of(const PlanState& state) {
       cost::measured_by(*about.costs, cluster_of(about.cluster.ref, cluster.second)));
   plan::Plan read = plan::parse_plan(plan.second, plan.first, *about.model.graph);
   about.training = read.training;
+  about.stated = experiment::stated_by_plan(about.cluster.ref, *about.cluster.cluster, !costs.first.empty());
   return {std::move(about), std::move(read), plan.first, nullptr};
 }
 

@@ -142,9 +142,22 @@ Plan search(const Problem& about, const std::string& planner, const SearchFlags&
   return searched(about, planner, flags.setting(), aim, nullptr, beat);
 }
 
+/// The problem of a plan, with the usual reserve where the plan leaves that much (experiment::usual_reserve).
+Problem with_usual_reserve(const Plan& given) {
+  Problem about = given.about;
+  plan::Plan plan = given.plan;
+  experiment::complete(about.problem(), plan, given.file);
+  const auto reserved = experiment::usual_reserve(about.problem(), plan);
+  if (!reserved) return about;
+  about.cluster.cluster =
+      std::make_shared<const cluster::Cluster>(about.cluster.cluster->reserving(*reserved));
+  about.cluster.ref.reserved = reserved;
+  return about;
+}
+
 Plan improve(const Plan& plan, const std::string& planner, const SearchFlags& flags, const AimWords& aim,
              const Beat& beat) {
-  return searched(plan.about, planner, flags.setting(), aim, &plan, beat);
+  return searched(with_usual_reserve(plan), planner, flags.setting(), aim, &plan, beat);
 }
 
 Plan load_plan(const std::string& path, const std::optional<Cluster>& cluster,
@@ -162,6 +175,7 @@ Plan load_plan(const std::string& path, const std::optional<Cluster>& cluster,
                 std::move(read.costs),
                 read.plan.training,
                 costs};
+  about.stated = experiment::stated_by_plan(about.cluster.ref, *about.cluster.cluster, costs.has_value());
   return {std::move(about), std::move(read.plan), path, nullptr};
 }
 
@@ -262,6 +276,7 @@ Comparison compare(const Problem& about, const std::string& planners, const Sear
         return experiment::compare(about.problem(), about.cell(), choices, setting, stop, progress, aim);
       },
       [&] { events.hand_over(); });
+  out.heading += in_python_words(about.assumptions()) + "\n";
   return out;
 }
 

@@ -94,10 +94,13 @@ experiment::Beside beside(const Simulation& simulation) {
 }
 
 std::string text(const Simulation& s) {
-  return experiment::plan_table(s.about.problem(), s.outcome, s.options, beside(s));
+  return experiment::plan_table(s.about.problem(), s.outcome, s.options, beside(s)) +
+         in_python_words(s.about.assumptions()) + "\n";
 }
 std::string json(const Simulation& s) {
-  return experiment::plan_json(s.about.problem(), s.outcome, s.options, beside(s));
+  experiment::Beside all = beside(s);
+  all.assumptions = s.about.assumptions();
+  return experiment::plan_json(s.about.problem(), s.outcome, s.options, all);
 }
 
 /// Part of the JSON as Python values; of a key that is not there the other one.

@@ -14,6 +14,9 @@ struct Model {
   std::shared_ptr<const graph::OpGraph> graph;
   plan::ModelRef ref;              ///< what a plan file says of it
   std::vector<std::string> notes;  ///< what reading it left out, in words
+  std::string precision{};         ///< that its file states; "": none
+  bool tokens_stated = true;       ///< false: tokens of a sample are a default
+  frameworks::NamedModel named() const { return {ref, precision, tokens_stated}; }
 };
 
 struct Cluster {
@@ -29,8 +32,12 @@ struct Problem {
   plan::Training training;
   std::optional<std::string> costs_path{};  ///< none of the analytic model
   cost::MemoryRule memory{};                ///< an experiment may count it otherwise
+  experiment::StatedParts stated{};
 
   cost::Problem problem() const { return {*model.graph, *cluster.cluster, *costs, training, memory}; }
+  experiment::Assumptions assumptions() const {
+    return experiment::assumptions(problem(), model.ref, stated);
+  }
   /// All of an experiment's cell but the planner.
   experiment::Cell cell() const { return {model.ref, cluster.ref, {}, training, {}}; }
 };

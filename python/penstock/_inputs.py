@@ -29,8 +29,8 @@ def zoo(name: str, **parameters: object) -> _core.Model:
 def import_hf(path: str | os.PathLike[str], sequence: int | None = None) -> _core.Model:
     """The model of a Hugging Face config.json; neither network nor torch is needed.
 
-    sequence: tokens of a sample; None: as many as the config has positions. What the zoo leaves out is in the
-    model's `notes`. Raises BadInput naming line and key for what would be another network.
+    path: the file, or the folder that has it. sequence: tokens of a sample; None: as many as the config has positions,
+    at most 4096. What the zoo leaves out is in the model's `notes`, the precision that it states in `precision`. Raises BadInput naming line and key for what would be another network.
     """
     return _core.import_hf(os.fspath(path), sequence)
 
@@ -43,14 +43,14 @@ def load(
     allow_foreign: bool = False,
     **parameters: object,
 ) -> _core.Model | _core.Plan:
-    """What a file holds: a Plan, or the Model of a model file, a model reference or a Hugging Face config.
+    """What a file holds: a Plan, or the Model of a model file, a model reference or a Hugging Face config (or its folder).
 
     For a plan: cluster takes the place of its own, costs are a calibration or profile (None: the analytic model),
     allow_foreign takes those of other devices. For a file that names a model: further parameters. A plan is not
     checked yet (validate). Raises BadInput with file, line and key.
     """
     name = os.fspath(path)
-    if _core.is_plan_file(name):
+    if not os.path.isdir(name) and _core.is_plan_file(name):
         if parameters:
             raise BadInput(f"{name}: a plan takes no parameter {next(iter(parameters))}")
         return _core.load_plan(name, cluster, None if costs is None else os.fspath(costs), allow_foreign)

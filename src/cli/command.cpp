@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "models/catalogue.hpp"
+#include "penstock/cluster/reserved.hpp"
 #include "penstock/cluster/runtime.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/core/spelling.hpp"
@@ -20,7 +21,7 @@ void ModelFlags::add(CLI::App& command, bool required) {
       command
           .add_option("--model", name,
                       "a network of the zoo (penstock models); a model file, a model reference or a "
-                      "Hugging Face config (.json, .yaml)")
+                      "Hugging Face config (.json, .yaml), or a folder with a config.json")
           ->type_name("NAME|FILE")
           ->check(suggest(model_names()));
   if (required) model->required();
@@ -31,7 +32,7 @@ void ModelFlags::add(CLI::App& command, bool required) {
       ->allow_extra_args(false);
 }
 
-plan::ModelRef ModelFlags::ref() const {
+frameworks::NamedModel ModelFlags::named() const {
   plan::ModelRef out{name, {}};
   for (const std::string& text : parameters) {
     const auto equals = text.find('=');
@@ -40,10 +41,28 @@ plan::ModelRef ModelFlags::ref() const {
     if (!out.parameters.emplace(text.substr(0, equals), text.substr(equals + 1)).second)
       throw core::BadInput("-p " + text + ": the parameter is given twice");
   }
-  return experiment::resolved(out);
+  return experiment::named_model(out);
 }
 
 namespace {
+
+std::string reserve_names() {
+  std::vector<std::string> names;
+  for (const auto& each : cluster::reserves())
+    names.push_back(fmt::format("{} ({})", each.name, core::show(each.bytes)));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// "" for a text that `read` takes.
+template <class Read>
+std::string fault_of(const std::string& text, const Read& read) {
+  try {
+    read(text);
+    return "";
+  } catch (const core::BadInput& fault) {
+    return fault.what();
+  }
+}
 
 std::string runtime_names() {
   std::vector<std::string> names;
@@ -74,15 +93,26 @@ void ClusterFlags::add(CLI::App& command, bool required) {
                   "time that hosts take to launch work on devices: " + runtime_names() +
                       ", or a time of your own, 5us/kernel or 50us/task; default: as " +
                       (required ? "the cluster's file says" : "the plan says, or the cluster's file"))
-      ->check([](const std::string& text) -> std::string {
-        try {
-          cluster::runtime(text);
-          return "";
-        } catch (const core::BadInput& fault) {
-          return fault.what();
-        }
+      ->check([](const std::string& text) {
+        return fault_of(text, [](const std::string& given) { cluster::runtime(given); });
       })
       ->type_name("NAME|TIME");
+  command
+      .add_option("--reserved", reserved_text,
+                  fmt::format("memory of each device that plans leave to the framework: bytes, 0, or what a "
+                              "framework takes: {}. Default: {}",
+                              reserve_names(),
+                              required ? "as the cluster's file says; for language models on GPUs " +
+                                             core::show(cluster::reserves().front().bytes)
+                                       : "as the plan says, or the cluster's file"))
+      ->check([](const std::string& text) {
+        return fault_of(text, [](const std::string& given) { cluster::reserve(given); });
+      })
+      ->type_name("SIZE|NAME");
+}
+
+std::optional<core::Bytes> ClusterFlags::reserved() const {
+  return reserved_text.empty() ? std::nullopt : std::optional(cluster::reserve(reserved_text));
 }
 
 CLI::Validator samples() {
@@ -237,14 +267,11 @@ void PrecisionFlag::add(CLI::App& command) {
           "--precision", name,
           "fp32 or bf16: everything; mixed_bf16: bf16 weights, the rest in fp32, with master weights; "
           "mixed_fp16: fp16 weights and gradients; deepspeed_bf16: mixed_bf16, but gradients of a pass in "
-          "bf16; default: everything in the precision of the model")
+          "bf16; default: for language models as the config's dtype, or else mixed_bf16 (where devices have "
+          "no "
+          "bf16 rate mixed_fp16, or fp32); for others everything in the numbers of the model")
       ->type_name("NAME")
       ->check(one_of({"fp32", "bf16", "mixed_bf16", "mixed_fp16", "deepspeed_bf16"}));
-}
-
-plan::ModelRef PrecisionFlag::apply(plan::Training& training, plan::ModelRef model) const {
-  if (!name.empty()) training.precision = plan::mixed_precision(name);
-  return experiment::in_numbers_of(training, std::move(model));
 }
 
 void TimeLimitFlag::add(CLI::App& command) {

@@ -56,16 +56,21 @@ struct ModelFlags {
   std::string name;
   std::vector<std::string> parameters;
   void add(CLI::App& command, bool required);
-  plan::ModelRef ref() const;  ///< throws BadInput for a parameter that is not key=value
+  /// With what its file states (experiment::named_model). Throws BadInput for a parameter that is not
+  /// key=value.
+  frameworks::NamedModel named() const;
+  plan::ModelRef ref() const { return named().model; }
 };
 
-/// --cluster NAME|FILE, --devices N and --runtime NAME.
+/// --cluster NAME|FILE, --devices N, --runtime NAME and --reserved SIZE.
 struct ClusterFlags {
   std::string file;  ///< or a name
   int devices = 0;
   std::string runtime;
+  std::string reserved_text;
   void add(CLI::App& command, bool required);
-  plan::ClusterRef ref() const { return {file, devices, runtime}; }
+  std::optional<core::Bytes> reserved() const;  ///< of --reserved
+  plan::ClusterRef ref() const { return {file, devices, runtime, reserved()}; }
 };
 
 /// body(), whose input comes from the command line alone: what is bad there is a usage error.
@@ -129,8 +134,6 @@ struct BucketFlag {
 struct PrecisionFlag {
   std::string name;
   void add(CLI::App& command);
-  /// The model in the numbers of its weights, if it is of the zoo.
-  plan::ModelRef apply(plan::Training& training, plan::ModelRef model) const;
 };
 
 /// --time-limit, of each search.

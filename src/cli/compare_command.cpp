@@ -72,9 +72,10 @@ core::ExitCode run(const CompareFlags& flags, const Session& session) {
   from_command_line([&] { experiment::check_aim(aim.aim, {"joint"}, setting.options.judge_by_estimate); });
 
   std::optional<Heartbeat> alive;
-  const experiment::Comparison outcome =
+  experiment::Comparison outcome =
       experiment::compare(loaded.problem(), loaded.cell, planners, setting, session.stop(), told(alive), aim);
   alive.reset();
+  outcome.assumptions = loaded.assumptions;
   const std::string table = experiment::comparison_table(outcome), csv = experiment::comparison_csv(outcome),
                     json = experiment::comparison_json(outcome, provenance(session)),
                     chart = experiment::comparison_svg(outcome);

@@ -43,9 +43,14 @@ core::ExitCode run(const ImproveFlags& flags, const Session& session) {
   flags.search.check(session.force);
   const ThreadLimit limit(flags.search.threads);
   auto input = read_plan(flags.file, flags.model, flags.cluster, flags.costs);
+  experiment::complete(input.problem(), input.plan, flags.file);
+  const auto assumed = experiment::usual_reserve(input.problem(), input.plan);
+  if (assumed) {
+    input.plan.cluster.reserved = assumed;
+    input.cluster = input.cluster.reserving(*assumed);
+  }
   const cost::Problem problem = input.problem();
   const plan::Plan& plan = input.plan;
-  experiment::complete(problem, input.plan, flags.file);
   sim::SimulationOptions once = flags.search.simulation.options();
   once.stop = session.end_search();
   const core::Seconds before =
@@ -57,7 +62,9 @@ core::ExitCode run(const ImproveFlags& flags, const Session& session) {
                        flags.search.setting(std::move(options)), once.stop);
   flags.search.leave(problem, found, session);
   if (found.reached.aim == experiment::Aim::time) say(gained(before, found.outcome.summary->iteration));
-  return flags.search.show(problem, found);
+  auto stated = experiment::stated_by_plan(plan.cluster, problem.cluster, flags.costs.file.has_value());
+  stated.reserved = stated.reserved && !assumed;
+  return flags.search.show(problem, found, experiment::assumptions(problem, plan.model, stated));
 }
 
 }  // namespace
@@ -73,7 +80,8 @@ void add_improve(CLI::App& app, Action& action) {
       "stay as they are,\n"
       "and only where stages begin and end is searched; with --layers they hold whole layers, so that "
       "`penstock export` can hand\n"
-      "the plan over as it is.\n\n"
+      "the plan over as it is. Of a language model on GPUs the usual memory is reserved (--reserved) where the "
+      "plan leaves it free.\n\n"
       "Example:\n"
       "  penstock import megatron train.sh --gpus 8xH100x4 -o run.yaml\n"
       "  penstock improve run.yaml --layers --change cuts -o better.yaml\n"

@@ -86,7 +86,9 @@ core::ExitCode run(const ParetoFlags& flags, const Session& session) {
   const std::string json = front_json(found, provenance(session));
   const report::Screen screen = flags.wide.screen();
   if (!flags.output.empty()) write(flags.output, loaded.graph, found, experiment::pareto_table(found), json);
-  flags.json ? print(json) : print_page(experiment::pareto_table(found, screen), screen);
+  flags.json
+      ? print(json)
+      : print_page(experiment::pareto_table(found, screen) + in_words(loaded.assumptions) + "\n", screen);
   if (!found.complete)
     say(fmt::format("{} ended the search: there may be better plans\n",
                     found.interrupted ? "an interrupt" : "a limit"));

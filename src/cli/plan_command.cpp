@@ -49,7 +49,7 @@ core::ExitCode run(const PlanFlags& flags, const Session& session) {
 
   const auto found = flags.search.run(written(planner), problem, loaded.cell, setting, session.end_search());
   flags.search.leave(problem, found, session);
-  return flags.search.show(problem, found);
+  return flags.search.show(problem, found, loaded.assumptions);
 }
 
 /// What decides the search, beside the problem.

@@ -114,9 +114,10 @@ void PlanSearch::leave(const cost::Problem& problem, const experiment::AimedPlan
     page.write(experiment::plan_page(problem, found, simulation.options(), provenance(session)));
 }
 
-core::ExitCode PlanSearch::show(const cost::Problem& problem, const experiment::AimedPlan& found) const {
+core::ExitCode PlanSearch::show(const cost::Problem& problem, const experiment::AimedPlan& found,
+                                const experiment::Assumptions& assumptions) const {
   const cost::Problem part = experiment::on_its_devices(problem, found);
-  experiment::Beside beside{.reached = found.reached};
+  experiment::Beside beside{.reached = found.reached, .assumptions = assumptions};
   if (explain.given())
     beside.explained = explain.explained(part, score::scheduled(part, *found.outcome.plan),
                                          simulation.options(), found.outcome.row);

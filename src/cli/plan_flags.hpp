@@ -71,7 +71,8 @@ struct PlanSearch {
   /// Writes the files that were asked for.
   void leave(const cost::Problem& problem, const experiment::AimedPlan& found, const Session& session) const;
   /// Prints the plan, as a table or as JSON. The exit code: interrupted, where Ctrl-C ended the search.
-  core::ExitCode show(const cost::Problem& problem, const experiment::AimedPlan& found) const;
+  core::ExitCode show(const cost::Problem& problem, const experiment::AimedPlan& found,
+                      const experiment::Assumptions& assumptions) const;
 };
 
 }  // namespace penstock::cli

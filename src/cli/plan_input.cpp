@@ -13,6 +13,7 @@ plan::PlanHead head_of(const std::string& text, const std::string& file, const M
   if (!cluster.file.empty()) head.cluster.name = cluster.file;
   if (cluster.devices > 0) head.cluster.devices = cluster.devices;
   if (!cluster.runtime.empty()) head.cluster.runtime = cluster.runtime;
+  if (const auto reserved = cluster.reserved()) head.cluster.reserved = reserved;
   return head;
 }
 

@@ -9,8 +9,11 @@ void ProblemFlags::add_problem(CLI::App& command) {
       ->required()
       ->check(samples())
       ->type_name("B");
-  command.add_option("--optimizer", optimizer, "sgd, momentum or adam: its state takes memory")
-      ->capture_default_str()
+  command
+      .add_option(
+          "--optimizer", optimizer,
+          "sgd, momentum or adam: its state takes memory; default: adam for language models, which have a "
+          "vocabulary, sgd for others")
       ->type_name("NAME")
       ->check(one_of({"sgd", "momentum", "adam"}));
   costs.add(command);
@@ -23,15 +26,44 @@ void ProblemFlags::add_training(CLI::App& command) {
 }
 
 LoadedProblem ProblemFlags::load() const {
-  experiment::Cell cell{{}, cluster.ref(), {}, {mini_batch, plan::optimizer(optimizer)}, {}};
+  const frameworks::NamedModel named = model.named();
+  experiment::Cell cell{named.model, cluster.ref(), {}, {mini_batch}, {}};
+  const experiment::ChosenTraining chosen = experiment::choose_training(
+      named, experiment::load_cluster(cell.cluster), stated_training(cell.cluster.reserved.has_value()));
+  cell.training.optimizer = chosen.optimizer;
+  cell.training.precision = chosen.precision;
   compression.apply(cell.training.compression);
   bucket.apply(cell.training);
-  cell.model = precision.apply(cell.training, model.ref());
+  cell.model = experiment::in_numbers_of(cell.training, std::move(cell.model));
+  if (chosen.reserved) cell.cluster.reserved = chosen.reserved;
   graph::OpGraph graph = experiment::load_model(cell.model);
   const cluster::Cluster stated = experiment::load_cluster(cell.cluster);
   cell.cluster.devices = static_cast<int>(stated.size());
   auto known = costs.load(stated);
-  return {std::move(graph), cost::measured_by(*known, stated), std::move(known), std::move(cell)};
+  LoadedProblem out{std::move(graph), cost::measured_by(*known, stated), std::move(known), std::move(cell)};
+  out.assumptions = assumptions(out, named, chosen);
+  return out;
+}
+
+experiment::StatedTraining ProblemFlags::stated_training(bool reserved) const {
+  experiment::StatedTraining out{.reserved = reserved};
+  if (!optimizer.empty()) out.optimizer = plan::optimizer(optimizer);
+  if (!precision.name.empty()) out.precision = precision.name;
+  return out;
+}
+
+experiment::Assumptions ProblemFlags::assumptions(const LoadedProblem& loaded,
+                                                  const frameworks::NamedModel& named,
+                                                  const experiment::ChosenTraining& chosen) const {
+  const bool by_file = !chosen.reserved && loaded.cluster.types().front().reserved.value() > 0;
+  return experiment::assumptions(loaded.problem(), loaded.cell.model,
+                                 {.precision = !precision.name.empty(),
+                                  .optimizer = !optimizer.empty(),
+                                  .tokens = named.tokens_stated,
+                                  .reserved = cluster.reserved().has_value() || by_file,
+                                  .runtime = !cluster.runtime.empty(),
+                                  .costs = costs.file.has_value(),
+                                  .precision_note = chosen.precision_note});
 }
 
 }  // namespace penstock::cli

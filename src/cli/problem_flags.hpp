@@ -7,6 +7,7 @@
 #include <string>
 
 #include "command.hpp"
+#include "penstock/experiment/assumptions.hpp"
 #include "penstock/experiment/cell.hpp"
 
 namespace penstock::cli {
@@ -17,6 +18,7 @@ struct LoadedProblem {
   cluster::Cluster cluster;
   std::shared_ptr<const cost::CostModel> costs;
   experiment::Cell cell;  ///< all but the planner
+  experiment::Assumptions assumptions{};
 
   cost::Problem problem() const { return {graph, cluster, *costs, cell.training}; }
 };
@@ -24,7 +26,7 @@ struct LoadedProblem {
 struct ProblemFlags {
   ModelFlags model;
   ClusterFlags cluster;
-  std::string optimizer = "sgd";
+  std::string optimizer;  ///< "": the model's default
   std::int64_t mini_batch = 0;
   CostFlags costs;
   CompressionFlags compression;
@@ -34,6 +36,11 @@ struct ProblemFlags {
   void add_problem(CLI::App& command);   ///< model, cluster, mini-batch, optimizer, costs
   void add_training(CLI::App& command);  ///< compression, precision, bucket
   LoadedProblem load() const;            ///< throws as its parts
+
+ private:
+  experiment::StatedTraining stated_training(bool reserved) const;
+  experiment::Assumptions assumptions(const LoadedProblem& loaded, const frameworks::NamedModel& named,
+                                      const experiment::ChosenTraining& chosen) const;
 };
 
 }  // namespace penstock::cli

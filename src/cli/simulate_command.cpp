@@ -83,6 +83,9 @@ core::ExitCode one_run(const SimulateFlags& flags, const experiment::PlanInput& 
   if (flags.verify) verify(problem, scheduled, *outcome.trace, options);
   flags.timeline.write(outcome, problem.cluster);
   experiment::Beside beside;
+  beside.assumptions = experiment::assumptions(
+      problem, plan.model,
+      experiment::stated_by_plan(plan.cluster, problem.cluster, flags.costs.file.has_value()));
   if (options.perturbation) {
     warn_of_unmet(*options.perturbation, problem.cluster, *outcome.trace);
     const auto perfect = core::to_seconds(sim::simulate_time(problem, scheduled, flags.simulation.options()));

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "assumptions_json.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/experiment/compare.hpp"
 #include "penstock/report/planner_chart.hpp"
@@ -52,7 +53,8 @@ std::string comparison_table(const Comparison& comparison, const report::Screen&
   std::optional<report::AimColumn> column;
   if (comparison.aim != Aim::time)
     column = {fmt::format("aim: {}", name(comparison.aim)), value_texts(comparison)};
-  return comparison.heading + report::ranking(comparison.rows, screen, column);
+  const std::string line = comparison.assumptions.empty() ? "" : in_words(comparison.assumptions) + "\n";
+  return comparison.heading + line + report::ranking(comparison.rows, screen, column);
 }
 
 std::string comparison_csv(const Comparison& comparison) {
@@ -70,8 +72,10 @@ std::string comparison_csv(const Comparison& comparison) {
 
 std::string comparison_json(const Comparison& comparison, const report::Provenance& provenance) {
   std::string text = report::to_json(comparison.rows, provenance);
-  if (comparison.aim == Aim::time) return text;
+  if (comparison.aim == Aim::time && comparison.assumptions.empty()) return text;
   auto out = nlohmann::ordered_json::parse(text);
+  if (!comparison.assumptions.empty()) out["assumptions"] = to_json(comparison.assumptions);
+  if (comparison.aim == Aim::time) return out.dump(2) + "\n";
   for (std::size_t r = 0; r < comparison.rows.size(); ++r) {
     auto& aim = out["results"][r]["aim"] = nullptr;
     if (const auto& reached = comparison.reached[r])

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "assumptions_json.hpp"
 #include "explain_report.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/coverage.hpp"
@@ -164,6 +165,20 @@ std::string aim_line(const std::optional<Reached>& reached) {
   return fmt::format("{}: {}\n", name(reached->aim), reached->words);
 }
 
+std::string assumptions_line(const Assumptions& assumptions) {
+  return assumptions.empty() ? "" : in_words(assumptions) + "\n";
+}
+
+/// Memory that the plan's devices keep for their framework; that of the first device's type.
+core::Bytes reserved_by(const cluster::Cluster& cluster, const plan::Stage& stage) {
+  return cluster.type(stage.devices.front()).reserved;
+}
+
+bool reserves(const cost::Problem& problem) {
+  return std::ranges::any_of(problem.cluster.types(),
+                             [](const auto& type) { return type.reserved.value() > 0; });
+}
+
 /// Shares of compute time; null of analytic costs.
 nlohmann::ordered_json origins_json(const cost::Problem& problem, const plan::Plan& plan) {
   const auto* estimated = dynamic_cast<const cost::EstimatedCosts*>(&problem.costs);
@@ -220,20 +235,23 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
                        const report::Screen& screen) {
   const plan::Plan& plan = *outcome.plan;
   const auto estimate = score::estimate(problem, plan);
-  report::Table table({{"stage", Align::right},
-                       {.title = "operators", .folds = true},
-                       {.title = "devices", .folds = true},
-                       {"micro-batch", Align::right},
-                       {"in flight", Align::right, 8},
-                       {"time/sample", Align::right, 9},
-                       {"weights", Align::right, 6},
-                       {"gradients", Align::right, 3},
-                       {"optimizer", Align::right, 5},
-                       {"workspace", Align::right, 4},
-                       {"activations", Align::right, 7},
-                       {"buffers", Align::right, 1},
-                       {"versions", Align::right, 2},
-                       {"memory", Align::right}});
+  std::vector<report::Column> columns = {{"stage", Align::right},
+                                         {.title = "operators", .folds = true},
+                                         {.title = "devices", .folds = true},
+                                         {"micro-batch", Align::right},
+                                         {"in flight", Align::right, 8},
+                                         {"time/sample", Align::right, 9},
+                                         {"weights", Align::right, 6},
+                                         {"gradients", Align::right, 3},
+                                         {"optimizer", Align::right, 5},
+                                         {"workspace", Align::right, 4},
+                                         {"activations", Align::right, 7},
+                                         {"buffers", Align::right, 1},
+                                         {"versions", Align::right, 2},
+                                         {"memory", Align::right}};
+  const bool reserved = reserves(problem);
+  if (reserved) columns.push_back({"reserved", Align::right, 10});
+  report::Table table(std::move(columns));
   const auto memories = score::stage_memories(problem, plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];
@@ -246,6 +264,7 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
                                       show(core::Seconds(estimate.stages[s].time_per_sample()))};
     for (core::Bytes bytes : memory) cells.push_back(show(bytes));
     cells.push_back(show(plan::total(memory)));
+    if (reserved) cells.push_back(show(reserved_by(problem.cluster, stage)));
     table.add(std::move(cells));
   }
   const auto& row = outcome.row;
@@ -258,13 +277,13 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
   return fmt::format(
       "{}\n{}: {:.1f} samples/s{}\ndepth {} of {} stages; estimated iteration {}, simulated {}; bubble "
       "{:.1f} "
-      "%, exposed communication {:.1f} %, peak memory {}\n{}{}{}{}{}{}{}{}{}",
+      "%, exposed communication {:.1f} %, peak memory {}\n{}{}{}{}{}{}{}{}{}{}",
       table.text(screen), *row.strategy, *row.samples_per_s, rates(row), *row.depth, *row.stages,
       show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)), *row.bubble * 100,
       outcome.summary->exposed_communication * 100, show(core::Bytes(*row.peak_memory_bytes)),
       aim_line(beside.reached), costs_line(problem, outcome), perturbation,
       bound_line(problem, outcome, simulation), any_plan_line(row, plan),
-      untried_line(problem, row) + search_line(row),
+      untried_line(problem, row) + search_line(row), assumptions_line(beside.assumptions),
       outcome.others.empty() ? "" : "\n" + top_table(outcome, screen),
       beside.explained ? "\n" + explain_table(*beside.explained, screen) : "",
       beside.what_if.empty() ? "" : "\n" + what_if_table(beside.what_if, screen));
@@ -298,6 +317,8 @@ std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
                                 {"peak_memory_bytes", *row.peak_memory_bytes},
                                 {"costs", row.costs},
                                 {"origins", origins_json(problem, plan)}};
+  if (!beside.assumptions.empty()) out["assumptions"] = to_json(beside.assumptions);
+  if (reserves(problem)) out["reserved_bytes"] = reserved_by(problem.cluster, plan.stages.front()).value();
   if (const auto& perturbed = beside.perturbed) {
     out.update({{"imperfection", perturbed->file},
                 {"applied", perturbed->what},

@@ -58,6 +58,46 @@ expect 0 "samples/s" "$penstock" simulate back.yaml
 expect 0 "times as fast" "$penstock" improve back.yaml --layers --change cuts --evaluations 200 -o better.yaml
 expect 0 "pipeline-model-parallel-layout" "$penstock" export better.yaml --to megatron
 expect 11 "begins inside a layer, at 'layer13.add1' or before" "$penstock" improve big.yaml --layers
+expect 0 "2.50 GiB reserved (--reserved)" "$penstock" improve back.yaml --layers --change cuts --evaluations 20
+
+# A folder with a config, and nothing else said: name, precision, optimizer, tokens and reserve are assumed, and told of.
+mkdir -p Qwen3-32B empty
+cp "$configs/qwen3_32b.json" Qwen3-32B/config.json
+qwen=("$penstock" plan --model Qwen3-32B/ --gpus 8xH100x8 --mini-batch 64 --planner megatron)
+expect 0 "assumed: mixed_bf16 (--precision), adam (--optimizer), 4096 tokens per sample (-p sequence=N), 2.50 GiB reserved" \
+  "${qwen[@]}" -o qwen.yaml
+expect 0 "reserved: 2684354560B" cat qwen.yaml
+expect 0 "given: mixed_bf16, adam, 4096 tokens per sample, mini-batch 64, 2.50 GiB reserved" "$penstock" simulate qwen.yaml
+expect 0 '"model": "Qwen3-32B"' "$penstock" simulate qwen.yaml --json
+expect 0 "9.30 GiB reserved" "${qwen[@]}" --reserved deepspeed
+expect 0 "sgd, 64 tokens per sample" "${qwen[@]}" --optimizer sgd -p sequence=64 --reserved 0
+expect 20 "" "${qwen[@]}" --reserved 79GiB
+expect 11 "90.0 GiB reserved of" "${qwen[@]}" --reserved 90GiB
+expect 10 "expected bytes such as 2.5GiB, 0, or a framework; did you mean 'megatron'?" "${qwen[@]}" --reserved megatrn
+expect 0 "Qwen3-32B, 64 devices of 8xH100x8" "$penstock" compare "${qwen[@]:2:6}" --planners megatron
+expect 0 "mixed_fp16: a device states no bf16 rate (--precision)" "$penstock" plan --model Qwen3-32B -p layers=2 --cluster p3_16xlarge --devices 8 \
+  --mini-batch 8 --planner megatron
+expect 0 "assumed: fp32 (--precision), sgd (--optimizer)" "${plan[@]}"
+expect 11 "empty/ is a folder without a config.json" "$penstock" model empty/
+expect 0 "--rotary-base 1000000" "$penstock" export qwen.yaml --to megatron --nearest near.yaml
+expect 0 "label: \"Qwen3-32B\"" "$penstock" import hf Qwen3-32B
+expect 0 "precision: mixed_bf16" "$penstock" import hf Qwen3-32B
+
+# Labels of an experiment reach its tables; another label asks for no new search.
+labelled() {
+  cat <<EXPERIMENT
+experiment: labels
+models: [{name: mmt, label: "MMT, small", parameters: {layers: 1}, mini_batch: [16]}]
+clusters: [{name: summit, devices: [4], label: One node}]
+planners: [spp, piper: {flush: true, label: $1}]
+baseline: piper:flush=true
+EXPERIMENT
+}
+labelled Piper >labels.yaml
+expect 0 "Largest ratio" "$penstock" run labels.yaml --output labelled
+expect 0 '"MMT, small",One node,4,Piper,16' cat labelled/results.csv
+labelled Another >labels.yaml
+expect 0 "times Another (MMT, small on 4 devices" "$penstock" run labels.yaml --output relabelled
 expect 12 "run.sh is there, and is no plan" "$penstock" improve back.yaml -o run.sh
 expect 10 "'cut' is unknown; did you mean 'cuts'?" "$penstock" improve back.yaml --change cut
 expect 0 "ZeRO 0 or 2 or 3, not ZeRO 1" "$penstock" export run.yaml --to torchtitan --nearest titan.yaml

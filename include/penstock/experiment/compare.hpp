@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "penstock/experiment/aim.hpp"
+#include "penstock/experiment/assumptions.hpp"
 #include "penstock/report/lines.hpp"
 #include "penstock/report/results.hpp"
 
@@ -28,6 +29,7 @@ struct Comparison {
   std::string heading;  ///< in words: the problem, what no plan beats, by what plans divide, and the aim
   bool interrupted = false;
   Aim aim = Aim::time;
+  Assumptions assumptions{};
   std::vector<std::optional<Reached>> reached{};  ///< [row], of another aim than time; none without a plan
   std::map<std::string, plan::Plan> plans{};      ///< [planner of a row], of those that found one
 };

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "penstock/experiment/aim.hpp"
+#include "penstock/experiment/assumptions.hpp"
 #include "penstock/experiment/what_if.hpp"
 #include "penstock/report/lines.hpp"
 #include "penstock/sim/explain.hpp"
@@ -42,6 +43,7 @@ struct Beside {
   std::optional<ExplainedRun> explained{};
   std::optional<Reached> reached{};  ///< by a search
   std::vector<WhatIfRow> what_if{};
+  Assumptions assumptions{};
 };
 
 /// One line per stage (operators, devices with tensor-parallel groups apart, micro-batch, in flight, time,

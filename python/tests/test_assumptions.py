@@ -1,0 +1,46 @@
+"""What is assumed of a training that does not state it."""
+
+import json
+import pathlib
+
+import pytest
+
+import penstock as ps
+
+CONFIG = pathlib.Path(__file__).parents[2] / "tests/frameworks/configs/qwen3_32b.json"
+
+
+def test_a_language_model_gets_adam_mixed_precision_at_most_4096_tokens_and_a_reserve():
+    model = ps.import_hf(CONFIG)
+    assert (model.label, model.precision, model.tokens) == ("qwen3_32b", "mixed_bf16", 4096)
+    problem = ps.Problem(model, ps.Cluster("8xH100x8"), 64)
+    assert (problem.precision, problem.optimizer) == ("mixed_bf16", "adam")
+    assert problem.assumptions.startswith(
+        "assumed: mixed_bf16 (precision=), adam (optimizer=), 4096 tokens per sample (sequence=), 2.50 GiB reserved (reserved=)"
+    )
+    plan = ps.plan(problem, "megatron")
+    assert "reserved: 2684354560B" in plan.to_yaml()
+    assert "label: qwen3_32b" in plan.to_yaml()
+    assert problem.assumptions in str(plan.simulation)
+    assert json.loads(plan.simulation.to_json())["assumptions"]["precision"] == {
+        "value": "mixed_bf16",
+        "assumed": True,
+        "option": "--precision",
+    }
+
+
+def test_what_is_stated_stays():
+    model = ps.import_hf(CONFIG, sequence=64)
+    problem = ps.Problem(model, ps.Cluster("8xH100x8"), 64, optimizer="sgd", precision="fp32", reserved=0)
+    assert (problem.precision, problem.optimizer) == ("fp32", "sgd")
+    assert "given: fp32, sgd, 64 tokens per sample, mini-batch 64, nothing reserved" in problem.assumptions
+    assert "9.30 GiB reserved" in ps.Problem(model, ps.Cluster("8xH100x8"), 64, reserved="deepspeed").assumptions
+    assert "3.00 GiB reserved" in ps.Problem(model, ps.Cluster("8xH100x8"), 64, reserved=3 << 30).assumptions
+    with pytest.raises(ps.BadInput, match="did you mean 'megatron'"):
+        ps.Problem(model, ps.Cluster("8xH100x8"), 64, reserved="megatrn")
+
+
+def test_another_model_is_trained_as_before():
+    problem = ps.Problem(ps.zoo("mmt"), ps.Cluster("summit", 4), 64)
+    assert (problem.precision, problem.optimizer) == (None, "sgd")
+    assert "nothing reserved (reserved=)" in problem.assumptions

@@ -1,0 +1,166 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "assumptions_json.hpp"
+#include "models/catalogue.hpp"
+#include "penstock/cluster/reserved.hpp"
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/graph/work.hpp"
+#include "penstock/plan/plan_file.hpp"
+#include "penstock/score/validate.hpp"
+
+namespace penstock::experiment {
+namespace {
+
+using cluster::Precision;
+
+bool all_have(const cluster::Cluster& cluster, Precision precision) {
+  return std::ranges::all_of(cluster.types(), [precision](const cluster::DeviceType& type) {
+    return type.peak[static_cast<std::size_t>(precision)].value() > 0;
+  });
+}
+
+/// A precision of 16 bits that all devices have a rate for.
+void choose_precision(const std::string& wanted, const cluster::Cluster& cluster, ChosenTraining& out) {
+  const bool fp16 = wanted == "mixed_fp16", half = wanted.starts_with("mixed");
+  const Precision first = fp16 ? Precision::fp16 : Precision::bf16,
+                  second = fp16 ? Precision::bf16 : Precision::fp16;
+  std::string chosen = wanted;
+  if (half && !all_have(cluster, first)) {
+    chosen = all_have(cluster, second) ? (fp16 ? "mixed_bf16" : "mixed_fp16") : "fp32";
+    out.precision_note = fmt::format("a device states no {} rate", name(first));
+  }
+  out.precision = plan::mixed_precision(chosen);
+}
+
+std::string precision_words(const cost::Problem& problem, const std::string& note) {
+  constexpr int kFull = 4;
+  const auto& precision = problem.training.precision;
+  const std::string words = precision                                ? plan::written(*precision)
+                            : problem.graph.element_bytes() == kFull ? "fp32"
+                                                                     : "16-bit numbers";
+  return note.empty() ? words : fmt::format("{}: {}", words, note);
+}
+
+/// The parameter of a zoo's model that says how many tokens a sample has; "" where none does.
+std::string token_parameter(const std::string& model) {
+  for (const auto& info : models::catalogue())
+    if (info.name == model)
+      for (const auto& parameter : info.parameters)
+        if (parameter.name == "sequence" || parameter.name == "text") return parameter.name;
+  return "";
+}
+
+core::Bytes reserved(const cluster::Cluster& cluster) {
+  core::Bytes most{};
+  for (const auto& type : cluster.types()) most = std::max(most, type.reserved);
+  return most;
+}
+
+std::string runtime_words(const cluster::Cluster& cluster) {
+  const cluster::Runtime runtime = cluster.types().front().runtime;
+  for (const auto& named : cluster::runtimes())
+    if (named.runtime == runtime) return named.name == "none" ? "no host times" : "runtime " + named.name;
+  return fmt::format("host times of {} per kernel, {} per task", core::show(runtime.per_kernel),
+                     core::show(runtime.per_task));
+}
+
+std::string one(const Assumption& assumption, const std::string& option) {
+  return option.empty() || !assumption.assumed ? assumption.words
+                                               : fmt::format("{} ({})", assumption.words, option);
+}
+
+std::string listed(const Assumptions& assumptions, bool assumed, std::string Assumption::*option) {
+  std::string out;
+  for (const Assumption& each : assumptions)
+    if (each.assumed == assumed) out += (out.empty() ? "" : ", ") + one(each, each.*option);
+  return out;
+}
+
+std::string words(const Assumptions& assumptions, std::string Assumption::*option) {
+  const std::string assumed = listed(assumptions, true, option), given = listed(assumptions, false, option);
+  if (assumed.empty()) return "given: " + given;
+  return "assumed: " + assumed + (given.empty() ? "" : "; given: " + given);
+}
+
+}  // namespace
+
+std::string in_words(const Assumptions& assumptions) {
+  return words(assumptions, &Assumption::option);
+}
+
+std::string in_python_words(const Assumptions& assumptions) {
+  return words(assumptions, &Assumption::keyword);
+}
+
+nlohmann::ordered_json to_json(const Assumptions& assumptions) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::object();
+  for (const Assumption& each : assumptions) {
+    out[each.key] = {{"value", each.words}, {"assumed", each.assumed}};
+    if (!each.option.empty()) out[each.key]["option"] = each.option;
+  }
+  return out;
+}
+
+ChosenTraining choose_training(const frameworks::NamedModel& model, const cluster::Cluster& cluster,
+                               const StatedTraining& stated) {
+  const bool language = models::is_language_model(model.model.name),
+             own_numbers = model.model.parameters.contains("element_bytes");
+  ChosenTraining out;
+  out.optimizer = stated.optimizer.value_or(language ? plan::Optimizer::adam : plan::Optimizer::sgd);
+  if (stated.precision)
+    out.precision = plan::mixed_precision(*stated.precision);
+  else if (language && !own_numbers)
+    choose_precision(model.precision.empty() ? "mixed_bf16" : model.precision, cluster, out);
+  if (!stated.reserved && language && cluster::takes_usual_reserve(cluster))
+    out.reserved = cluster::reserves().front().bytes;
+  return out;
+}
+
+std::optional<core::Bytes> usual_reserve(const cost::Problem& problem, const plan::Plan& plan) {
+  if (plan.cluster.reserved || !models::is_language_model(plan.model.name) ||
+      !cluster::takes_usual_reserve(problem.cluster))
+    return {};
+  const core::Bytes usual = cluster::reserves().front().bytes;
+  const cluster::Cluster less = problem.cluster.reserving(usual);
+  const bool fits = score::violations({problem.graph, less, problem.costs, problem.training}, plan).empty();
+  return fits ? std::optional(usual) : std::nullopt;
+}
+
+StatedParts stated_by_plan(const plan::ClusterRef& ref, const cluster::Cluster& cluster, bool costs) {
+  return {.precision = true,
+          .optimizer = true,
+          .tokens = true,
+          .reserved = ref.reserved.has_value() || reserved(cluster).value() > 0,
+          .runtime = !ref.runtime.empty(),
+          .costs = costs};
+}
+
+Assumptions assumptions(const cost::Problem& problem, const plan::ModelRef& model,
+                        const StatedParts& stated) {
+  Assumptions out = {{"precision", precision_words(problem, stated.precision_note), "--precision",
+                      "precision=", !stated.precision},
+                     {"optimizer", std::string(name(problem.training.optimizer)), "--optimizer",
+                      "optimizer=", !stated.optimizer}};
+  if (const auto tokens = graph::tokens(problem.graph)) {
+    const std::string parameter = token_parameter(model.name);
+    const bool settable = !parameter.empty();
+    out.push_back({"tokens", fmt::format("{} tokens per sample", *tokens),
+                   settable ? fmt::format("-p {}=N", parameter) : "", settable ? parameter + "=" : "",
+                   settable && !stated.tokens});
+  }
+  out.push_back({"mini_batch", fmt::format("mini-batch {}", problem.training.mini_batch), "--mini-batch",
+                 "mini_batch=", !stated.mini_batch});
+  const core::Bytes held = reserved(problem.cluster);
+  out.push_back({"reserved", held.value() == 0 ? "nothing reserved" : core::show(held) + " reserved",
+                 "--reserved", "reserved=", !stated.reserved});
+  out.push_back({"runtime", runtime_words(problem.cluster), "--runtime", "runtime=", !stated.runtime});
+  const std::string source = cost::source_of(problem.costs, problem.cluster);
+  out.push_back({"costs", source == "analytic" ? "analytic costs" : "costs: " + source, "--costs",
+                 "costs=", !stated.costs});
+  return out;
+}
+
+}  // namespace penstock::experiment
