@@ -100,7 +100,7 @@ RopeScaling parse_rope_scaling(std::string_view text) {
     if (!is_word(key) || fault != std::errc() || end != value.data() + value.size()) refuse_scaling(whole);
     out.numbers[std::string(key)] = number;
   }
-  if (out.type == "none" && !out.numbers.empty()) refuse_scaling(whole);
+  if ((out.type == "none") != out.numbers.empty()) refuse_scaling(whole);
   return out;
 }
 

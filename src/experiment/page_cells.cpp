@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -67,8 +68,8 @@ std::vector<std::size_t> worth_seeing(const std::vector<report::CellResult>& row
   return out;
 }
 
-/// As cell_name: what the row's own plan file is called.
-std::string plan_name(const report::CellResult& row) {
+/// The cell that a row's words name.
+Cell cell_of(const report::CellResult& row) {
   Cell cell;
   std::istringstream model(row.model), setting(row.setting);
   model >> cell.model.name;
@@ -81,7 +82,16 @@ std::string plan_name(const report::CellResult& row) {
   cell.cluster = {row.cluster, static_cast<int>(row.devices)};
   cell.planner.name = row.planner;
   cell.training.mini_batch = row.mini_batch;
-  return cell_name(cell);
+  return cell;
+}
+
+/// What the row's own plan file may be called, as cell_name says: its words may be labels.
+std::array<std::string, 2> plan_names(const report::CellResult& row) {
+  Cell cell = cell_of(row);
+  const std::string plain = cell_name(cell);
+  cell.model.label = row.model;
+  cell.cluster_label = row.cluster;
+  return {plain, cell_name(cell)};
 }
 
 /// Files in the order their rows are worth seeing in; those that no row's name leads to come last.
@@ -91,7 +101,8 @@ std::vector<std::string> in_order(std::vector<std::string> files,
   for (const std::string& file : files) by_name.emplace(fs::path(file).stem().string(), file);
   std::vector<std::string> out;
   for (const std::size_t row : worth_seeing(rows))
-    if (const auto found = by_name.extract(plan_name(rows[row]))) out.push_back(found.mapped());
+    for (const std::string& name : plan_names(rows[row]))
+      if (const auto found = by_name.extract(name)) out.push_back(found.mapped());
   for (const auto& [name, file] : by_name) out.push_back(file);
   return out;
 }

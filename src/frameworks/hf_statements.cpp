@@ -30,7 +30,7 @@ void check_words(const core::Yaml& given, const models::RopeScaling& scaling) {
   try {
     models::parse_rope_scaling(models::written(scaling));
   } catch (const core::BadInput&) {
-    given.fail("expected a type and keys of small letters, digits and underscores");
+    given.fail("expected a type and one number or more, under keys of small letters, digits and underscores");
   }
 }
 

@@ -109,8 +109,8 @@ TEST_CASE("labels name models, clusters and planners in rows, and change no cell
   CHECK(spec.cells[1].planner.options.at("flush") == "true");
   CHECK(spec.cells[1].planner.options.size() == 1);
   CHECK(experiment::cell_name(spec.cells[1]) == "MMT__small-Two_nodes-4-Piper-64");
-  CHECK(fault_of(text("  - {name: mmt, label: \"\", mini_batch: [64]}\n")) ==
-        "e.yaml:3: models.0.label: expected one line of 1 to 80 characters");
+  CHECK(fault_of(text("  - {name: mmt, label: " + std::string(81, 'a') + ", mini_batch: [64]}\n")) ==
+        "e.yaml:3: models[0].label: expected one line of 1 to 80 characters");
 }
 
 TEST_CASE("an experiment of a config states everything: all its positions, SGD, its own numbers") {

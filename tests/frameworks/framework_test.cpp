@@ -229,8 +229,13 @@ TEST_CASE("experts and their groups in Megatron-LM's words; others are told noth
              "--multi-latent-attention\n--qk-layernorm\n--q-lora-rank 24\n--kv-lora-rank 16\n"
              "--qk-head-dim 8\n--qk-pos-emb-head-dim 4\n--v-head-dim 8\n"));
   CHECK(says(other,
-             "--moe-shared-expert-intermediate-size 32\n--moe-router-score-function sigmoid\n"
-             "--moe-layer-freq \"([0]*1+[1]*2)\"\n"));
+             "--moe-shared-expert-intermediate-size 32\n--moe-router-topk-scaling-factor 2.5\n"
+             "--moe-router-num-groups 8\n--moe-router-group-topk 4\n--moe-router-enable-expert-bias\n"
+             "--moe-router-load-balancing-type seq_aux_loss\n--moe-aux-loss-coeff 0.001\n"
+             "--moe-router-score-function sigmoid\n--moe-layer-freq \"([0]*1+[1]*2)\"\n"));
+  CHECK(says(other,
+             "--rope-type yarn\n--rotary-scaling-factor 40\n--mscale 1\n--mscale-all-dim 1\n"
+             "--original-max-position-embeddings 4096\n--beta-fast 32\n--beta-slow 1\n"));
 }
 
 TEST_CASE("the shortest words for a split: first and last stage, virtual stages, else a layout") {

@@ -122,6 +122,9 @@ TEST_CASE("a config keeps what no operator depends on, where it is not the famil
   const auto fifth = stated(changed("qwen3_32b", "\"rope_scaling\": null,\n  \"rope_theta\": 1000000",
                                     R"("rope_parameters": {"rope_type": "default", "rope_theta": 5000})"));
   CHECK(fifth.at("rope_base") == "5000");
+  CHECK(refusal(changed("llama3_8b", "\"rope_scaling\": null",
+                        R"("rope_scaling": {"rope_type": "longrope", "long_factor": [1, 2]})"))
+            .find("rope_scaling: expected a type and one number or more") != std::string::npos);
   CHECK(stated(config("qwen15_moe_a27b")).at("router_normalised") == "no");
   CHECK_FALSE(stated(config("deepseek_v3")).contains("router_groups"));  // V3's are the defaults
   CHECK(stated(config("deepseek_v2_lite")).at("router_bias") == "no");
