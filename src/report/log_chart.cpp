@@ -10,7 +10,7 @@
 namespace penstock::report {
 namespace {
 
-constexpr int kAxisLeft = 70, kAxisTop = 50, kAcross = 480, kUp = 320, kLegend = 240, kUnder = 60;
+constexpr int kAxisLeft = 70, kAxisTop = 50, kPlotWidth = 480, kPlotHeight = 320, kLegend = 240, kUnder = 60;
 
 struct ChartExtent {
   double least_x, most_x, least_y, most_y;
@@ -41,7 +41,7 @@ class LogChartPicture {
         ".right{{text-anchor:end}}.middle{{text-anchor:middle}}.grid{{stroke:#DDD}}"
         "circle{{fill-opacity:.6;stroke:none}}</style>\n"
         "<rect width=\"100%\" height=\"100%\" fill=\"#FFF\"/>\n",
-        kAxisLeft + kAcross + kLegend, kAxisTop + kUp + kUnder);
+        kAxisLeft + kPlotWidth + kLegend, kAxisTop + kPlotHeight + kUnder);
     out += text_element(kAxisLeft, kAxisTop - 28, "title", chart_.title) + grid();
     for (std::size_t s = 0; s < chart_.series.size(); ++s) out += series(s);
     return out + "</svg>\n";
@@ -49,10 +49,12 @@ class LogChartPicture {
 
  private:
   LogChartPicture(const LogChart& chart, const ChartExtent& extent)
-      : chart_(chart), x_(extent.least_x, extent.most_x, kAcross), y_(extent.least_y, extent.most_y, kUp) {}
+      : chart_(chart),
+        x_(extent.least_x, extent.most_x, kPlotWidth),
+        y_(extent.least_y, extent.most_y, kPlotHeight) {}
 
   Tenths x(double value) const { return kAxisLeft * kPixel + x_.at(value); }
-  Tenths y(double value) const { return (kAxisTop + kUp) * kPixel - y_.at(value); }
+  Tenths y(double value) const { return (kAxisTop + kPlotHeight) * kPixel - y_.at(value); }
   static int whole(Tenths length) { return static_cast<int>(length / kPixel); }
 
   std::string grid() const {
@@ -60,18 +62,19 @@ class LogChartPicture {
     const auto line = [&](Tenths x1, Tenths y1, Tenths x2, Tenths y2) {
       return fmt::format("<path class=\"grid\" d=\"M{} {}L{} {}\"/>\n", px(x1), px(y1), px(x2), px(y2));
     };
-    const Tenths left = kAxisLeft * kPixel, bottom = (kAxisTop + kUp) * kPixel;
+    const Tenths left = kAxisLeft * kPixel, bottom = (kAxisTop + kPlotHeight) * kPixel;
     for (const double tick : x_.ticks()) {
       out += line(x(tick), bottom, x(tick), kAxisTop * kPixel);
       if (x_.labelled(tick))
-        out += text_element(whole(x(tick)), kAxisTop + kUp + 18, "tick middle", fmt::format("{:g}", tick));
+        out += text_element(whole(x(tick)), kAxisTop + kPlotHeight + 18, "tick middle",
+                            fmt::format("{:g}", tick));
     }
     for (const double tick : y_.ticks()) {
-      out += line(left, y(tick), left + kAcross * kPixel, y(tick));
+      out += line(left, y(tick), left + kPlotWidth * kPixel, y(tick));
       if (y_.labelled(tick))
         out += text_element(kAxisLeft - 6, whole(y(tick)) + 4, "tick right", fmt::format("{:g}", tick));
     }
-    return out + text_element(kAxisLeft + kAcross / 2, kAxisTop + kUp + 42, "middle", chart_.x) +
+    return out + text_element(kAxisLeft + kPlotWidth / 2, kAxisTop + kPlotHeight + 42, "middle", chart_.x) +
            text_element(kAxisLeft, kAxisTop - 8, "tick", chart_.y);
   }
 
@@ -84,7 +87,7 @@ class LogChartPicture {
     if (!path.empty()) out += fmt::format("<path fill=\"none\" d=\"{}\"/>\n", path);
     for (const auto& [at, value] : one.points)
       out += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"3\"/>\n", px(x(at)), px(y(value)));
-    const int top = kAxisTop + 14 + 20 * static_cast<int>(s), left = kAxisLeft + kAcross + 20;
+    const int top = kAxisTop + 14 + 20 * static_cast<int>(s), left = kAxisLeft + kPlotWidth + 20;
     out += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"4\"/>\n</g>\n", left, top - 4);
     return out + text_element(left + 10, top, "legend", one.name);
   }
