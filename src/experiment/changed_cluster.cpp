@@ -74,12 +74,12 @@ void change_type(DeviceType& type, const graph::OpGraph& graph, const WhatIfChan
 /// All devices that the name stands for, of a short form no fewer than these.
 Cluster whole(const plan::ClusterRef& ref) {
   auto form = cluster::parse_short_form(ref.name);
-  const Cluster listed = load_cluster({ref.name, 0, ref.runtime});
+  const Cluster listed = load_cluster({ref.name, 0, ref.runtime, ref.reserved});
   if (!form || ref.devices <= static_cast<int>(listed.size())) return listed;
   form->nodes = (ref.devices + form->devices - 1) / form->devices;
   const std::string name =
       fmt::format("{}x{}x{}{}", form->devices, form->type->name, form->nodes, form->rails ? "-rails" : "");
-  return load_cluster({name, 0, ref.runtime});
+  return load_cluster({name, 0, ref.runtime, ref.reserved});
 }
 
 }  // namespace

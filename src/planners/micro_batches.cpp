@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
-#include <map>
 
 #include "own_options.hpp"
 #include "penstock/plan/violations.hpp"
@@ -139,18 +137,6 @@ std::vector<Flow> flows(const cost::Problem& problem, const SearchOptions& optio
     for (const std::int64_t size : free_sizes(problem))
       for (const Flow& flow : pinned_flows(problem, options, counts, size)) out.push_back(flow);
   for (const std::int64_t size : shared_sizes(problem, options, 1)) out.push_back({size});
-  return out;
-}
-
-std::vector<std::vector<std::size_t>> rounds(const std::vector<Flow>& flows) {
-  const std::size_t last = flows.size() - 1;
-  std::vector<std::vector<std::size_t>> out = {{last}};
-  std::map<int, std::vector<std::size_t>, std::greater<>> by_replicas;
-  for (std::size_t i = last; i-- > 0;) {
-    const int replicas = flows[i].replicas;
-    by_replicas[replicas == 0 ? std::numeric_limits<int>::max() : replicas].push_back(i);
-  }
-  for (auto& [replicas, indices] : by_replicas) out.push_back(std::move(indices));
   return out;
 }
 

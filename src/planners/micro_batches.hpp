@@ -52,12 +52,6 @@ std::vector<Flow> pinned_flows(const cost::Problem& problem, SearchOptions optio
 std::vector<Flow> flows(const cost::Problem& problem, const SearchOptions& options,
                         const std::vector<int>& counts, FreeFlows free);
 
-/// Order in which flows are searched, as indices: all of one round may run side by side, and the next round
-/// may leave out what cannot beat the plans of the earlier ones. The last flow first, since it is the most
-/// efficient; then flows that leave replicas to the planner; then the others, the fewest stages first, since
-/// these are the shortest searches.
-std::vector<std::vector<std::size_t>> rounds(const std::vector<Flow>& flows);
-
 /// Least seconds that some device computes for, in any plan whose replicas take `samples` at a time: the
 /// compute of the mini-batch, spread evenly over all devices.
 core::Seconds least_compute(const cost::Problem& problem, std::int64_t samples);

@@ -45,15 +45,6 @@ core::Seconds evaluated_at_least(const SearchOptions& options, const plan::Plan&
   return by_evaluation(options) && options.at_least ? options.at_least(plan) : core::Seconds(0);
 }
 
-bool hopeless(const cost::Problem& problem, const SearchOptions& options, const Flow& flow,
-              core::Seconds fastest) {
-  // Where nothing bounds simulation, devices may be faster than their type.
-  const bool bounded = by_evaluation(options) && options.at_least && std::isfinite(fastest.value());
-  if (flow.replicas == 0 || (!bounded && !std::isfinite(options.give_up.value()))) return false;
-  const core::Seconds least = least_compute(problem, flow.samples / flow.replicas);
-  return (bounded && least > fastest) || least >= options.give_up;
-}
-
 void nothing_within(const char* planner, core::Seconds give_up) {
   throw core::Infeasible(
       fmt::format("{}: no plan of which every device computes less than {}", planner, core::show(give_up)));

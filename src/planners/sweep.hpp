@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 
+#include "flow_order.hpp"
 #include "graphpipe/bottleneck_search.hpp"
 #include "micro_batches.hpp"
 #include "penstock/planners/planner.hpp"
@@ -45,11 +46,6 @@ Verdict judged(const SearchOptions& options, const plan::Plan& plan, core::Secon
 /// What options.evaluate does not fall below, for little work; zero where nothing is known, or an estimate
 /// counts.
 core::Seconds evaluated_at_least(const SearchOptions& options, const plan::Plan& plan);
-
-/// Whether a flow of equal replicas need not be searched: all its plans are slower than `fastest` by
-/// simulation, or of no use by SearchOptions::give_up.
-bool hopeless(const cost::Problem& problem, const SearchOptions& options, const Flow& flow,
-              core::Seconds fastest);
 
 /// Throws Infeasible: what is left has a device that computes as long as SearchOptions::give_up.
 [[noreturn]] void nothing_within(const char* planner, core::Seconds give_up);
