@@ -155,8 +155,8 @@ TEST_CASE("a group changes the schedule, or the family refuses it") {
         family.name == "chimera" ? 2 : 8;  // chimera: all of half the ranks; else all micro-batches
     if (family.grouped) {
       const auto& policy = weight_policy(family.weights);
-      CHECK((to_csv(make_schedule(family.name, grouped)) !=
-                 to_csv(make_schedule(family.name, shape(4, family.chunks, 8))) ||
+      CHECK((make_schedule(family.name, grouped).ranks !=
+                 make_schedule(family.name, shape(4, family.chunks, 8)).ranks ||
              micro_batches_per_update(policy, grouped) != micro_batches_per_update(policy, shape(4, 1, 8))));
     } else {
       std::string violation;
