@@ -34,7 +34,7 @@ def _aim(
 
 def _noted(plan: _core.Plan) -> _core.Plan:
     """Warns where Ctrl-C ended the search."""
-    if plan.simulation.row.status.startswith("interrupted"):
+    if plan.simulation and plan.simulation.row.status.startswith("interrupted"):
         warnings.warn("interrupted: the best plan found until then", SearchInterrupted, stacklevel=3)
     return plan
 

@@ -1,5 +1,6 @@
 #pragma once
-// The one way to standard output and standard error. Nothing from outside that goes there commands a terminal.
+// The one way to standard output and standard error. Nothing from outside that goes there commands a
+// terminal.
 
 #include <CLI/CLI.hpp>
 #include <string>

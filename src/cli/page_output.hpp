@@ -12,7 +12,8 @@ class PageOutput {
  public:
   void add(CLI::App& command);
   bool given() const { return !file_.empty(); }
-  void check(bool force) const;  ///< throws, unless forced, where a file that is no page of Penstock's would be lost
+  void check(
+      bool force) const;  ///< throws, unless forced, where a file that is no page of Penstock's would be lost
   void write(const report::Page& page) const;
 
  private:

@@ -105,7 +105,8 @@ TEST_CASE("each plan is simulated as its own cell was, and finds the row of its 
   const experiment::Spec spec = experiment::parse_spec(
       "experiment: settings\nmodels: [{name: mmt, mini_batch: [64]}]\nclusters: [{file: summit.yaml, "
       "devices: "
-      "[8]}]\nplanners: [graphpipe: {max_replicas: 1}]\nmemory: {activation_copies: 2}\nsimulation: {network: [fair, fifo], "
+      "[8]}]\nplanners: [graphpipe: {max_replicas: 1}]\nmemory: {activation_copies: 2}\nsimulation: "
+      "{network: [fair, fifo], "
       "collective: [closed_form, ring]}\n",
       support::checkout("/experiments/clusters/settings.yaml"));
   const auto rows = experiment::run(spec, {scratch.path("out"), {}, {}}, {}).rows;
