@@ -19,9 +19,9 @@ std::vector<std::int64_t> free_sizes(const cost::Problem& problem);
 std::vector<std::int64_t> replica_sizes(const cost::Problem& problem, const SearchOptions& options,
                                         const char* planner);
 
-/// Sizes for planners whose stages have `replicas` replicas each, which split every micro-batch: sizes that
-/// leave a replica a sample; a pinned one times `replicas`, if that divides the mini-batch. Throws BadInput
-/// as replica_sizes does.
+/// Sizes for planners whose stages have `replicas` replicas each, which split every micro-batch: free sizes
+/// that leave a replica a sample, and free sizes times `replicas`; a pinned size times `replicas`, if that
+/// divides the mini-batch; ascending. Throws BadInput as replica_sizes does.
 std::vector<std::int64_t> shared_sizes(const cost::Problem& problem, const SearchOptions& options,
                                        int replicas);
 
