@@ -9,6 +9,7 @@
 #include "models/stated.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/spelling.hpp"
+#include "penstock/graph/canonical.hpp"
 
 namespace penstock::models {
 
@@ -68,7 +69,7 @@ graph::OpGraph build(std::string_view name, const std::map<std::string, std::str
     if (model.name == name) {
       const Parameters given(model, parameters);
       check_stated(given);
-      return model.build(given);
+      return graph::canonical(model.build(given));
     }
     known.push_back(model.name);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/cost/stage_memo.hpp"
+#include "penstock/graph/graph_file.hpp"
 #include "penstock/layout/experts.hpp"
 #include "penstock/plan/mesh.hpp"
 
@@ -28,6 +29,9 @@ graph::OpGraph divided(const graph::OpGraph& graph, const plan::Stage& stage) {
 /// As a memo keeps it.
 struct DividedModel {
   graph::OpGraph graph;
+  friend bool operator==(const DividedModel& a, const DividedModel& b) {
+    return graph::to_json(a.graph) == graph::to_json(b.graph);
+  }
 };
 /// About what operators and edges take.
 std::int64_t held_bytes(const DividedModel& model) {

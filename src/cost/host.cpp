@@ -75,12 +75,6 @@ Launches kernels(const graph::Operator& op) {
   }
 }
 
-bool first_input(const graph::OpGraph& graph, core::OpId id) {
-  for (std::size_t i = 0; i < id.index(); ++i)
-    if (graph.op(core::OpId(i)).kind == OpKind::input) return false;
-  return true;
-}
-
 /// What the softmax launches where it is not fused.
 int unfused(const graph::Operator& op, std::int64_t matrices) {
   return as<graph::Attention>(op).core == graph::AttentionCore::plain && matrices % kFusedSoftmax != 0
@@ -95,10 +89,17 @@ std::int64_t matrices_of(const graph::Operator& op, std::int64_t samples, const 
 
 }  // namespace
 
+bool fetches_batch(const graph::OpGraph& graph, core::OpId id) {
+  if (graph.op(id).kind != OpKind::input) return false;
+  for (std::size_t i = 0; i < id.index(); ++i)
+    if (graph.op(core::OpId(i)).kind == OpKind::input) return false;
+  return true;
+}
+
 Launches launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matrices) {
   const graph::Operator& op = graph.op(id);
   Launches out = kernels(op);
-  if (op.kind == OpKind::input && first_input(graph, id)) out.forward = kBatch;
+  if (fetches_batch(graph, id)) out.forward = kBatch;
   if (const auto& a = as<graph::Attention>(op); op.kind == OpKind::attention && !a.bias) {
     const int none = a.qkv_bias ? kBiases - 1 : kBiases;
     out.forward -= none;

@@ -10,6 +10,7 @@
 
 #include "penstock/core/digest.hpp"
 #include "penstock/core/varint.hpp"
+#include "penstock/cost/host.hpp"
 #include "penstock/plan/recomputation.hpp"
 
 namespace penstock::cost {
@@ -34,13 +35,14 @@ class Labels {
   std::vector<Value> values_;
 };
 
-/// All that costs know of an operator by itself.
+/// All that costs know of an operator by itself, and whether it fetches the batch.
 auto attributes_of(const graph::OpGraph& graph, OpId id) {
   // All members by name: a new one does not compile before it has its place here.
   const auto& [name, kind, attributes, forward, input_gradient, weight_gradient, parameters, frozen, tied_to,
                gathered, output, saved] = graph.op(id);
   return std::tuple(kind, attributes, forward, input_gradient, weight_gradient, parameters, frozen, gathered,
-                    output, saved, graph.output(id), graph.trains_above(id), graph.trains(id));
+                    output, saved, graph.output(id), graph.trains_above(id), graph.trains(id),
+                    fetches_batch(graph, id));
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ namespace penstock::cost {
 
 /// Numbers of a stage's lists of operators and devices, that two stages share where one becomes the other by
 /// renumbering operators and devices in order: layers that repeat, and nodes that do. Costs look at no more
-/// of an operator than its own attributes, those of its operands and readers, and who shares its layer; of a
+/// of an operator than its own attributes, those of its operands and readers, who shares its layer, and
+/// whether it is the model's first input; of a
 /// device than its type, node and links. So all that they say of two such stages is the same, numbers of
 /// operators and devices apart. Of operators whose times are known by name alone, or that share parameters
 /// with others, and of networks with routes of their own, every one is told apart.

@@ -1,9 +1,13 @@
 #include "penstock/cost/stage_memo.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <utility>
 
+#include "penstock/core/error.hpp"
 #include "penstock/core/varint.hpp"
 #include "stage_forms.hpp"
 
@@ -65,13 +69,22 @@ StageKey& StageKey::add(const std::vector<std::vector<core::OpId>>& sets) {
   return *this;
 }
 
-StageMemo::StageMemo(core::Bytes most) : most_(most) {}
+StageMemo::StageMemo(core::Bytes most, Proof proof) : most_(most), proof_(proof) {}
 StageMemo::~StageMemo() = default;
 
 void StageMemo::serve(Problem& problem) {
   problem.memo = this;
   problem_ = &problem;
   forms_ = std::make_unique<StageForms>(problem);
+}
+
+void StageMemo::refute(const StageKey& key) {
+  // A question is the text before its first byte that is no letter.
+  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == ' ' || c == '-'; };
+  const std::string& bytes = key.bytes();
+  const std::string question(bytes.begin(), std::ranges::find_if_not(bytes, letter));
+  throw core::Error(core::ExitCode::internal,
+                    fmt::format("the memo holds another answer to '{}' than the stage has", question));
 }
 
 std::shared_ptr<const void> StageMemo::find(const StageKey& key) {

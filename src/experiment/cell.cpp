@@ -3,31 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <new>
 
 #include "failed_search.hpp"
-#include "kept_plans.hpp"
 #include "penstock/core/peak_memory.hpp"
 #include "penstock/cost/sharding.hpp"
-#include "penstock/cost/stage_memo.hpp"
 #include "penstock/cost/utilisation.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/graph/work.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/score/estimate.hpp"
-#include "penstock/score/least_iteration.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/perturbation.hpp"
 #include "penstock/sim/repeat.hpp"
 #include "penstock/sim/simulate.hpp"
+#include "ready_search.hpp"
 
 namespace penstock::experiment {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kOutOfMemory = "out of memory: ";
 
@@ -37,152 +31,6 @@ void check(const cost::Problem& problem, const plan::Plan& plan) {
     throw core::Error(core::ExitCode::internal,
                       "planner " + plan.planner + " made an invalid plan: " + violations.front());
 }
-
-/// Calls planners' evaluations and counts their seconds, over all threads.
-class TimedJudge {
- public:
-  template <class Judge>
-  core::Seconds time(Judge judge) {
-    const auto begin = Clock::now();
-    const core::Seconds out = judge();
-    nanoseconds_ += std::chrono::nanoseconds(Clock::now() - begin).count();
-    return out;
-  }
-  double seconds() const { return static_cast<double>(nanoseconds_.load()) * 1e-9; }
-
- private:
-  std::atomic<std::int64_t> nanoseconds_{0};
-};
-
-/// Puts what a search took into the row when it ends, by an answer or by an error.
-class SearchMeter {
- public:
-  SearchMeter(const TimedJudge& judge, bool alone, report::CellResult& row)
-      : judge_(judge), row_(row), begin_(Clock::now()) {
-    if (alone) memory_.emplace();
-  }
-  ~SearchMeter() {
-    row_.search_s = std::chrono::duration<double>(Clock::now() - begin_).count();
-    row_.judging_s = judge_.seconds();
-    if (const auto bytes = memory_ ? memory_->growth() : std::nullopt)
-      row_.search_memory_bytes = bytes->value();
-  }
-  SearchMeter(const SearchMeter&) = delete;
-  SearchMeter& operator=(const SearchMeter&) = delete;
-
- private:
-  const TimedJudge& judge_;
-  report::CellResult& row_;
-  std::optional<core::PeakMemory> memory_;
-  Clock::time_point begin_;
-};
-
-/// Of iterations under the perturbation: what 95 % of the seeds do not exceed.
-std::function<core::Seconds(const plan::Plan&, core::Seconds)> p95_against(const cost::Problem& problem,
-                                                                           sim::SimulationOptions simulation,
-                                                                           const Seeds& seeds) {
-  simulation.perturbation = seeds.perturbation.get();
-  simulation.seed = seeds.seed;
-  return [&problem, simulation, kept = seeds.perturbation, count = seeds.count](const plan::Plan& plan,
-                                                                                core::Seconds to_beat) {
-    return to_seconds(sim::quantile_against(problem, score::scheduled(problem, plan), simulation, count, 95,
-                                            to_picoseconds(to_beat)));
-  };
-}
-
-/// A time that every plan beats, far from where picoseconds end.
-constexpr core::Seconds kNever(1e6);
-
-/// How plans of a search are judged, of whatever problem.
-class Judges {
- public:
-  /// Setting and meter outlive it, and the options that it is handed into.
-  Judges(const SearchSetting& setting, TimedJudge& timed, core::StopToken stop)
-      : setting_(setting), timed_(timed), simulation_(setting.simulation) {
-    simulation_.stop = stop;
-  }
-
-  /// `kept`, where plans are kept, sees all of this problem's.
-  void hand_in(const cost::Problem& problem, planners::SearchOptions& options, KeptPlans* kept = nullptr) {
-    const auto against = setting_.robust ? p95_against(problem, simulation_, *setting_.robust)
-                                         : simulated_time_against(problem, simulation_);
-    const auto simulated = setting_.robust
-                               ? [against](const plan::Plan& plan) { return against(plan, kNever); }
-                               : simulated_time(problem, simulation_);
-    const auto seen = [kept](const plan::Plan& plan, core::Seconds time) {
-      if (kept) kept->see(plan, time);
-      return time;
-    };
-    const double within = kept ? KeptPlans::kWithin : 1;  // plans so much slower are judged too
-    options.evaluate = [this, simulated, seen](const plan::Plan& plan) {
-      return seen(plan, timed_.time([&] { return simulated(plan); }));
-    };
-    options.evaluate_against = [this, against, seen, within](const plan::Plan& plan, core::Seconds to_beat) {
-      return seen(plan, timed_.time([&] { return against(plan, to_beat * within); }));
-    };
-    // Under a perturbation devices may be faster than their type, and on links collectives than their closed
-    // form.
-    if (!setting_.robust && simulation_.pass_collectives == sim::PassCollectives::closed_form)
-      options.at_least = [this, &problem, within](const plan::Plan& plan) {
-        return score::least_iteration(problem, plan, reduction(simulation_)) / within;
-      };
-    if (!setting_.robust)  // which is of this cluster's devices and links
-      options.judge_another = [this](const cost::Problem& other, planners::SearchOptions& another) {
-        hand_in(other, another);
-      };
-  }
-
- private:
-  const SearchSetting& setting_;
-  TimedJudge& timed_;
-  sim::SimulationOptions simulation_;
-};
-
-/// What a planner is asked, with all that its search goes by.
-class ReadySearch {
- public:
-  /// `setting` outlives it. Throws BadInput for options that the planner does not have.
-  ReadySearch(const cost::Problem& asked, const Cell& cell, const SearchSetting& setting,
-              core::StopToken stop)
-      : problem(asked), options(setting.options), judges_(setting, timed_, stop), alone_(setting.alone) {
-    planners::check_options(planners::planner(cell.planner.name), cell.planner.options);
-    memo_.serve(problem);
-    options.own = cell.planner.options;
-    options.model = cell.model;
-    options.cluster = cell.cluster;
-    if (setting.top > 1) kept_.emplace(problem);
-    judges_.hand_in(problem, options, kept_ ? &*kept_ : nullptr);
-  }
-  ReadySearch(const ReadySearch&) = delete;
-  ReadySearch& operator=(const ReadySearch&) = delete;
-
-  /// The answer, and in the row what it took, also when there is none.
-  planners::SearchResult measured(const std::function<planners::SearchResult()>& search,
-                                  report::CellResult& row) const {
-    planners::SearchResult found = [&] {
-      const SearchMeter meter(timed_, alone_, row);
-      return search();
-    }();
-    row.states = static_cast<std::int64_t>(found.states);
-    if (found.estimate) row.estimate_s = found.estimate->value();
-    return found;
-  }
-
-  /// Next best plans of other kinds.
-  std::vector<plan::Plan> others(const plan::Plan& best, std::size_t most) const {
-    return kept_ ? kept_->others(best, most) : std::vector<plan::Plan>();
-  }
-
-  cost::Problem problem;  ///< remembers
-  planners::SearchOptions options;
-
- private:
-  cost::StageMemo memo_;
-  TimedJudge timed_;
-  Judges judges_;
-  std::optional<KeptPlans> kept_;
-  bool alone_;
-};
 
 /// The plan under another schedule; what the planner expected was about its own.
 void run_in_order(const cost::Problem& problem, plan::Plan& plan, const std::string& schedule,
@@ -302,14 +150,15 @@ CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, c
     const ReadySearch ready(problem, cell, setting, stop);
     const auto& planner = planners::planner(cell.planner.name);
     auto answer = ready.measured([&] { return planner.plan(ready.problem, ready.options, stop); }, row);
+    answer.plan.model = cell.model;
+    answer.plan.cluster = cell.cluster;
+    answer.plan.planner = row.planner;
+    check(problem, answer.plan);
+    if (!stop.ended()) ready.check_times(answer.plan);
     others = ready.others(answer.plan, setting.top - 1);
     return answer;
   }();
   core::return_free_memory();  // what the search remembered makes room for the trace
-  found.plan.model = cell.model;
-  found.plan.cluster = cell.cluster;
-  found.plan.planner = row.planner;
-  check(problem, found.plan);
   if (!cell.schedule.empty()) run_in_order(problem, found.plan, cell.schedule, row);
   sim::SimulationOptions options = setting.simulation;
   if (setting.perturbation) options.perturbation = setting.perturbation;

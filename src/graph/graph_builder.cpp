@@ -105,20 +105,48 @@ Parameters named_parameters(const std::string& model, const std::vector<Operator
   return out;
 }
 
-/// Kahn's algorithm, smallest provisional number first: stable where insertion order was topological.
-std::vector<std::size_t> stable_order(const BoostGraph& graph) {
+/// [operator] those that use its parameters.
+using Users = std::vector<std::vector<std::size_t>>;
+
+Users users_of_parameters(const BoostGraph& graph) {
+  std::unordered_map<std::string_view, std::size_t> owners;
+  for (std::size_t v = 0; v < boost::num_vertices(graph); ++v)
+    if (graph[v].parameters > 0) owners.emplace(graph[v].name, v);
+  Users out(boost::num_vertices(graph));
+  for (std::size_t v = 0; v < out.size(); ++v)
+    if (const auto owner = owners.find(graph[v].parameters_of); owner != owners.end())
+      out[owner->second].push_back(v);
+  return out;
+}
+
+/// Kahn's algorithm, smallest provisional number first: stable where insertion order was topological. Shorter
+/// than the graph where an owner of parameters comes after their user.
+std::vector<std::size_t> stable_order(const BoostGraph& graph, const Users& users) {
   std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
   std::vector<std::size_t> waiting(boost::num_vertices(graph)), order;
+  for (std::size_t v = 0; v < waiting.size(); ++v) waiting[v] = boost::in_degree(v, graph);
+  for (const auto& of : users)
+    for (const std::size_t user : of) ++waiting[user];
+  const auto reach = [&](std::size_t v) {
+    if (--waiting[v] == 0) ready.push(v);
+  };
   for (std::size_t v = 0; v < waiting.size(); ++v)
-    if ((waiting[v] = boost::in_degree(v, graph)) == 0) ready.push(v);
+    if (waiting[v] == 0) ready.push(v);
   while (!ready.empty()) {
     const std::size_t v = ready.top();
     ready.pop();
     order.push_back(v);
-    for (auto [e, end] = boost::out_edges(v, graph); e != end; ++e)
-      if (--waiting[boost::target(*e, graph)] == 0) ready.push(boost::target(*e, graph));
+    for (auto [e, end] = boost::out_edges(v, graph); e != end; ++e) reach(boost::target(*e, graph));
+    for (const std::size_t user : users[v]) reach(user);
   }
   return order;
+}
+
+/// Owners of parameters come before users where that is possible; named_parameters() refuses the rest.
+std::vector<std::size_t> stable_order(const BoostGraph& graph) {
+  auto order = stable_order(graph, users_of_parameters(graph));
+  if (order.size() == boost::num_vertices(graph)) return order;
+  return stable_order(graph, Users(boost::num_vertices(graph)));
 }
 
 }  // namespace

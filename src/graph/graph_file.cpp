@@ -8,6 +8,7 @@
 #include "model_json.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/yaml.hpp"
+#include "penstock/graph/canonical.hpp"
 #include "penstock/graph/graph_builder.hpp"
 #include "product_work.hpp"
 
@@ -159,16 +160,16 @@ std::string first_alike(const OpGraph& graph, OpId id) {
 /// A file of version 1 does not say in which order operands come, and whose parameters are used only by what
 /// it leaves out.
 OpGraph build(GraphBuilder& builder, const Ids& ids, std::int64_t version) {
-  if (version > 1) return builder.build();
+  if (version > 1) return canonical(builder.build());
   builder.forget_operand_order();
-  OpGraph graph = builder.build();
+  OpGraph graph = canonical(builder.build());
   bool tied = false;
   for (std::size_t v = 0; v < graph.size(); ++v)
     if (const std::string owner = first_alike(graph, OpId(v)); !owner.empty()) {
       builder.tie(ids.at(graph.op(OpId(v)).name), owner);
       tied = true;
     }
-  return tied ? builder.build() : graph;
+  return tied ? canonical(builder.build()) : graph;
 }
 
 /// Faults of the graph as a whole, such as a cycle, are laid at the list of operators.

@@ -13,6 +13,7 @@
 #include "models/catalogue.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/cost/analytic.hpp"
+#include "penstock/cost/host.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/cost/stage_memo.hpp"
 #include "src/score/exposed_reduction.hpp"
@@ -198,6 +199,31 @@ TEST_CASE("runs of operators that have one form cost the same, in every model") 
   CHECK(check_operators(models::build("encoder_decoder", {}), cluster, 14) > 50);
   CHECK(check_operators(models::build("resnet50", {}), cluster, 10) > 20);
   CHECK(check_operators(models::build("mixtral", {{"layers", "3"}}), cluster, 14) > 20);
+}
+
+TEST_CASE("runs of operators that have one form cost the same under every runtime") {
+  for (const cluster::NamedRuntime& named : cluster::runtimes()) {
+    CAPTURE(named.name);
+    const auto cluster = cluster::load_cluster("8xA100-40x2").run_by(named.runtime);
+    CHECK(check_operators(models::build("mmt", {{"branches", "2"}, {"layers", "2"}}), cluster, 12) > 20);
+    CHECK(check_operators(models::build("dlrm", {{"branches", "3"}}), cluster, 8) > 20);
+    CHECK(check_operators(models::build("candle_uno", {{"towers", "3"}}), cluster, 8) > 20);
+  }
+}
+
+TEST_CASE("the first input, which fetches the batch, has a form of its own") {
+  const auto graph = models::build("dlrm", {{"branches", "2"}});
+  const auto cluster = cluster::load_cluster("8xA100-40x1");
+  const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::adam}};
+  cost::StageForms forms(problem);
+  Operators inputs;
+  for (std::size_t v = 0; v < graph.size(); ++v)
+    if (graph.op(OpId(v)).kind == graph::OpKind::input && graph.output(OpId(v)) == graph.output(OpId(0)))
+      inputs.emplace_back(v);
+  REQUIRE(inputs.size() > 1);
+  CHECK(cost::fetches_batch(graph, inputs[0]));
+  CHECK_FALSE(cost::fetches_batch(graph, inputs[1]));
+  CHECK(forms.operators(Operators{inputs[0]}).number != forms.operators(Operators{inputs[1]}).number);
 }
 
 namespace {

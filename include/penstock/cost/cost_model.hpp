@@ -21,6 +21,7 @@ struct OpTime {
   core::Seconds recompute{};  ///< of a stage: what it computes again before its backward pass
   core::Seconds backward() const { return input_gradient + weight_gradient; }
   core::Seconds total() const { return forward + backward() + recompute; }
+  friend bool operator==(const OpTime&, const OpTime&) = default;
 };
 
 /// One device's part of an operator that a tensor-parallel group shares.

@@ -20,6 +20,9 @@ struct Launches {
 /// profile, whose times have the host in them.
 Launches launches(const graph::OpGraph& graph, core::OpId op, std::int64_t matrices);
 
+/// Whether the operator is the model's first input, where a batch comes from the data loader.
+bool fetches_batch(const graph::OpGraph& graph, core::OpId op);
+
 /// Kernels of attention's core in a forward pass: scores, scale with mask, softmax, context and its
 /// transposition; one of a flash core.
 int core_launches(const graph::OpGraph& graph, core::OpId op, std::int64_t matrices);

@@ -76,6 +76,7 @@ struct StageTime {
   OpTime collectives;  ///< of tensor-parallel, context and expert groups (layout::Among), hops of ring
                        ///< attention (RingTimes), and, with ZeRO 2 and 3, what passes wait for among replicas
   OpTime total() const;
+  friend bool operator==(const StageTime&, const StageTime&) = default;
 };
 /// Seconds that passes send among replicas: for their layers, one after the other, and for what stands
 /// outside of them.
@@ -180,6 +181,7 @@ struct Reduction {
   DeviceGroups groups;
   core::Bytes bytes;
   bool all_gather = false;
+  friend bool operator==(const Reduction&, const Reduction&) = default;
 };
 std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& stage,
                                   std::span<const core::OpId> operators);
@@ -193,6 +195,7 @@ core::Seconds time(const Problem& problem, const Reduction& reduction);
 struct TimedReduction {
   Reduction reduction;
   core::Seconds time;
+  friend bool operator==(const TimedReduction&, const TimedReduction&) = default;
 };
 using TimedReductions = std::vector<std::vector<TimedReduction>>;
 std::int64_t held_bytes(const TimedReduction& timed);  ///< of a memo (stage_memo.hpp)

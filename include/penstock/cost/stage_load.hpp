@@ -31,6 +31,7 @@ struct StageLoad {
   core::Bytes frozen{};      ///< weights that do not train: no gradient, no state, one version
   core::Bytes experts{};     ///< of `parameters`, those of mixtures
   core::Bytes saved{};       ///< where some are computed again, those that are held from the forward pass on
+  friend bool operator==(const StageLoad&, const StageLoad&) = default;
 };
 
 /// StageLoad::statistics of one operator.

@@ -30,7 +30,7 @@ class GraphBuilder {
   std::size_t size() const;
 
   /// Throws BadInput naming the operators of a cycle, a repeated name, a negative or non-finite size, or
-  /// parameters of an operator that is not there, has none or does not come before their user.
+  /// parameters of an operator that is not there, has none or comes after their user.
   /// Keeps the order of addition where it is topological, else takes the smallest ready operator first.
   OpGraph build() const;
 

@@ -34,6 +34,7 @@ struct PipelineStage {
   /// Bounds reckon with it done while gradients are on their way; orders here start the whole of it with the
   /// gradient.
   core::Picoseconds early{};
+  friend bool operator==(const PipelineStage&, const PipelineStage&) = default;
 };
 
 /// Tensors one way, their gradients the other way.
