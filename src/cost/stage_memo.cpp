@@ -80,7 +80,9 @@ void StageMemo::serve(Problem& problem) {
 
 void StageMemo::refute(const StageKey& key) {
   // A question is the text before its first byte that is no letter.
-  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == ' ' || c == '-'; };
+  const auto letter = [](char c) {
+    return std::isalpha(static_cast<unsigned char>(c)) || c == ' ' || c == '-';
+  };
   const std::string& bytes = key.bytes();
   const std::string question(bytes.begin(), std::ranges::find_if_not(bytes, letter));
   throw core::Error(core::ExitCode::internal,

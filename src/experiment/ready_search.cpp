@@ -79,9 +79,8 @@ Judges::Judges(const SearchSetting& setting, TimedJudge& timed, core::StopToken 
 void Judges::hand_in(const cost::Problem& problem, planners::SearchOptions& options, Watchers watchers) {
   const auto against = setting_.robust ? p95_against(problem, simulation_, *setting_.robust)
                                        : simulated_time_against(problem, simulation_);
-  const auto simulated = setting_.robust
-                             ? [against](const plan::Plan& plan) { return against(plan, kNever); }
-                             : simulated_time(problem, simulation_);
+  const auto simulated = setting_.robust ? [against](const plan::Plan& plan) { return against(plan, kNever); }
+                                         : simulated_time(problem, simulation_);
   // Only times below `to_beat` are exact.
   const auto seen = [watchers](const plan::Plan& plan, core::Seconds time, core::Seconds to_beat) {
     if (watchers.kept) watchers.kept->see(plan, time);

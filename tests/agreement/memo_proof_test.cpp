@@ -31,7 +31,7 @@ const std::vector<Model> kModels = {
     {"mmt", {{"branches", "2"}, {"layers", "2"}, {"element_bytes", "2"}}},
     {"gpt", {{"layers", "3"}, {"element_bytes", "2"}}},
     {"mixtral", {{"layers", "2"}, {"hidden", "512"}, {"heads", "8"}, {"element_bytes", "2"}}},
-    {"clip", {{"layers", "2"}}},
+    {"clip", {{"text_layers", "2"}, {"image_layers", "2"}}},
     {"bert", {{"layers", "2"}}},
 };
 const std::vector<std::pair<const char*, int>> kClusters = {
@@ -83,8 +83,8 @@ void prove_problems(std::size_t stride) {
     for (const auto& [cluster_name, devices] : kClusters)
       for (const char* runtime : kRuntimes)
         for (const char* planner : kPlanners)
-          for (const cost::CostModel* costs :
-               {static_cast<const cost::CostModel*>(&analytic), static_cast<const cost::CostModel*>(&table)}) {
+          for (const cost::CostModel* costs : {static_cast<const cost::CostModel*>(&analytic),
+                                               static_cast<const cost::CostModel*>(&table)}) {
             if (++number % stride != 0) continue;
             CAPTURE(model.name);
             CAPTURE(cluster_name);
@@ -92,9 +92,9 @@ void prove_problems(std::size_t stride) {
             CAPTURE(planner);
             CAPTURE(costs->source());
             const auto graph = models::build(model.name, model.parameters);
-            const auto cluster =
-                cluster::load_cluster(cluster_name).first(static_cast<std::size_t>(devices)).run_by(
-                    cluster::runtime(runtime));
+            const auto cluster = cluster::load_cluster(cluster_name)
+                                     .first(static_cast<std::size_t>(devices))
+                                     .run_by(cluster::runtime(runtime));
             proved += prove({graph, cluster, *costs, {16, plan::Optimizer::adam}}, planner);
           }
   CHECK(proved > static_cast<int>(number / stride / 2));

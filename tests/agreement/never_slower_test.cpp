@@ -53,7 +53,7 @@ void check_problems(std::size_t stride) {
   std::size_t number = 0;
   int compared = 0;
   for (const Model& model : kModels)
-    for (const char* where : {"2xA100-40x1", "1xV100x2", "2xH100x2"})
+    for (const char* where : {"2xA100-40x1", "1xV100-16x2", "2xH100x2"})
       for (const char* runtime : {"none", "5us/kernel", "eager_pytorch", "legion_flexflow"})
         for (const std::int64_t samples : {4, 8}) {
           if (++number % stride != 0) continue;

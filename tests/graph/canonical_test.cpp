@@ -33,7 +33,8 @@ std::string shuffled(const OpGraph& graph, std::uint64_t seed) {
   auto& operators = file["operators"];
   core::Random random(seed);
   for (std::size_t i = operators.size(); i > 1; --i)
-    std::swap(operators[i - 1], operators[static_cast<std::size_t>(random.between(0, static_cast<int>(i) - 1))]);
+    std::swap(operators[i - 1],
+              operators[static_cast<std::size_t>(random.between(0, static_cast<int>(i) - 1))]);
   return file.dump();
 }
 
@@ -44,7 +45,8 @@ TEST_CASE("a file's order of operators has no say, for every model of the zoo") 
     CAPTURE(model.name);
     const OpGraph graph = models::build(model.name);
     for (std::uint64_t seed = 1; seed <= 3; ++seed)
-      CHECK(graph::to_json(graph::parse_graph(shuffled(graph, seed), "shuffled.json")) == graph::to_json(graph));
+      CHECK(graph::to_json(graph::parse_graph(shuffled(graph, seed), "shuffled.json")) ==
+            graph::to_json(graph));
   }
 }
 
