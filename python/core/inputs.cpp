@@ -259,7 +259,8 @@ void bind_problem(nb::module_& m) {
       "mixed_bf16, for others everything in the model's numbers. reserved: memory of each device that plans "
       "leave to the framework, in bytes, as 2.5GiB or that of a framework by its name (megatron, deepspeed); "
       "None: as the cluster's file says, for language models on GPUs megatron's. costs: a "
-      "calibration or profile file; None: the analytic model. allow_foreign: take costs of other devices. "
+      "calibration, kernel tables or profile file, or 'data_sheet'; None: built-in efficiency curves. "
+      "allow_foreign: take costs of other devices. "
       "bucket: bytes of gradients that are reduced together. gradient_compression, activation_compression: "
       "bytes sent per byte. Raises BadInput.")
       .def(

@@ -30,19 +30,20 @@ PlanState state_of(const Plan& plan) {
           {cluster.name, cluster::is_file_name(cluster.name) ? core::read_file(cluster.name) : ""},
           static_cast<int>(about.cluster.cluster->size()),
           cluster.runtime,
-          {costs, costs.empty() ? "" : core::read_file(costs)}};
+          {costs, experiment::is_costs_file(about.costs_path) ? core::read_file(costs) : ""}};
 }
 
 Plan plan_of(const PlanState& state) {
   const auto& [plan, name, parameters, graph, cluster, devices, runtime, costs] = state;
   const plan::PlanHead head = plan::parse_plan_head(plan.second, plan.first);
-  Problem about{
-      {std::make_shared<const graph::OpGraph>(graph::parse_graph(graph, name)),
-       {name, parameters, head.model.label},
-       {}},
-      {nullptr, {cluster.first, devices, runtime, head.cluster.reserved}},
-      costs.first.empty() ? experiment::load_costs({}) : experiment::parse_costs(costs.second, costs.first),
-      {}};
+  Problem about{{std::make_shared<const graph::OpGraph>(graph::parse_graph(graph, name)),
+                 {name, parameters, head.model.label},
+                 {}},
+                {nullptr, {cluster.first, devices, runtime, head.cluster.reserved}},
+                costs.second.empty()
+                    ? experiment::load_costs(costs.first.empty() ? std::nullopt : std::optional(costs.first))
+                    : experiment::parse_costs(costs.second, costs.first),
+                {}};
   if (!costs.first.empty()) about.costs_path = costs.first;
   about.cluster.cluster = std::make_shared<const cluster::Cluster>(
       cost::measured_by(*about.costs, cluster_of(about.cluster.ref, cluster.second)));

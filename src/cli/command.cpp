@@ -161,7 +161,8 @@ void CostFlags::add(CLI::App& command) {
       command
           .add_option(
               "--costs", file,
-              "a calibration of the devices, or a profile of operator times; default: the analytic model")
+              "data_sheet, or a calibration of the devices, kernel tables or a profile of operator times; "
+              "default: built-in efficiency curves of measured GPUs")
           ->type_name("FILE");
   command.add_flag("--allow-foreign", allow_foreign, "take a calibration of another device; results say so")
       ->needs(costs);

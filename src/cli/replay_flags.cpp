@@ -7,6 +7,7 @@
 
 #include "penstock/core/digest.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/experiment/inputs.hpp"
 #include "penstock/kernels/devices.hpp"
 
 namespace penstock::cli {
@@ -93,8 +94,9 @@ std::vector<std::pair<std::string, std::string>> conditions(const ReplayFlags& f
                                                             const std::optional<std::string>& costs) {
   std::vector<std::pair<std::string, std::string>> out =
       kernels::open_device(kernels::device_for(flags.device, 0, {0, 1, 1}), 1)->identity();
-  out.emplace_back("costs", costs.value_or("analytic"));
-  if (costs) out.emplace_back("CRC-32 of costs", core::checksum(core::read_file(*costs)));
+  const bool file = experiment::is_costs_file(costs);
+  out.emplace_back("costs", file ? *costs : costs ? "analytic" : "efficiency curves");
+  if (file) out.emplace_back("CRC-32 of costs", core::checksum(core::read_file(*costs)));
   out.emplace_back("manner", flags.concurrent   ? "concurrent"
                              : flags.sequential ? "sequential"
                                                 : "by processors");

@@ -102,6 +102,13 @@ Cluster Cluster::slowed_by(double factor) const {
   return out;
 }
 
+Cluster Cluster::slowed_where_unstated(const std::function<double(const DeviceType&)>& slowdown) const {
+  Cluster out = *this;
+  for (DeviceType& type : out.types_)
+    if (!type.kernel_slowdown) type.kernel_slowdown = slowdown(type);
+  return out;
+}
+
 Cluster Cluster::reserving(core::Bytes bytes) const {
   Cluster out = *this;
   for (DeviceType& type : out.types_) {

@@ -74,7 +74,7 @@ DeviceType read_type(const std::string& type_name, const Yaml& node) {
   if (const auto named = node.find("runtime")) type.runtime = read_runtime(*named, node);
   if (const auto slower = node.find("kernel_slowdown")) {
     type.kernel_slowdown = slower->number();
-    if (!(type.kernel_slowdown >= 0.1 && type.kernel_slowdown <= 100))
+    if (!(*type.kernel_slowdown >= 0.1 && *type.kernel_slowdown <= 100))
       slower->fail("expected a factor from 0.1 to 100");
   }
   if (const auto held = node.find("reserved")) {

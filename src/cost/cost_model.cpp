@@ -50,14 +50,19 @@ std::vector<std::string> CostModel::foreign(const cluster::Cluster&) const {
   return {};
 }
 
+cluster::Cluster CostModel::completed(const cluster::Cluster& cluster) const {
+  auto known = collectives();
+  return known == nullptr ? cluster : cluster.measured_by(std::move(known));
+}
+
 cluster::Cluster measured_by(const CostModel& costs, const cluster::Cluster& cluster) {
-  auto collectives = costs.collectives();
-  return collectives == nullptr ? cluster : cluster.measured_by(std::move(collectives));
+  return costs.completed(cluster);
 }
 
 std::string source_of(const CostModel& costs, const cluster::Cluster& cluster) {
   const auto foreign = costs.foreign(cluster);
-  return costs.source() + (foreign.empty() ? "" : fmt::format(", foreign to {}", fmt::join(foreign, ", ")));
+  return costs.source_on(cluster) +
+         (foreign.empty() ? "" : fmt::format(", foreign to {}", fmt::join(foreign, ", ")));
 }
 
 }  // namespace penstock::cost

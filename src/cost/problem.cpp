@@ -13,12 +13,12 @@ OpTime kernel_time(const Problem& problem, core::OpId op, const cluster::DeviceT
   if (problem.graph.frozen_parameters() > 0 && !problem.graph.trains_above(op))
     time.input_gradient = core::Seconds(0);
   for (core::Seconds* pass : {&time.forward, &time.input_gradient, &time.weight_gradient})
-    *pass = *pass * device.kernel_slowdown;
+    *pass = *pass * device.slowdown();
   return time;
 }
 
 core::Seconds update_time(const Problem& problem, core::Bytes weights, const cluster::DeviceType& device) {
-  return problem.costs.step_time(weights, problem.training, device) * device.kernel_slowdown;
+  return problem.costs.step_time(weights, problem.training, device) * device.slowdown();
 }
 
 OpTime operator_time(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
@@ -31,7 +31,7 @@ OpTime operator_time(const Problem& problem, core::OpId op, const cluster::Devic
 core::Seconds core_forward(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
                            std::int64_t samples, const OpShard& part) {
   const core::Seconds kernels =
-      problem.costs.core_forward(problem.graph, op, device, samples, part) * device.kernel_slowdown;
+      problem.costs.core_forward(problem.graph, op, device, samples, part) * device.slowdown();
   return std::max(kernels, core_launch_time(problem.graph, op, device, samples, part)) +
          device.runtime.per_task;
 }

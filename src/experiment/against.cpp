@@ -30,8 +30,7 @@ std::map<std::string, cluster::Cluster> load_clusters(const std::vector<Publishe
     const auto file = std::filesystem::path(options.clusters) / (run.cluster + ".yaml");
     if (!std::filesystem::exists(file)) continue;
     const cluster::Cluster cluster = load_cluster({file.string(), 0});
-    if (options.allow_foreign || costs.foreign(cluster).empty())
-      out.emplace(run.cluster, cost::measured_by(costs, cluster));
+    if (options.allow_foreign || costs.foreign(cluster).empty()) out.emplace(run.cluster, cluster);
   }
   return out;
 }

@@ -7,6 +7,7 @@
 #include "models/catalogue.hpp"
 #include "penstock/cluster/reserved.hpp"
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/cost/curve_costs.hpp"
 #include "penstock/graph/work.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/score/validate.hpp"
@@ -157,7 +158,10 @@ Assumptions assumptions(const cost::Problem& problem, const plan::ModelRef& mode
   out.push_back({"reserved", held.value() == 0 ? "nothing reserved" : core::show(held) + " reserved",
                  "--reserved", "reserved=", !stated.reserved});
   out.push_back({"runtime", runtime_words(problem.cluster), "--runtime", "runtime=", !stated.runtime});
-  const std::string source = cost::source_of(problem.costs, problem.cluster);
+  // Curves have a line of their own that says more.
+  const bool curves = dynamic_cast<const cost::CurveCosts*>(&problem.costs) != nullptr;
+  const std::string source =
+      curves ? problem.costs.source() : cost::source_of(problem.costs, problem.cluster);
   out.push_back({"costs", source == "analytic" ? "analytic costs" : "costs: " + source, "--costs",
                  "costs=", !stated.costs});
   return out;

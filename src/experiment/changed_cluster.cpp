@@ -65,7 +65,7 @@ void change_type(DeviceType& type, const graph::OpGraph& graph, const WhatIfChan
   if (change.key == ChangedKey::memory) type.memory = changed_memory(type, change);
   if (change.key == ChangedKey::memory_bandwidth)
     type.memory_bandwidth = core::Bandwidth(changed(type.memory_bandwidth.value()));
-  if (change.key == ChangedKey::speed) type.kernel_slowdown = type.kernel_slowdown / change.value;
+  if (change.key == ChangedKey::speed) type.kernel_slowdown = type.slowdown() / change.value;
   if (change.key != ChangedKey::flops) return;
   const double now = type.peak_rate(cost::precision_of(graph, type)).value();
   for (core::FlopRate& rate : type.peak) rate = rate * (changed(now) / now);
@@ -85,8 +85,8 @@ Cluster whole(const plan::ClusterRef& ref) {
 }  // namespace
 
 Cluster changed_cluster(const plan::ClusterRef& ref, const graph::OpGraph& graph,
-                        std::span<const WhatIfChange> changes) {
-  const Cluster all = whole(ref);
+                        const cost::CostModel& costs, std::span<const WhatIfChange> changes) {
+  const Cluster all = cost::measured_by(costs, whole(ref));
   std::vector<DeviceType> types = all.types();
   std::vector<cluster::Link> links = all.links();
   for (const WhatIfChange& change : changes) {

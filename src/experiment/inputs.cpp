@@ -10,6 +10,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/cost/analytic.hpp"
+#include "penstock/cost/curve_costs.hpp"
 #include "penstock/experiment/snapshot.hpp"
 #include "penstock/frameworks/hf_config.hpp"
 #include "penstock/frameworks/model_reference.hpp"
@@ -75,7 +76,8 @@ cluster::Cluster load_cluster(const plan::ClusterRef& ref) {
 }
 
 std::shared_ptr<const cost::CostModel> load_costs(const std::optional<std::string>& path) {
-  if (!path) return std::make_shared<cost::AnalyticCosts>();
+  if (!path) return std::make_shared<cost::CurveCosts>();
+  if (*path == kDataSheet) return std::make_shared<cost::AnalyticCosts>();
   return parse_costs(core::read_file(*path), *path);
 }
 

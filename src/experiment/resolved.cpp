@@ -8,6 +8,8 @@
 
 #include "penstock/core/json_text.hpp"
 #include "penstock/core/paths.hpp"
+#include "penstock/cost/curve_costs.hpp"
+#include "penstock/experiment/inputs.hpp"
 #include "penstock/experiment/snapshot.hpp"
 #include "penstock/plan/plan_file.hpp"
 
@@ -48,6 +50,18 @@ OrderedJson file_or(const Snapshot& inputs, const std::optional<std::string>& fi
                     const OrderedJson& otherwise) {
   if (!file) return otherwise;
   return object("file", *file, "content", inputs.digest(*file));
+}
+
+/// A file; "analytic" on data sheets; or the digest of the built-in curves.
+OrderedJson costs(const Snapshot& inputs, const std::optional<std::string>& costs) {
+  if (is_costs_file(costs)) return file_or(inputs, costs, {});
+  return costs ? OrderedJson("analytic") : object("curves", cost::digest_of_curves());
+}
+
+std::optional<std::string> read_costs(const OrderedJson& part, const std::string& file) {
+  if (part.is_object() && part.contains("curves")) return std::nullopt;
+  if (part.is_object()) return core::path_from(file, part.at("file").get<std::string>());
+  return std::string(kDataSheet);
 }
 
 OrderedJson search(const Search& search) {
@@ -131,8 +145,7 @@ std::string resolved(const Spec& spec, const Cell& cell, const std::string& prog
   const Snapshot& inputs = *spec.inputs;
   const OrderedJson out = object(
       "program", program, "model", model(inputs, cell.model), "cluster", cluster(inputs, cell.cluster),
-      "imperfection", file_or(inputs, cell.perturbation, {}), "costs",
-      file_or(inputs, spec.costs, "analytic"), "planner",
+      "imperfection", file_or(inputs, cell.perturbation, {}), "costs", costs(inputs, spec.costs), "planner",
       object("name", cell.planner.name, "options", cell.planner.options), "search", search(cell.search),
       "schedule", schedule(inputs, cell.schedule), "training", training(cell.training), "micro_batch",
       or_null(cell.micro_batch), "pipeline_micro_batch", or_null(cell.pipeline_micro_batch), "choose_by",
@@ -145,7 +158,7 @@ std::string resolved(const Spec& spec, const Cell& cell, const std::string& prog
 std::string resolved_for(const std::string& file, const std::string& resolved) {
   OrderedJson out = OrderedJson::parse(resolved);
   for (const char* key : {"cluster", "imperfection", "costs", "schedule"})
-    if (OrderedJson& part = out[key]; part.is_object())
+    if (OrderedJson& part = out[key]; part.is_object() && part.contains("file"))
       part["file"] = core::path_for(file, part.at("file").get<std::string>());
   return out.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + '\n';
 }
@@ -153,7 +166,7 @@ std::string resolved_for(const std::string& file, const std::string& resolved) {
 Judgement parse_judgement(const std::string& text, const std::string& file) {
   const OrderedJson json = core::parse_json<OrderedJson>(text, file);
   try {
-    return {read_file_of(json.at("costs"), file), read_simulation(json.at("simulation")),
+    return {read_costs(json.at("costs"), file), read_simulation(json.at("simulation")),
             read_memory(json.at("memory")), json.at("setting").get<std::string>(),
             read_file_of(json.value("imperfection", OrderedJson()), file)};
   } catch (const OrderedJson::exception& e) {

@@ -133,7 +133,7 @@ const cluster::Cluster& Snapshot::cluster(const plan::ClusterRef& ref) const {
 }
 
 std::shared_ptr<const cost::CostModel> Snapshot::costs(const std::optional<std::string>& path) const {
-  if (!path) return load_costs(path);
+  if (!is_costs_file(path)) return load_costs(path);
   return memory_->costs.get(*path, [&] { return parse_costs(memory_->file(*path).text, *path); });
 }
 

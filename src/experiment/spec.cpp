@@ -298,7 +298,9 @@ bool read_searches(const Yaml& node) {
 
 void read_limits_and_rules(const Yaml& root, const fs::path& folder, Spec& spec) {
   if (const auto node = root.find("summary")) spec.summary = node->text();
-  if (const auto node = root.find("costs")) spec.costs = (folder / node->text()).lexically_normal().string();
+  if (const auto node = root.find("costs"))
+    spec.costs = node->text() == kDataSheet ? std::string(kDataSheet)
+                                            : (folder / node->text()).lexically_normal().string();
   if (const auto node = root.find("memory")) spec.memory = read_memory(*node);
   if (const auto node = root.find("choose_by")) spec.choose_by_simulation = read_choice(*node);
   if (const auto node = root.find("time_limit")) spec.time_limit = node->seconds();
@@ -346,8 +348,8 @@ Spec parse(const std::string& text, const std::string& path, const Overrides& ov
   read_grid(root, folder, spec, planners);
   const auto foreign = root.find("allow_foreign");
   const bool allowed = foreign && foreign->flag();
-  if (foreign && !spec.costs) foreign->fail("belongs to costs, and there are none");
-  if (spec.costs && costs == Costs::checked) check_costs(root.at("costs"), spec, allowed);
+  if (foreign && !is_costs_file(spec.costs)) foreign->fail("belongs to costs, and there are none");
+  if (is_costs_file(spec.costs) && costs == Costs::checked) check_costs(root.at("costs"), spec, allowed);
   check_precision(root, spec);
   check_micro_batches(root, spec);
   spec.claims = read_claims(root, rows_to_come(spec));

@@ -13,9 +13,21 @@ namespace penstock::experiment {
 
 using report::PublishedPrediction;
 
+namespace {
+
+double no_slowdown(const cluster::DeviceType&) {
+  return 1;
+}
+
+}  // namespace
+
 StatedRun::StatedRun(const report::PublishedRun& run, const cluster::Cluster& whole,
                      const cost::CostModel& costs)
-    : run_(run), cluster_(whole.first(run.devices)), costs_(costs), stated_(published_problem(run)) {
+    : run_(run),
+      cluster_(cost::measured_by(costs, whole.first(run.devices))),
+      cool_cluster_(cost::measured_by(costs, whole.first(run.devices).slowed_where_unstated(no_slowdown))),
+      costs_(costs),
+      stated_(published_problem(run)) {
   const cost::Problem problem = on(cluster_);
   score::derive_in_flight(problem, stated_.plan);
   const auto violations = plan::structural_violations(stated_.graph, cluster_, stated_.plan);
@@ -29,7 +41,7 @@ PublishedPrediction StatedRun::predict(core::StopToken stop) const {
 
 PublishedPrediction StatedRun::predict(Constant what, double value, core::StopToken stop) const {
   const cluster::Cluster fitted = what == Constant::host_launch
-                                      ? cluster_.run_by({.per_kernel = core::Seconds(value)})
+                                      ? cool_cluster_.run_by({.per_kernel = core::Seconds(value)})
                                       : cluster_.slowed_by(value);
   return predict(on(fitted), stop);
 }

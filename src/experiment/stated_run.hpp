@@ -10,6 +10,7 @@ namespace penstock::experiment {
 /// One run on the first devices of its cluster. Throws BadInput for a plan that cannot be.
 class StatedRun {
  public:
+  /// `whole` as its file states it: the costs complete it.
   StatedRun(const report::PublishedRun& run, const cluster::Cluster& whole, const cost::CostModel& costs);
 
   const report::PublishedRun& run() const { return run_; }
@@ -27,6 +28,7 @@ class StatedRun {
 
   const report::PublishedRun& run_;
   cluster::Cluster cluster_;
+  cluster::Cluster cool_cluster_;  ///< a fitted constant replaces the slow-down that costs assume
   const cost::CostModel& costs_;
   PublishedProblem stated_;
 };

@@ -54,7 +54,7 @@ ChangedPlan changed(const PlanInput& input, const std::vector<WhatIfChange>& cha
     return change.key == ChangedKey::micro_batch || change.key == ChangedKey::mini_batch;
   });
   if (same) return {std::move(plan), input.cluster};
-  const cluster::Cluster stated = changed_cluster(plan.cluster, input.graph, changes);
+  const cluster::Cluster stated = changed_cluster(plan.cluster, input.graph, *input.costs, changes);
   return {std::move(plan), cost::measured_by(*input.costs, stated)};
 }
 

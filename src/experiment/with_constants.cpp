@@ -23,7 +23,7 @@ std::string without_constants(const std::string& line, const FittedCluster& fitt
 
 bool states(const cluster::DeviceType& type, const FittedCluster& fitted) {
   constexpr double kRounding = 1e-8;
-  return std::abs(type.kernel_slowdown - fitted.kernel_slowdown) < kRounding &&
+  return std::abs(type.slowdown() - fitted.kernel_slowdown) < kRounding &&
          (!fitted.reserved || type.reserved == *fitted.reserved) &&
          (!fitted.host_launch ||
           std::abs(type.runtime.one_kernel().value() - fitted.host_launch->value()) < kRounding);

@@ -52,6 +52,9 @@ TEST_CASE("nodes may be left out, and every type loads with as many devices as a
   CHECK(load_cluster("4xL40S").size() == 4);
   CHECK(load_cluster("8xV100-32x4").types().front().memory == core::Bytes(std::int64_t{32} << 30));
   CHECK(load_cluster("72xGB200x2").size() == 144);
+  CHECK(load_cluster("8xRTX4090").size() == 8);
+  CHECK(load_cluster("8xrtx4090x2").size() == 16);
+  CHECK(load_cluster("4xTPU-v5p-rails").size() == 4);
   for (const auto& gpu : cluster::rented()) {
     CAPTURE(gpu.name);
     CHECK(load_cluster(std::to_string(gpu.most) + "x" + std::string(gpu.name) + "x2").size() ==

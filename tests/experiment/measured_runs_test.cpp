@@ -84,7 +84,7 @@ TEST_CASE("the constants behind three simulated runs are found again") {
     }
     const cluster::Cluster read = cluster::parse_cluster(fitted.text, "fitted");
     for (const cluster::DeviceType& type : read.types()) {
-      CHECK(type.kernel_slowdown == near(fitted.kernel_slowdown, 1e-9));
+      CHECK(type.slowdown() == near(fitted.kernel_slowdown, 1e-9));
       CHECK(type.runtime.per_kernel.value() == near(fitted.host_launch->value(), 1e-6));
       CHECK(type.reserved == *fitted.reserved);
     }
@@ -168,7 +168,7 @@ TEST_CASE("constants stand in every device type, in place of those stated") {
   const auto read = cluster::parse_cluster(experiment::with_constants(text, "two.yaml", fitted), "two.yaml");
   REQUIRE(read.types().size() == 2);
   for (const cluster::DeviceType& type : read.types()) {
-    CHECK(type.kernel_slowdown == 1.25);
+    CHECK(type.slowdown() == 1.25);
     CHECK(type.runtime == cluster::Runtime{.per_kernel = core::Seconds(12e-6)});
     CHECK(type.reserved == core::Bytes(1 << 30));
   }

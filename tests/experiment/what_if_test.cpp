@@ -99,7 +99,7 @@ TEST_CASE("a changed cluster differs in what was changed alone") {
   const auto g = models::build("gpt", {{"layers", "1"}});
   const auto changed = [&](const std::string& cluster, const std::string& text, int devices = 16) {
     const auto changes = what_if_changes(text);
-    return experiment::changed_cluster({cluster, devices, ""}, g, changes);
+    return experiment::changed_cluster({cluster, devices, ""}, g, cost::AnalyticCosts(), changes);
   };
   const auto route = [](const cluster::Cluster& c, std::size_t to) {
     return c.route(core::DeviceId(0), core::DeviceId(to)).bandwidth.value();

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -34,13 +35,14 @@ struct DeviceType {
   double overlap_slowdown =
       1;              ///< factor on compute time while the device sends, receives or reduces; at least 1
   Runtime runtime{};  ///< of its host
-  double kernel_slowdown =
-      1;                   ///< factor on what costs say of every kernel: what clocks under lasting load, and
-                           ///< memory that others use meanwhile, leave of a data sheet or of single kernels
+  std::optional<double> kernel_slowdown{};  ///< factor on what costs say of every kernel: what clocks under
+                                            ///< lasting load, and memory that others use meanwhile, leave of
+                                            ///< a data sheet or of single kernels; none: not stated
   core::Bytes reserved{};  ///< what frameworks and libraries hold whatever the plan: CUDA's context, NCCL's
                            ///< buffers, what an allocator loses
   std::optional<double> price{};  ///< dollars for an hour of one device; none: not stated
 
+  double slowdown() const { return kernel_slowdown.value_or(1); }
   /// Falls back to fp32 where the sheet states no rate for `precision`.
   core::FlopRate peak_rate(Precision precision) const;
 };
@@ -106,6 +108,8 @@ class Cluster {
   /// The same cluster with kernels that take so many times as long (DeviceType::kernel_slowdown), whatever
   /// the device.
   Cluster slowed_by(double factor) const;
+  /// The same cluster with this slow-down for types that state none.
+  Cluster slowed_where_unstated(const std::function<double(const DeviceType&)>& slowdown) const;
   /// The same cluster with devices that reserve so many bytes (DeviceType::reserved) instead of what its file
   /// says. Throws BadInput where a device has no more memory than that.
   Cluster reserving(core::Bytes bytes) const;

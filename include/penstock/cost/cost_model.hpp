@@ -85,14 +85,19 @@ class CostModel {
   /// Whether operators of equal attributes, FLOPs and bytes, that read equal tensors, take equal times: what
   /// layers that repeat have in common is worked out once then. Unless a source says so: no.
   virtual bool equal_of_alike() const { return false; }
+  /// The cluster with what the costs know of it: measured collectives within a node, and of kernels under
+  /// sustained load. Unless a source knows better: collectives() alone.
+  virtual cluster::Cluster completed(const cluster::Cluster& cluster) const;
   /// Source of the times, in a few words for results.
   virtual std::string source() const { return "given"; }
+  /// The source of what they are on a cluster that is completed(). Unless a source knows better: source().
+  virtual std::string source_on(const cluster::Cluster&) const { return source(); }
   /// Names of the types of the cluster's devices that the times are known not to hold for; none: no such
   /// knowledge.
   virtual std::vector<std::string> foreign(const cluster::Cluster& cluster) const;
 };
 
-/// The cluster, whose collectives within a node take what the costs know of them.
+/// CostModel::completed.
 cluster::Cluster measured_by(const CostModel& costs, const cluster::Cluster& cluster);
 
 /// The source, and what it is not about: "calibration of NVIDIA H200, foreign to V100".

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "penstock/cost/cost_model.hpp"
 #include "penstock/frameworks/model_reference.hpp"
@@ -36,7 +37,14 @@ plan::ModelRef in_numbers_of(const plan::Training& training, plan::ModelRef mode
 /// The first `devices` of a cluster file; all of them when `devices` is 0. Throws BadInput.
 cluster::Cluster load_cluster(const plan::ClusterRef& ref);
 
-/// The analytic model; or a file, whose first key tells a calibration from a profile. Throws BadInput.
+/// Costs that are no file: the analytic model over data sheets.
+inline constexpr std::string_view kDataSheet = "data_sheet";
+/// False of data sheets, and of none, which are built-in efficiency curves.
+inline bool is_costs_file(const std::optional<std::string>& costs) {
+  return costs && *costs != kDataSheet;
+}
+/// Built-in efficiency curves; kDataSheet; or a file, whose first key tells a calibration, kernel tables and
+/// a profile apart. Throws BadInput.
 std::shared_ptr<const cost::CostModel> load_costs(const std::optional<std::string>& path);
 
 /// Throws BadInput when the costs are known not to hold for a device of the cluster.
