@@ -48,9 +48,9 @@ void run_in_order(const cost::Problem& problem, plan::Plan& plan, const std::str
 
 /// Nothing where the scenario has a perturbation: there devices may be faster than their type.
 std::optional<double> lower_bound(const cost::Problem& problem, const plan::Plan& plan,
-                                  const sim::SimulationOptions& simulation) {
+                                  const sim::SimulationOptions& simulation, core::StopToken stop) {
   if (simulation.perturbation) return std::nullopt;
-  return score::bound_for(problem, plan, reduction(simulation)).time.value();
+  return score::bound_for(problem, plan, reduction(simulation), until_user_stops(stop)).time.value();
 }
 
 void describe_plan(const plan::Strategy& strategy, report::CellResult& row) {
@@ -131,11 +131,35 @@ CellOutcome simulated(const cost::Problem& problem, const schedule::ScheduledPla
   return out;
 }
 
-void add_bound(const cost::Problem& problem, const sim::SimulationOptions& simulation, CellOutcome& out) {
-  out.row.lower_bound_s = lower_bound(problem, *out.plan, simulation);
+/// Throws SearchEnded or Interrupted where the user stops it.
+void add_bound(const cost::Problem& problem, const sim::SimulationOptions& simulation, core::StopToken stop,
+               CellOutcome& out) {
+  out.row.lower_bound_s = lower_bound(problem, *out.plan, simulation, stop);
   constexpr double kPicosecond = 1e-12;  // a bound below says nothing
   if (out.row.lower_bound_s.value_or(0) >= kPicosecond)
     out.row.gap = *out.row.iteration_s / *out.row.lower_bound_s - 1;
+}
+
+/// Bound and further plans, which may take longer than the user wants to wait. Returns whether the user ended
+/// them.
+bool add_bounds(const cost::Problem& problem, const Cell& cell, const sim::SimulationOptions& simulation,
+                std::vector<plan::Plan> others, core::StopToken stop, CellOutcome& out) {
+  if (stop.ended()) return true;
+  try {
+    add_bound(problem, simulation, stop, out);
+    for (plan::Plan& other : others) {
+      other.model = cell.model;
+      other.cluster = cell.cluster;
+      other.planner = out.row.planner;
+      CellOutcome next =
+          simulated(problem, score::scheduled(problem, other), describe(problem, cell), simulation, false);
+      add_bound(problem, simulation, stop, next);
+      out.others.push_back(std::move(next));
+    }
+  } catch (const core::SearchEnded&) {
+    return true;
+  }
+  return false;
 }
 
 /// As search(); what is known of the row stands in it whatever happens.
@@ -164,17 +188,11 @@ CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, c
   if (setting.perturbation) options.perturbation = setting.perturbation;
   CellOutcome out =
       simulated(problem, score::scheduled(problem, std::move(found.plan)), row, options, setting.keep_trace);
-  if (!stop.ended()) {  // bounds and further plans may take longer than the user wants to wait
-    add_bound(problem, options, out);
-    for (plan::Plan& other : others) {
-      other.model = cell.model;
-      other.cluster = cell.cluster;
-      other.planner = row.planner;
-      out.others.push_back(
-          evaluate(problem, score::scheduled(problem, other), describe(problem, cell), options, false));
-    }
-  }
-  if (!found.complete) out.row.status = fmt::format("{}: the best plan found until then", limit_word(stop));
+  const bool ended = add_bounds(problem, cell, options, std::move(others), stop, out);
+  if (!found.complete)
+    out.row.status = fmt::format("{}: the best plan found until then", limit_word(stop));
+  else if (ended)
+    out.row.status = "interrupted: the search was over, its lower bound is left out";
   return out;
 }
 
@@ -221,6 +239,13 @@ void reschedule(plan::Plan& plan, const std::string& schedule) {
   }
 }
 
+score::BoundCheck until_user_stops(core::StopToken stop) {
+  return [stop] {
+    if (stop.interrupted()) throw core::Interrupted();
+    if (stop.ended()) throw core::SearchEnded();
+  };
+}
+
 score::Reduction reduction(const sim::SimulationOptions& simulation) {
   const bool apart = !simulation.collective.travels();
   return apart ? score::Reduction::closed_form : score::Reduction::free;
@@ -246,7 +271,7 @@ report::CellResult describe(const cost::Problem& problem, const Cell& cell) {
 CellOutcome evaluate(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                      report::CellResult row, const sim::SimulationOptions& simulation, bool keep_trace) {
   CellOutcome out = simulated(problem, scheduled, std::move(row), simulation, keep_trace);
-  add_bound(problem, simulation, out);
+  add_bound(problem, simulation, simulation.stop, out);
   return out;
 }
 

@@ -149,9 +149,9 @@ std::string aim_line(const AimSetting& aim, const cost::Problem& problem, const 
 
 /// What no plan of a family beats.
 std::string family_bound_line(const cost::Problem& problem, score::PlanFamily family,
-                              score::Reduction reduction) {
+                              score::Reduction reduction, core::StopToken stop) {
   try {
-    const auto best = score::problem_bounds(problem, reduction, family).best();
+    const auto best = score::problem_bounds(problem, reduction, family, until_user_stops(stop)).best();
     return fmt::format("no plan with a flush takes less than {} {} ({})\n", core::show(best.time),
                        name(family), name(best.kind));
   } catch (const core::Infeasible& e) {
@@ -159,17 +159,27 @@ std::string family_bound_line(const cost::Problem& problem, score::PlanFamily fa
   }
 }
 
-/// What the table is about, and what no plan beats, by what its plans divide.
-std::string heading_of(const cost::Problem& problem, const Cell& cell,
-                       const sim::SimulationOptions& simulation, const Families& families,
+/// What no plan beats, by what plans divide; nothing where the user does not wait for it.
+std::string bound_lines(const cost::Problem& problem, const sim::SimulationOptions& simulation,
+                        const Families& families, core::StopToken stop) {
+  std::string out;
+  try {
+    for (const score::PlanFamily family : families)
+      out += family_bound_line(problem, family, reduction(simulation), stop);
+  } catch (const core::Interrupted&) {
+    return "";
+  }
+  return out;
+}
+
+/// What the table is about, and what no plan beats.
+std::string heading_of(const cost::Problem& problem, const Cell& cell, const std::string& bounds,
                        const std::string& aim) {
   const auto row = describe(problem, cell);
   std::string what = fmt::format("{}, {} devices of {}, mini-batch {}\n", row.model, row.devices, row.cluster,
                                  row.mini_batch);
   if (row.costs != "analytic") what += "costs: " + row.costs + "\n";
-  for (const score::PlanFamily family : families)
-    what += family_bound_line(problem, family, reduction(simulation));
-  return what + aim + "\n";
+  return what + bounds + aim + "\n";
 }
 
 }  // namespace
@@ -224,7 +234,8 @@ Comparison compare(const cost::Problem& problem, Cell cell, const std::vector<Pl
   }
   const std::string line = aim_line(aim, problem, fastest);
   rank(aim, fastest, out);
-  out.heading = heading_of(problem, cell, setting.simulation, families, line);
+  out.heading = heading_of(problem, cell, bound_lines(problem, setting.simulation, families, stop), line);
+  out.interrupted = out.interrupted || stop.interrupted();
   return out;
 }
 

@@ -98,9 +98,10 @@ std::string_view divided(PlanFamily family) {
 
 }  // namespace
 
-LeastTimesTable::LeastTimesTable(const cost::Problem& problem, PlanFamily family)
+LeastTimesTable::LeastTimesTable(const cost::Problem& problem, PlanFamily family, const BoundCheck& check)
     : problem_(problem),
       family_(family),
+      check_(check),
       each_(problem.cluster.size() <= kMostDevices),
       types_(types_in_use(problem.cluster)) {
   const auto devices = static_cast<int>(problem.cluster.size());
@@ -209,6 +210,7 @@ void LeastTimesTable::lower_to_share(std::size_t op, std::size_t t, const Share&
     return std::span(by_way).subspan((row.first + place) * ways_, ways_);
   };
   for (std::int64_t n = share.least; n <= share.most; ++n) {
+    if (check_) check_();
     lower_to_whole(op, t, n, rate);
     if (!each_) lower_to_group(group(0), core::OpId(op), t, n, least_group, share.row);
     for (std::size_t g = least_group; each_ && g <= row.groups; ++g)

@@ -53,8 +53,8 @@ struct Division {
 /// much work as the whole.
 class LeastTimesTable {
  public:
-  /// Throws Infeasible naming an operator of which no share fits.
-  LeastTimesTable(const cost::Problem& problem, PlanFamily family);
+  /// Throws Infeasible naming an operator of which no share fits, and what `check` throws.
+  LeastTimesTable(const cost::Problem& problem, PlanFamily family, const BoundCheck& check = {});
 
   /// Of the whole mini-batch's work, ascending, and these steps of one micro-batch; divisions that are worse
   /// in everything are left out.
@@ -114,6 +114,7 @@ class LeastTimesTable {
 
   const cost::Problem& problem_;
   PlanFamily family_;
+  BoundCheck check_;
   bool each_;                       ///< every share and every group by itself
   std::vector<std::size_t> types_;  ///< those in use, indices into Cluster::types()
   std::vector<double> weight_;      ///< [type in use] share of the cluster's speed of one such device

@@ -26,11 +26,13 @@ using core::Bytes;
 
 class ProblemBoundSearch {
  public:
-  ProblemBoundSearch(const cost::Problem& problem, Reduction reduction, PlanFamily family)
+  ProblemBoundSearch(const cost::Problem& problem, Reduction reduction, PlanFamily family,
+                     const BoundCheck& check)
       : problem_(problem),
         family_(family),
+        check_(check),
         samples_(static_cast<double>(problem.training.mini_batch)),
-        times_(problem, family) {
+        times_(problem, family, check) {
     if (reduction == Reduction::closed_form && family != PlanFamily::zero) reduce_.emplace(problem.cluster);
     for (const graph::Parameter& parameter : problem.graph.all_parameters())
       if (parameter.tied()) lends_.insert(parameter.owner().index());
@@ -105,7 +107,10 @@ class ProblemBoundSearch {
   }
   double operators() const {
     double most = 0;
-    for (std::size_t op = 0; op < size(); ++op) most = std::max(most, on_at_least(op, 1));
+    for (std::size_t op = 0; op < size(); ++op) {
+      if (check_) check_();
+      most = std::max(most, on_at_least(op, 1));
+    }
     return most;
   }
   double replication() const {
@@ -175,7 +180,7 @@ class ProblemBoundSearch {
                      times_.weighed(samples_ * least.core_rate), least.input_gradient});
     }
     for (std::size_t k = 0; k < way.size(); ++k) way[k].choices = &kinds[kind[k]];
-    return residency(way, other, left(), work());
+    return residency(way, other, left(), work(), check_);
   }
 
   /// What a plan chooses of, for each of so many operators that are alike.
@@ -202,6 +207,7 @@ class ProblemBoundSearch {
     std::vector<std::size_t> firsts;  // of operators that are alike
     double leads_all = 1;
     for (std::size_t op = 0; op < size(); ++op) {
+      if (check_) check_();
       if (weights(op).value() > 0) leads_all = std::min(leads_all, steps[op].leads);
       const auto same = std::ranges::find_if(
           firsts, [&](std::size_t first) { return steps[first] == steps[op] && times_.alike(first, op); });
@@ -215,6 +221,7 @@ class ProblemBoundSearch {
     const double updates = times_.update_work(all_weights());
     terms.push_back({{{{updates, updates}, 0, last_update}}, leads_all});
     return most_at([&](double down) {
+      if (check_) check_();
       return most_at([&](double of_it) { return relaxed(terms, down, down * of_it); });
     });
   }
@@ -235,6 +242,7 @@ class ProblemBoundSearch {
 
   const cost::Problem& problem_;
   PlanFamily family_;
+  const BoundCheck& check_;
   double samples_;
   LeastTimesTable times_;
   std::optional<LeastAllReduce> reduce_;
@@ -275,14 +283,16 @@ const ProblemBound& ProblemBounds::holds_for(const plan::Plan& plan) const {
   return plan::asynchronous(plan) ? by_kind[static_cast<std::size_t>(ProblemBoundKind::work)] : best();
 }
 
-ProblemBounds problem_bounds(const cost::Problem& problem, Reduction reduction, PlanFamily family) {
+ProblemBounds problem_bounds(const cost::Problem& problem, Reduction reduction, PlanFamily family,
+                             const BoundCheck& check) {
   if (const auto violation = plan::mini_batch_violation(problem.graph, problem.training.mini_batch))
     throw core::BadInput(*violation);
-  return ProblemBoundSearch(problem, reduction, family).all();
+  return ProblemBoundSearch(problem, reduction, family, check).all();
 }
 
-ProblemBound bound_for(const cost::Problem& problem, const plan::Plan& plan, Reduction reduction) {
-  return problem_bounds(problem, reduction, family_of(plan)).holds_for(plan);
+ProblemBound bound_for(const cost::Problem& problem, const plan::Plan& plan, Reduction reduction,
+                       const BoundCheck& check) {
+  return problem_bounds(problem, reduction, family_of(plan), check).holds_for(plan);
 }
 
 }  // namespace penstock::score

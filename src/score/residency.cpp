@@ -32,10 +32,12 @@ class Concave {
 };
 
 /// The Lagrangian where bytes count `held`, and work the rest.
-double relaxed(std::span<const Resident> way, double other, double left, double longest, double held) {
+double relaxed(std::span<const Resident> way, double other, double left, double longest, double held,
+               const std::function<void()>& check) {
   const double work = 1 - held, byte = held / left;
   Concave before(longest);  // what operators up to here cost at least, by the time spent behind them
   for (const Resident& op : way) {
+    if (check) check();
     if (op.input_gradient == 0) before.flatten();  // no gradient that they wait for comes through
     Concave with(longest);
     for (std::size_t k = 0; k <= kChords; ++k) {
@@ -54,8 +56,9 @@ double relaxed(std::span<const Resident> way, double other, double left, double 
 
 }  // namespace
 
-double residency(std::span<const Resident> way, double other, double left, double longest) {
-  const auto at = [&](double held) { return relaxed(way, other, left, longest, held); };
+double residency(std::span<const Resident> way, double other, double left, double longest,
+                 const std::function<void()>& check) {
+  const auto at = [&](double held) { return relaxed(way, other, left, longest, held, check); };
   constexpr double kLittle = 1e-3;
   if (!(longest > 0) || at(kLittle) <= at(0)) return 0;
   return most_at(at);

@@ -2,6 +2,7 @@
 // What samples hold while the operators behind run: small shares are slow, large ones hold their bytes for
 // long.
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct Resident {
 /// from the first operator on, over the time that is spent behind: a concave function, of which chords are
 /// lower bounds. `way`: producers first. `longest`: s, up to which times behind are told apart; a bound for
 /// any, sharp where it is about an iteration's. Zero where memory says nothing.
-double residency(std::span<const Resident> way, double other, double left, double longest);
+/// `check` may be empty; what it throws ends the work.
+double residency(std::span<const Resident> way, double other, double left, double longest,
+                 const std::function<void()>& check = {});
 
 }  // namespace penstock::score

@@ -88,6 +88,19 @@ def searches(scratch, moments):
             fail(f"{kind}: never a plan")
 
 
+def behind_the_search(scratch, moments):
+    """Of a plan on many devices the bound takes longer than the search: wherever it is interrupted, the plan stays."""
+    problem = ["--model", "llama", "-p", "size=llama3-70b", "--gpus", "8xH100x8", "--mini-batch", "256", "--planner", "megatron"]
+    bounds = set()
+    for attempt in range(8):
+        plan = scratch / f"bound{attempt}.yaml"
+        end = interrupted(["plan", *problem, "--json", "-o", str(plan)], moments.uniform(0.3, 0.6 + 0.4 * attempt))
+        if check_end(f"behind the search, attempt {attempt}", end, plan):
+            bounds.add(json.loads(end[1])["any_plan_lower_bound_s"] is None)
+    if not bounds:
+        fail("behind the search: never a plan")
+
+
 def improvement(scratch):
     begin = scratch / "begin.yaml"
     subprocess.run([PENSTOCK, "plan", *PROBLEM, "--planner", "gpipe_equal", "-o", str(begin)], check=True,
@@ -135,6 +148,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
         searches(scratch, random.Random(seed))
+        behind_the_search(scratch, random.Random(seed))
         improvement(scratch)
         front(scratch)
         second_ends_at_once(scratch)

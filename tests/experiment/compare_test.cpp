@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <atomic>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -162,4 +163,20 @@ TEST_CASE("what no planner could be asked is refused before any is") {
   const Case problem("summit");  // without prices
   CHECK_THROWS_AS(problem.compared({Aim::cost}), core::BadInput);
   CHECK_THROWS_AS(problem.compared({Aim::p95}), core::BadInput);
+}
+
+TEST_CASE("an interrupted comparison does not wait for bounds") {
+  const Case one("p3_16xlarge");
+  std::atomic<bool> stopped = false;
+  experiment::CompareProgress progress;
+  progress.ends = [&](const report::CellResult&, std::size_t, std::size_t) { stopped = true; };
+  const auto found =
+      experiment::compare(one.problem(), one.cell, experiment::planner_choices("spp,gpipe_equal", "planners"),
+                          {}, core::StopToken(&stopped), progress);
+  CHECK(found.interrupted);
+  REQUIRE(found.rows.size() == 1);
+  CHECK(found.rows.front().planner == "spp");
+  CHECK(found.heading.find("no plan") == std::string::npos);
+  CHECK(found.heading.starts_with("case_study layers=1, 4 devices of p3_16xlarge"));
+  CHECK(experiment::exit_code(found) == core::ExitCode::interrupted);
 }

@@ -271,3 +271,47 @@ TEST_CASE("the search is told nothing of the perturbation under which its plan r
   CHECK(*slow.row.iteration_s > *perfect.row.iteration_s);
   CHECK(*slow.row.iteration_s < 2 * *perfect.row.iteration_s);
 }
+
+TEST_CASE("what the user ends behind a search leaves its plan, without a lower bound") {
+  const auto spec = small_spec();
+  const experiment::Cell& cell = spec.cells[1];
+  const graph::OpGraph& graph = spec.inputs->model(cell.model);
+  const cluster::Cluster& cluster = spec.inputs->cluster(cell.cluster);
+  const cost::AnalyticCosts costs;
+  const cost::Problem problem{graph, cluster, costs, cell.training};
+  static std::atomic<bool> ended;  // as a planner ends, which lives as long as the program
+  planners::PlannerInfo info{"ends_then", "", "", "", {}};
+  info.plan = [](const cost::Problem& of, const planners::SearchOptions& options, core::StopToken stop) {
+    auto found = planners::planner("spp").plan(of, options, stop);
+    ended = true;
+    return found;
+  };
+  planners::add_planner(info);
+  experiment::Cell asked = cell;
+  asked.planner = {"ends_then"};
+  experiment::SearchSetting setting;
+  setting.time_limit = core::Seconds(3600);  // is none of the bound
+  const auto waited = experiment::search(problem, asked, setting, {});
+  CHECK(waited.row.status == "ok");
+  REQUIRE(waited.row.lower_bound_s);
+  ended = false;
+  const auto found = experiment::search(problem, asked, setting, core::StopToken().until_ended(ended));
+  CHECK(found.row.status == "interrupted: the search was over, its lower bound is left out");
+  CHECK(experiment::interrupted(found.row));
+  CHECK_FALSE(found.row.lower_bound_s);
+  CHECK_FALSE(found.row.gap);
+  REQUIRE(found.plan);
+  CHECK(plan::to_yaml(graph, *found.plan) == plan::to_yaml(graph, *waited.plan));
+  CHECK(*found.row.iteration_s == *waited.row.iteration_s);
+}
+
+TEST_CASE("only the user ends a bound, no limit on time") {
+  std::atomic<bool> flag = false, ended = false;
+  const auto check =
+      experiment::until_user_stops(core::StopToken(&flag).within(core::Seconds(0)).until_ended(ended));
+  CHECK_NOTHROW(check());
+  ended = true;
+  CHECK_THROWS_AS(check(), core::SearchEnded);
+  flag = true;
+  CHECK_THROWS_AS(check(), core::Interrupted);
+}

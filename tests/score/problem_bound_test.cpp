@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+
 #include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/cost/analytic.hpp"
@@ -336,5 +338,25 @@ TEST_CASE("the least all-reduce of so many devices is above that of none") {
         CAPTURE(r);
         CHECK(least.seconds(r, bytes) <= cost::all_reduce(*known, devices).time(bytes).value() * (1 + 1e-12));
       }
+  }
+}
+
+TEST_CASE("a check is called all along, and what it throws ends the work") {
+  const Chain chain(3);
+  for (const auto family : {PlanFamily::replicated, PlanFamily::zero, PlanFamily::tensor_parallel}) {
+    const auto bounds = [&](const score::BoundCheck& check) {
+      return score::problem_bounds(chain.problem(), score::Reduction::closed_form, family, check).best().time;
+    };
+    std::atomic<int> calls = 0;
+    CHECK(bounds([&] { ++calls; }) == bounds({}));
+    const int all = calls;
+    CHECK(all > 30);
+    for (const int last : {1, all / 2, all}) {  // whoever asks for it, and until the end
+      calls = 0;
+      CHECK_THROWS_AS(bounds([&] {
+                        if (++calls >= last) throw core::SearchEnded();
+                      }),
+                      core::SearchEnded);
+    }
   }
 }

@@ -51,8 +51,9 @@ struct SearchSetting {
 };
 
 /// Plans, judges, scores and simulates; status "ok", or "timed out: ...", "memory full: ..." or "interrupted:
-/// ..." for the best plan until the limit (StopToken::ended is one). Throws Infeasible or LimitHit when there
-/// is no plan, an internal error when score::violations rejects it.
+/// ..." for the best plan until the limit (StopToken::ended is one); "interrupted: ..." too where the user
+/// ended what comes behind the search, the lower bound, which is missing then. Throws Infeasible or LimitHit
+/// when there is no plan, an internal error when score::violations rejects it.
 CellOutcome search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting,
                    core::StopToken stop);
 
@@ -111,6 +112,10 @@ std::function<core::Seconds(const plan::Plan&, core::Seconds)> simulated_time_ag
 /// Another schedule for the same stages. What they held in flight, and in what runs, says nothing about it:
 /// in-flight counts become 0, to be derived anew, and k becomes 1 unless it is 1f1b.
 void reschedule(plan::Plan& plan, const std::string& schedule);
+
+/// For lower bounds: throws Interrupted or SearchEnded when the user stops the work. Limits on time and
+/// memory are those of the search alone.
+score::BoundCheck until_user_stops(core::StopToken stop);
 
 /// What lower bounds may assume of the simulation's all-reduces.
 score::Reduction reduction(const sim::SimulationOptions& simulation);

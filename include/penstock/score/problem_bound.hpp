@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 #include "penstock/cost/problem.hpp"
@@ -114,6 +115,9 @@ enum class Reduction : std::uint8_t {
   free,         ///< in any way, while passes run: all-reduces are left out of the bounds
 };
 
+/// Called every few milliseconds by long work, from several threads; what it throws ends the work.
+using BoundCheck = std::function<void()>;
+
 /// Bounds for all plans of a family. A thousand-millionth is taken off, for the simulator rounds every task
 /// to the picosecond. Assumes that an update of more bytes takes longer and that two take longer than one of
 /// both; of tensor-parallel groups that a part p of an operator takes p of the whole or longer at the same
@@ -123,10 +127,10 @@ enum class Reduction : std::uint8_t {
 /// Infeasible when the weights do not fit or no share of some operator does, however the family divides them,
 /// BadInput when the mini-batch is no count of samples.
 ProblemBounds problem_bounds(const cost::Problem& problem, Reduction reduction = Reduction::closed_form,
-                             PlanFamily family = PlanFamily::replicated);
+                             PlanFamily family = PlanFamily::replicated, const BoundCheck& check = {});
 
 /// What no plan beats that divides as much as this one and flushes, or not, as it does. Throws as above.
 ProblemBound bound_for(const cost::Problem& problem, const plan::Plan& plan,
-                       Reduction reduction = Reduction::closed_form);
+                       Reduction reduction = Reduction::closed_form, const BoundCheck& check = {});
 
 }  // namespace penstock::score
