@@ -152,10 +152,6 @@ TEST_CASE("plans that it cannot begin with are refused in words") {
   plan::Plan endless = row.plan({3, 3, 2, 2});
   endless.schedule = "pipedream";
   CHECK_THROWS_AS(row.improved(endless, {}), core::BadInput);
-  plan::Plan spread = row.plan({3, 3, 2, 2});
-  spread.stages[0].part = {0, 1};
-  CHECK_THROWS_WITH_AS(row.improved(spread, {}), "stage 0 is colocated, which planner joint does not know",
-                       core::BadInput);
   const auto branches = models::build("case_study", {{"layers", "2"}});
   const cost::Problem problem{branches, row.cluster, kAnalytic, {8, plan::Optimizer::adam}};
   planners::SearchOptions options;

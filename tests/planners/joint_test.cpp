@@ -299,13 +299,35 @@ TEST_CASE(
 }
 
 TEST_CASE("where nothing fits it says so, whichever planners have no answer to a pinned micro-batch") {
-  const auto graph = models::build("gpt", {{"layers", "12"}, {"hidden", "8192"}, {"heads", "64"}});
+  // 64 GiB of scores for each sample and layer; weights are small.
+  const auto graph = models::build("gpt", {{"layers", "2"}, {"sequence", "32768"}});
   const auto cluster = summit(2);
   const cost::Problem problem{graph, cluster, kAnalytic, {4, plan::Optimizer::adam}};
   auto options = by_simulation(problem);
   options.pipeline_micro_batch = 1;  // pipedream_2bw has none
   options.own = {{"starts", "direct"}};
   CHECK_THROWS_AS(planners::planner("joint").plan(problem, options, {}), core::Infeasible);
+}
+
+TEST_CASE("a model whose training state exceeds all devices' memory costs no search") {
+  const auto graph = models::build("gpt", {{"layers", "12"}, {"hidden", "8192"}, {"heads", "64"}});
+  const auto cluster = summit(2);
+  const cost::Problem problem{graph, cluster, kAnalytic, {4, plan::Optimizer::adam}};
+  std::atomic<int> judged = 0;
+  planners::SearchOptions options;
+  options.evaluate = [&](const plan::Plan&) { return ++judged, core::Seconds(1); };
+  const double gib = 16.0 * static_cast<double>(graph.parameters()) / (1 << 30);  // fp32: 4 bytes, four times
+  try {
+    planners::planner("joint").plan(problem, options, {});
+    FAIL("a plan");
+  } catch (const core::Infeasible& e) {
+    CHECK(std::string(e.what()) ==
+          fmt::format(
+              "no plan fits in memory: weights, gradients and optimizer state take {:.0f} GiB, however they "
+              "are divided; all 2 devices together have 32.0 GiB: {:.0f} GiB missing",
+              gib, gib - 32));
+  }
+  CHECK(judged == 0);
 }
 
 TEST_CASE("plans that take long to judge count as several, on few devices as less than one") {

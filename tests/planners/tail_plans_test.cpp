@@ -11,6 +11,7 @@
 
 #include "joint/joined_branches.hpp"
 #include "models/catalogue.hpp"
+#include "penstock/core/error.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/plan/colocated.hpp"
@@ -265,4 +266,37 @@ TEST_CASE("joint answers with a colocated stage behind branches where that is fa
   CHECK_FALSE(has_tail(without));
   CHECK(score::violations(search.problem, with).empty());
   CHECK(simulated(search.problem, with) < simulated(search.problem, without));
+}
+
+TEST_CASE("joint begins at a plan with a colocated stage too: other dealings, never a slower one") {
+  Search search(small_dlrm(4, 2048), a100(4, 2, "100GB/s"), 8 * 256);
+  const auto best = search.tail();
+  REQUIRE(best.plan);
+  // Two groups and small micro-batches: not what the search ends at.
+  search.options.pipeline_micro_batch = 64;
+  const auto pinned = search.tail();
+  REQUIRE(pinned.plan);
+  search.options.pipeline_micro_batch.reset();
+  const plan::Plan& from = pinned.plan->draft.plan;
+  REQUIRE(simulated(search.problem, from) > best.plan->worth.iteration.value());
+  search.options.from = &from;
+  search.options.own = {{"evaluations", "100"}};
+  const auto improve = [&] {
+    return planners::planner("joint").plan(search.problem, search.options, {}).plan;
+  };
+  CHECK(has_tail(improve()));
+  CHECK(simulated(search.problem, improve()) == best.plan->worth.iteration.value());
+  search.options.from = &best.plan->draft.plan;
+  CHECK(simulated(search.problem, improve()) == best.plan->worth.iteration.value());
+  search.options.own = {{"evaluations", "0"}};
+  search.options.from = &from;
+  CHECK(simulated(search.problem, improve()) == simulated(search.problem, from));
+  search.options.own = {{"change", "cuts"}};
+  CHECK_THROWS_WITH_AS(
+      improve(),
+      "the plan has colocated stages, whose cuts are not searched; with change=all branches are dealt "
+      "to devices anew",
+      core::BadInput);
+  search.options.own = {{"colocated", "never"}};
+  CHECK_THROWS_AS(improve(), core::BadInput);
 }

@@ -16,7 +16,9 @@
 #include "joint/thrifty.hpp"
 #include "own_options.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/stage_memo.hpp"
+#include "penstock/cost/training_state.hpp"
 #include "penstock/plan/colocated.hpp"
 #include "penstock/plan/strategy.hpp"
 #include "penstock/score/estimate.hpp"
@@ -115,7 +117,8 @@ class Joint {
 
   SearchResult run() {
     stop_.check();
-    if (options_.from) plan::refuse_colocated(*options_.from, "planner joint");
+    check_room();
+    if (options_.from && plan::has_colocated(*options_.from)) return near_colocated(*options_.from);
     Starts begun = options_.from ? given(*options_.from) : starts(space_, judge_, questions_, stop_);
     evaluations_ -= begun.judged;
     if (begun.plans.empty() && !begun.complete) stop_.give_up();
@@ -133,6 +136,33 @@ class Joint {
   const Worth& best() const { return best_.worth; }  ///< of what run() found
 
  private:
+  /// What no plan can hold costs no search.
+  void check_room() const {
+    core::Bytes all(0);
+    for (std::size_t d = 0; d < problem_.cluster.size(); ++d)
+      all += problem_.cluster.type(core::DeviceId(d)).memory;
+    const core::Bytes held = cost::training_state(problem_);
+    if (held <= all) return;
+    throw core::Infeasible(
+        fmt::format("no plan fits in memory: weights, gradients and optimizer state take {}, however they "
+                    "are divided; all {} "
+                    "devices together have {}: {} missing",
+                    core::show(held), problem_.cluster.size(), core::show(all), core::show(held - all)));
+  }
+
+  /// No move of a walk changes colocated stages: other ways to deal branches to devices are searched instead.
+  SearchResult near_colocated(const plan::Plan& plan) {
+    if (change_ == Change::cuts)
+      throw core::BadInput(
+          "the plan has colocated stages, whose cuts are not searched; with change=all branches are dealt to "
+          "devices anew");
+    Starts begun = given(plan);
+    best_ = begun.plans.front();
+    const bool complete = evaluations_ == 0 || add_tail(begun.states);
+    const double bottleneck = score::estimate(problem_, best_.draft.plan).bottleneck;
+    return {std::move(best_.draft.plan), bottleneck, begun.states, {}, complete};
+  }
+
   Starts given(const plan::Plan& plan) const {
     if (plan::asynchronous(plan))
       throw core::BadInput("joint begins at plans with a flush, not " + plan.schedule);
@@ -142,7 +172,7 @@ class Joint {
                                        problem_.graph.op(*torn).name));
     if (!space_.limits().allow(plan))
       throw core::BadInput(
-          "joint begins at plans within its own limits (max_zero, sequence_parallel, recompute)");
+          "joint begins at plans within its own limits (max_zero, sequence_parallel, recompute, colocated)");
     Starts out;
     out.plans.push_back({space_.draft_of(plan), judge_.worth(plan)});
     if (std::isinf(out.plans.front().worth.least))
