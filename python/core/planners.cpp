@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -86,7 +89,7 @@ plan::Plan called(const std::string& name, const cost::Problem& problem,
   try {
     const nb::object answer =
         nb::module_::import_("penstock._planners")
-            .attr("answer")(name, python_problem(problem, options), options.micro_batch);
+            .attr("answer")(name, python_problem(problem, options), options.micro_batch, options.own);
     const auto kind = nb::cast<std::string>(answer.attr("kind"));
     if (kind == "plan")
       return on_graph(nb::cast<const Plan&>(answer.attr("plan")), problem, "planner " + name);
@@ -121,17 +124,24 @@ planners::SearchResult ask(const std::string& name, const cost::Problem& problem
   return out;
 }
 
-void add_planner(const std::string& name, const std::string& summary) {
+/// An option as a function's parameter has it: name, default, allowed values, and what others are where any
+/// text may be one.
+using Option = std::tuple<std::string, std::string, std::vector<std::string>, std::string>;
+
+void add_planner(const std::string& name, const std::string& summary, const std::vector<Option>& options) {
   planners::PlannerInfo info{name, summary, "the calling program's", "", {}};
+  for (const auto& [option, standard, values, free] : options)
+    info.options.push_back(
+        {.name = option, .meaning = {}, .standard = standard, .values = values, .free = free});
   info.plan = [name](const cost::Problem& problem, const planners::SearchOptions& options,
                      core::StopToken stop) { return ask(name, problem, options, stop); };
-  planners::add_planner(std::move(info));
+  planners::replace_planner(std::move(info));
 }
 
 }  // namespace
 
 void bind_planners(nb::module_& m) {
-  m.def("add_planner", add_planner, "name"_a, "summary"_a);
+  m.def("add_planner", add_planner, "name"_a, "summary"_a, "options"_a);
 }
 
 }  // namespace penstock::python

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import json
 import traceback
+import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
 from . import _core
+from ._inputs import _text
 from .errors import BadInput, Error, Infeasible
 
 Stages = Iterable[Mapping[str, object]]
@@ -31,18 +33,76 @@ def planner(name: str) -> Callable[[F], F]:
     search, several at a time by run(). Its plan is checked, simulated and listed as those of other planners. Where no plan
     fits it raises Infeasible. Its own exceptions become BadInput with the planner's name; Ctrl-C and limits end it by
     KeyboardInterrupt. A parameter `micro_batch` is given what the caller pins, or None; without one, a plan has to have the
-    size that is pinned. A name can be registered again; the last function counts. joint does not begin with its answers.
+    size that is pinned. Further parameters with a default are options of the planner: numbers, texts, True or False by the
+    type of the default, one of some words where the annotation is a Literal of them (defaults of other types are the
+    function's own affair). Callers give them as options={"cut": 3},
+    or behind the name, "halves:cut=3". A name can be registered again; the last function counts. joint does not begin with
+    its answers.
 
-    Raises BadInput for a name that a planner of Penstock has, or that is not made of letters, digits and "_".
+    Raises BadInput for a name that a planner of Penstock has, or that is not made of letters, digits and "_", and for
+    parameters that cannot be options.
     """
 
     def register(function: F) -> F:
-        if name not in _functions:
-            _core.add_planner(name, (inspect.getdoc(function) or name).splitlines()[0])
-        _functions[name] = function
+        options = _options_of(name, function)
+        summary = (inspect.getdoc(function) or name).splitlines()[0]
+        _core.add_planner(name, summary, [(option.name, option.standard, option.values, option.words) for option in options])
+        _functions[name], _options[name] = function, {option.name: option for option in options}
         return function
 
     return register
+
+
+class Option(NamedTuple):
+    """A parameter of a planner's function; `words` say what a value is where it is none of `values`."""
+
+    name: str
+    standard: str
+    values: list[str]
+    words: str
+    kind: type
+
+    def read(self, text: str) -> object:
+        """What the function is given for an option's text."""
+        if self.kind is bool:
+            return text == "true"
+        try:
+            return self.kind(text)
+        except ValueError:
+            raise BadInput(f"{self.name}: expected {self.words}, not '{text}'") from None
+
+
+#: By planner, the options of its function.
+_options: dict[str, dict[str, Option]] = {}
+
+_KINDS: dict[type, str] = {bool: "", int: "a whole number", float: "a number", str: "a text without : and ,"}
+
+
+def _options_of(planner: str, function: Function) -> list[Option]:
+    """The first parameter is the problem, `micro_batch` the caller's pin."""
+    out = []
+    for parameter in list(inspect.signature(function).parameters.values())[1:]:
+        if parameter.name == "micro_batch" or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        standard, kind = parameter.default, type(parameter.default)
+        if parameter.kind is parameter.POSITIONAL_ONLY or standard is parameter.empty:
+            raise BadInput(f"planner {planner}: parameter {parameter.name}: an option of a planner has a name and a default")
+        if kind not in _KINDS:
+            continue
+        values = [str(word) for word in _words_of(function, parameter.name)] or (["false", "true"] if kind is bool else [])
+        if values and _text(standard) not in values:
+            raise BadInput(f"planner {planner}: parameter {parameter.name}: the default is none of {', '.join(values)}")
+        out.append(Option(parameter.name, _text(standard), values, "" if values else _KINDS[kind], kind))
+    return out
+
+
+def _words_of(function: Function, parameter: str) -> tuple[object, ...]:
+    """What a Literal annotation allows; nothing of other annotations."""
+    try:
+        annotation = typing.get_type_hints(function).get(parameter)
+    except Exception:  # names that are not there when the function is registered
+        return ()
+    return typing.get_args(annotation) if typing.get_origin(annotation) is typing.Literal else ()
 
 
 class Answer(NamedTuple):
@@ -53,11 +113,12 @@ class Answer(NamedTuple):
     words: str
 
 
-def answer(name: str, problem: _core.Problem, micro_batch: int | None) -> Answer:
+def answer(name: str, problem: _core.Problem, micro_batch: int | None, options: Mapping[str, str]) -> Answer:
     """Called by the compiled module, on a thread of the search."""
     _raised.pop(name, None)
     try:
-        found = _call(_functions[name], problem, micro_batch)
+        given = {key: _options[name][key].read(text) for key, text in options.items()}
+        found = _call(_functions[name], problem, micro_batch, given)
         plan = found if isinstance(found, _core.Plan) else _core.plan_from_stages(problem, found, "1f1b")
         _check_pin(plan, micro_batch)
         return Answer("plan", plan, "")
@@ -120,10 +181,10 @@ def _plain(value: object) -> object:
     return int(value)  # type: ignore[call-overload]
 
 
-def _call(function: Function, problem: _core.Problem, micro_batch: int | None) -> _core.Plan | Stages:
+def _call(function: Function, problem: _core.Problem, micro_batch: int | None, options: Mapping[str, object]) -> _core.Plan | Stages:
     if "micro_batch" in inspect.signature(function).parameters:
-        return function(problem, micro_batch=micro_batch)
-    return function(problem)
+        return function(problem, micro_batch=micro_batch, **options)
+    return function(problem, **options)
 
 
 def _check_pin(plan: _core.Plan, micro_batch: int | None) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from typing import Literal
 
 import penstock as ps
 import pytest
@@ -169,6 +170,55 @@ def test_pins_are_given_to_it_or_checked(problem):
     assert whole_of and ps.plan(problem, "deaf", micro_batch=4).micro_batches == [4]
     with pytest.raises(ps.BadInput, match="planner deaf: .* takes 4 samples at a time, the caller pins 8"):
         ps.plan(problem, "deaf", micro_batch=8)
+
+
+def test_further_parameters_are_options(problem, tmp_path):
+    seen = []
+
+    @ps.planner("cut_at")
+    def cut_at(problem, micro_batch=None, cut: int = 5, share: float = 0.5, note="", fast=False, order: Literal["first", "last"] = "first", cache=()):
+        seen.append((cut, share, note, fast, order, cache))
+        first = max(1, int(len(problem.cluster) * share))
+        operators, devices = names(problem), range(len(problem.cluster))
+        return [{"operators": operators[:cut], "devices": devices[:first], "micro_batch": 8},
+                {"operators": operators[cut:], "devices": devices[first:], "micro_batch": 8}]  # fmt: skip
+
+    plan = ps.plan(problem, "cut_at", options={"cut": 9, "share": 0.5, "fast": True, "order": "last", "note": "mine"})
+    assert seen[-1] == (9, 0.5, "mine", True, "last", ()) and len(plan.simulation.stages[0].operators) == 9
+    assert plan.planner == "cut_at:cut=9:fast=true:note=mine:order=last:share=0.5"
+    ps.plan(problem, "cut_at")
+    assert seen[-1] == (5, 0.5, "", False, "first", ())
+    table = ps.compare(problem, ["cut_at", "cut_at:cut=9"])
+    assert sorted(row.planner for row in table.rows) == ["cut_at", "cut_at:cut=9"]
+    (tmp_path / "file.yaml").write_text(
+        "experiment: mine\nmodels: [{name: mmt, parameters: {branches: 2}, mini_batch: [64]}]\n"
+        "clusters: [{name: summit, devices: [4]}]\nplanners: [cut_at: {cut: 9}, cut_at: {cut: 3, fast: true}]\n"
+    )
+    rows = ps.run(tmp_path / "file.yaml", folder=tmp_path / "out").rows
+    assert [row.planner for row in rows] == ["cut_at:cut=9", "cut_at:cut=3:fast=true"]
+    assert rows[0].iteration_s == plan.simulation.iteration_s
+    for options, message in [
+        ({"cuts": 1}, "unknown option 'cuts'; did you mean 'cut'"),
+        ({"cut": "x"}, "cut: expected a whole number, not 'x'"),
+        ({"fast": 1}, "fast: expected false, true, not '1'"),
+        ({"order": "middle"}, "order: expected first, last, not 'middle'"),
+        ({"cache": 1}, "unknown option 'cache'"),
+    ]:
+        with pytest.raises(ps.BadInput, match=message):
+            ps.plan(problem, "cut_at", options=options)
+
+    @ps.planner("cut_at")  # again, with other options
+    def other(problem, left=1):
+        return whole(problem)
+
+    with pytest.raises(ps.BadInput, match="unknown option 'cut'"):
+        ps.plan(problem, "cut_at", options={"cut": 9})
+    assert len(ps.plan(problem, "cut_at", options={"left": 2})) == 1
+
+
+def test_a_parameter_without_a_default_is_refused():
+    with pytest.raises(ps.BadInput, match="planner asks: parameter cut: an option of a planner has a name and a default"):
+        ps.planner("asks")(lambda problem, cut: [])
 
 
 def test_a_time_limit_ends_a_function_that_would_not():

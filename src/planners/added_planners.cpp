@@ -8,7 +8,7 @@
 namespace penstock::planners {
 namespace {
 
-/// Entries keep their place in memory.
+/// Entries keep their place in memory; the last one of a name counts.
 struct AddedPlanners {
   std::mutex mutex;
   std::list<PlannerInfo> infos;
@@ -20,8 +20,9 @@ AddedPlanners& added() {
 }
 
 const PlannerInfo* find_in(const std::list<PlannerInfo>& infos, std::string_view name) {
-  const auto at = std::ranges::find(infos, name, &PlannerInfo::name);
-  return at == infos.end() ? nullptr : &*at;
+  for (auto info = infos.rbegin(); info != infos.rend(); ++info)
+    if (info->name == name) return &*info;
+  return nullptr;
 }
 
 /// Commas and colons separate planners and options; "all" stands for every planner.
@@ -49,11 +50,19 @@ void add_planner(PlannerInfo info) {
   all.infos.push_back(std::move(info));
 }
 
+void replace_planner(PlannerInfo info) {
+  check_name(info.name);
+  AddedPlanners& all = added();
+  const std::lock_guard lock(all.mutex);
+  all.infos.push_back(std::move(info));
+}
+
 std::vector<std::string> added_planners() {
   AddedPlanners& all = added();
   const std::lock_guard lock(all.mutex);
   std::vector<std::string> out;
-  for (const PlannerInfo& info : all.infos) out.push_back(info.name);
+  for (const PlannerInfo& info : all.infos)
+    if (std::ranges::find(out, info.name) == out.end()) out.push_back(info.name);
   return out;
 }
 

@@ -37,6 +37,7 @@ std::vector<std::string> split(const std::string& value) {
 }
 
 bool allows(const PlannerOption& option, const std::string& value) {
+  if (!option.free.empty()) return true;
   if (std::find(option.values.begin(), option.values.end(), value) != option.values.end()) return true;
   if (option.joined)
     return std::ranges::all_of(split(value), [&](const std::string& one) { return within(option, one); });
@@ -69,6 +70,7 @@ void check(std::string_view planner, const std::vector<PlannerOption>& declared,
 }  // namespace
 
 std::string allowed(const PlannerOption& option) {
+  if (!option.free.empty()) return option.free;
   if (option.joined)
     return fmt::format("{}, or numbers of {} to {} as in 3-4-3-2", fmt::join(option.values, ", "), option.low,
                        option.high);

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "penstock/core/error.hpp"
 #include "penstock/planners/planner.hpp"
 
@@ -36,4 +38,25 @@ TEST_CASE("names that are taken, or cannot be written, are refused") {
     refused(name, ": expected a name of letters, digits and _ other than all");
   planners::add_planner({"twice", "", "", "", {}});
   refused("twice", " was added before");
+}
+
+TEST_CASE("an added planner may be replaced, and have options with any text") {
+  planners::add_planner({"renewed", "old", "", "", {}});
+  const planners::PlannerInfo& before = planners::planner("renewed");
+  planners::PlannerInfo info{"renewed", "new", "", "", {}};
+  info.options.push_back({.name = "cut", .meaning = {}, .standard = "1", .free = "a whole number"});
+  info.options.push_back({.name = "fast", .meaning = {}, .standard = "false", .values = {"false", "true"}});
+  planners::replace_planner(info);
+  CHECK(before.summary == "old");  // for searches under way
+  CHECK(planners::planner("renewed").summary == "new");
+  const auto names = planners::added_planners();
+  CHECK(std::count(names.begin(), names.end(), "renewed") == 1);
+  CHECK(planners::written(planners::planner_choice("renewed:cut=-7:fast=true")) ==
+        "renewed:cut=-7:fast=true");
+  CHECK(planners::allowed(info.options[0]) == "a whole number");
+  CHECK_THROWS_WITH(planners::planner_choice("renewed:fast=yes"),
+                    "renewed: fast: expected false, true, not 'yes'");
+  CHECK_THROWS_WITH(planners::planner_choice("renewed:cuts=1"),
+                    "renewed: unknown option 'cuts'; did you mean 'cut'?");
+  CHECK_THROWS_AS(planners::replace_planner({"spp", "", "", "", {}}), core::BadInput);
 }

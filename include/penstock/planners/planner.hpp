@@ -66,7 +66,8 @@ struct SearchOptions {
   /// What joint_answer() gives for one of joint_questions(), or throws, where that is known; nothing where
   /// the planner has yet to be called. Must be callable from any thread.
   std::function<std::optional<SearchResult>(const PlannerChoice&)> known{};
-  /// Where `joint` begins instead of at other planners' answers: a plan that score::violations accepts.
+  /// Where `joint` begins instead of at other planners' answers: a plan that score::violations accepts. Of a
+  /// plan with colocated stages, `joint` deals the branches to devices anew and returns the better plan.
   const plan::Plan* from = nullptr;
   /// What `joint` makes least instead of the time of an iteration: memory of the fullest device, among plans
   /// that take at most so long. For a search that begins at such a plan.
@@ -101,6 +102,7 @@ struct PlannerOption {
   std::vector<std::string> values{};  ///< allowed; none: whole numbers within the bounds
   std::int64_t low = 0, high = 0;     ///< inclusive
   bool joined = false;                ///< numbers within the bounds joined by "-" too, beside `values`
+  std::string free{};  ///< any text may be a value, which the planner reads: what it is, "a number"
 };
 /// "paper, code", "1 to 20", or "all, or numbers of 0 to 20 as in 3-4-3-2".
 std::string allowed(const PlannerOption& option);
@@ -122,8 +124,10 @@ const PlannerInfo& planner(std::string_view name);
 
 /// Adds a planner of the calling program, until the program ends; `joint` does not begin with its answers.
 /// Throws BadInput for a name that another planner has, or that is not made of letters, digits and `_`.
-/// These three may be called from any thread.
+/// These four may be called from any thread.
 void add_planner(PlannerInfo info);
+/// Likewise, in place of the one of this name that was added, if there is one; searches under way keep that.
+void replace_planner(PlannerInfo info);
 /// Names of the planners that were added, in that order.
 std::vector<std::string> added_planners();
 bool is_added(std::string_view name);
