@@ -60,11 +60,12 @@ core::ExitCode run(const ImproveFlags& flags, const Session& session) {
   const auto found =
       flags.search.run("improve", problem, {plan.model, plan.cluster, search_of(flags), plan.training, {}},
                        flags.search.setting(std::move(options)), once.stop);
-  flags.search.leave(problem, found, session);
-  if (found.reached.aim == experiment::Aim::time) say(gained(before, found.outcome.summary->iteration));
   auto stated = experiment::stated_by_plan(plan.cluster, problem.cluster, flags.costs.file.has_value());
   stated.reserved = stated.reserved && !assumed;
-  return flags.search.show(problem, found, experiment::assumptions(problem, plan.model, stated));
+  const experiment::Assumptions assumptions = experiment::assumptions(problem, plan.model, stated);
+  flags.search.leave(problem, found, assumptions, session);
+  if (found.reached.aim == experiment::Aim::time) say(gained(before, found.outcome.summary->iteration));
+  return flags.search.show(problem, found, assumptions);
 }
 
 }  // namespace
@@ -80,7 +81,8 @@ void add_improve(CLI::App& app, Action& action) {
       "stay as they are,\n"
       "and only where stages begin and end is searched; with --layers they hold whole layers, so that "
       "`penstock export` can hand\n"
-      "the plan over as it is. Of a language model on GPUs the usual memory is reserved (--reserved) where "
+      "the plan over as it is. Of a plan with colocated stages branches are dealt to devices anew. Of a "
+      "language model on GPUs the usual memory is reserved (--reserved) where "
       "the "
       "plan leaves it free.\n\n"
       "Example:\n"

@@ -27,11 +27,13 @@ struct ParetoFlags {
 };
 
 /// The front as results with provenance, and what a sample costs where devices have prices.
-std::string front_json(const experiment::ParetoPlans& found, const report::Provenance& provenance) {
+std::string front_json(const experiment::ParetoPlans& found, const experiment::Assumptions& assumptions,
+                       const report::Provenance& provenance) {
   std::vector<report::CellResult> rows;
   for (const experiment::ParetoPlan& plan : found.plans)
     if (plan.front) rows.push_back(plan.outcome.row);
   auto out = nlohmann::ordered_json::parse(report::to_json(rows, provenance));
+  out["assumptions"] = nlohmann::ordered_json::parse(json_text(assumptions));
   for (std::size_t at = 0; const experiment::ParetoPlan& plan : found.plans) {
     if (!plan.front) continue;
     if (plan.dollars) out["results"][at]["dollars_per_sample"] = *plan.dollars;
@@ -83,12 +85,12 @@ core::ExitCode run(const ParetoFlags& flags, const Session& session) {
   const auto found =
       experiment::pareto_search(loaded.problem(), loaded.cell, setting, session.end_search(), told);
   alive.reset();
-  const std::string json = front_json(found, provenance(session));
+  const std::string json = front_json(found, loaded.assumptions, provenance(session)),
+                    assumed = in_words(loaded.assumptions) + "\n";
   const report::Screen screen = flags.wide.screen();
-  if (!flags.output.empty()) write(flags.output, loaded.graph, found, experiment::pareto_table(found), json);
-  flags.json
-      ? print(json)
-      : print_page(experiment::pareto_table(found, screen) + in_words(loaded.assumptions) + "\n", screen);
+  if (!flags.output.empty())
+    write(flags.output, loaded.graph, found, experiment::pareto_table(found) + assumed, json);
+  flags.json ? print(json) : print_page(experiment::pareto_table(found, screen) + assumed, screen);
   if (!found.complete)
     say(fmt::format("{} ended the search: there may be better plans\n",
                     found.interrupted ? "an interrupt" : "a limit"));

@@ -48,7 +48,7 @@ core::ExitCode run(const PlanFlags& flags, const Session& session) {
   setting.top = static_cast<std::size_t>(flags.top);
 
   const auto found = flags.search.run(written(planner), problem, loaded.cell, setting, session.end_search());
-  flags.search.leave(problem, found, session);
+  flags.search.leave(problem, found, loaded.assumptions, session);
   return flags.search.show(problem, found, loaded.assumptions);
 }
 

@@ -107,11 +107,12 @@ void PlanSearch::check(bool force) const {
 }
 
 void PlanSearch::leave(const cost::Problem& problem, const experiment::AimedPlan& found,
-                       const Session& session) const {
+                       const experiment::Assumptions& assumptions, const Session& session) const {
   output.write(problem.graph, *found.outcome.plan);
   timeline.write(found.outcome, found.cluster);
   if (page.given())
-    page.write(experiment::plan_page(problem, found, simulation.options(), provenance(session)));
+    page.write(experiment::plan_page(problem, found, simulation.options(), provenance(session),
+                                     in_words(assumptions)));
 }
 
 core::ExitCode PlanSearch::show(const cost::Problem& problem, const experiment::AimedPlan& found,

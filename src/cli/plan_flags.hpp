@@ -69,7 +69,8 @@ struct PlanSearch {
                             core::StopToken stop) const;
   void check(bool force) const;  ///< throws, unless forced, where a file would be lost
   /// Writes the files that were asked for.
-  void leave(const cost::Problem& problem, const experiment::AimedPlan& found, const Session& session) const;
+  void leave(const cost::Problem& problem, const experiment::AimedPlan& found,
+             const experiment::Assumptions& assumptions, const Session& session) const;
   /// Prints the plan, as a table or as JSON. The exit code: interrupted, where Ctrl-C ended the search.
   core::ExitCode show(const cost::Problem& problem, const experiment::AimedPlan& found,
                       const experiment::Assumptions& assumptions) const;

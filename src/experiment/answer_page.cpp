@@ -6,6 +6,7 @@
 #include <optional>
 #include <sstream>
 
+#include "penstock/core/quantity_text.hpp"
 #include "penstock/experiment/page_cells.hpp"
 
 namespace penstock::experiment {
@@ -18,16 +19,29 @@ std::string title_of_answer(const cost::Problem& problem, const report::CellResu
                      devices == 1 ? "" : "s", row.cluster, row.mini_batch);
 }
 
-/// The lines as sentences, all but the first, which says what the title says.
-std::string in_sentences(const std::string& heading) {
-  std::istringstream lines(heading);
+/// Each line as a sentence.
+std::string in_sentences(const std::string& text) {
+  std::istringstream lines(text);
   std::string out, line;
-  for (std::getline(lines, line); std::getline(lines, line);) {
+  while (std::getline(lines, line)) {
     if (line.empty()) continue;
     line.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(line.front())));
     out += (out.empty() ? "" : " ") + line + ".";
   }
   return out;
+}
+
+/// Without the first line, which says what the title says.
+std::string behind_first_line(const std::string& heading) {
+  const auto end = heading.find('\n');
+  return end == heading.npos ? "" : heading.substr(end + 1);
+}
+
+/// The best plan of several, in words.
+std::string best_words(const report::CellResult& row) {
+  return fmt::format("{}: {:.1f} samples/s, {} per iteration, {} on the fullest device.", *row.strategy,
+                     *row.samples_per_s, core::show(core::Seconds(*row.iteration_s)),
+                     core::show(core::Bytes(*row.peak_memory_bytes)));
 }
 
 /// The drawings of a row's plan, on the first devices of the cluster where it leaves others unused.
@@ -41,14 +55,29 @@ report::PageCell cell_of(const cost::Problem& problem, const plan::Plan& plan,
   return page_cell(part, plan, simulation, row);
 }
 
+/// Next best plans as rows of their own.
+void add_others(const cost::Problem& problem, const CellOutcome& found,
+                const sim::SimulationOptions& simulation, report::Page& page) {
+  if (found.others.empty()) return;
+  page.winner = best_words(found.row);
+  for (const CellOutcome& other : found.others) {
+    report::CellResult row = other.row;
+    row.planner = fmt::format("{}, next best {}", row.planner, page.results.rows.size());
+    page.cells.push_back(cell_of(problem, *other.plan, simulation, row));
+    page.results.rows.push_back(std::move(row));
+  }
+}
+
 }  // namespace
 
 report::Page plan_page(const cost::Problem& problem, const AimedPlan& found,
-                       const sim::SimulationOptions& simulation, const report::Provenance& provenance) {
+                       const sim::SimulationOptions& simulation, const report::Provenance& provenance,
+                       const std::string& assumed) {
   const report::CellResult& row = found.outcome.row;
   report::Page out{title_of_answer(problem, row, "a plan"), {{row}, provenance}, {}, {}};
-  out.summary = found.reached.words;
+  out.summary = in_sentences(found.reached.words + "\n" + assumed);
   out.cells = {cell_of(problem, *found.outcome.plan, simulation, row)};
+  add_others(problem, found.outcome, simulation, out);
   return out;
 }
 
@@ -60,7 +89,8 @@ report::Page comparison_page(const cost::Problem& problem, const Comparison& com
       {rows, provenance},
       std::vector<report::PageCell>(rows.size()),
       {}};
-  out.summary = in_sentences(comparison.heading);
+  out.summary = in_sentences(behind_first_line(comparison.heading) +
+                             (comparison.assumptions.empty() ? "" : "\n" + in_words(comparison.assumptions)));
   if (!comparison.reached.empty() && comparison.reached.front())
     out.winner = fmt::format("{} is first by {}: {}.", rows.front().planner, name(comparison.aim),
                              comparison.reached.front()->words);

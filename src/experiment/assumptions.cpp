@@ -96,6 +96,10 @@ std::string in_python_words(const Assumptions& assumptions) {
   return words(assumptions, &Assumption::keyword);
 }
 
+std::string json_text(const Assumptions& assumptions) {
+  return to_json(assumptions).dump();
+}
+
 nlohmann::ordered_json to_json(const Assumptions& assumptions) {
   nlohmann::ordered_json out = nlohmann::ordered_json::object();
   for (const Assumption& each : assumptions) {

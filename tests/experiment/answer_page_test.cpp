@@ -37,14 +37,38 @@ TEST_CASE("a plan's page has its row, its drawings and what it is about") {
   CHECK(report::is_page(report::to_html(page)));
 }
 
+TEST_CASE("a plan's page says what it assumes, and has the next best plans as rows") {
+  const Case one;
+  const auto problem = one.problem();
+  experiment::SearchSetting setting;
+  setting.top = 3;
+  const experiment::AimedPlan found = experiment::search_for({}, problem, one.cell, setting, {});
+  REQUIRE(found.outcome.others.size() >= 1);
+  const report::Page page =
+      experiment::plan_page(problem, found, {}, {.version = "9"}, "assumed: fp32 (--precision)");
+  CHECK(page.summary == "Assumed: fp32 (--precision).");
+  REQUIRE(page.results.rows.size() == 1 + found.outcome.others.size());
+  CHECK(page.results.rows.front().planner == "spp");
+  CHECK(page.results.rows[1].planner == "spp, next best 1");
+  for (std::size_t r = 0; r < page.cells.size(); ++r) {
+    CHECK(!page.cells[r].data.empty());
+    CHECK(page.cells[r].note.empty());
+    CHECK(*page.results.rows[r].iteration_s >= *page.results.rows[0].iteration_s);
+  }
+  CHECK(page.winner.starts_with(*found.outcome.row.strategy + ": "));
+  CHECK(report::to_html(page).find(*found.outcome.row.strategy) != std::string::npos);
+}
+
 TEST_CASE("a comparison's page draws every plan, those for cost on the devices that they use") {
   const Case one;
   const auto problem = one.problem();
   for (const auto aim : {experiment::Aim::time, experiment::Aim::cost}) {
-    const auto found = experiment::compare(
-        problem, one.cell, experiment::planner_choices("spp,gpipe_equal,single_device", "planners"), {}, {},
-        {}, {.aim = aim});
+    auto found = experiment::compare(problem, one.cell,
+                                     experiment::planner_choices("spp,gpipe_equal,single_device", "planners"),
+                                     {}, {}, {}, {.aim = aim});
+    found.assumptions = experiment::assumptions(problem, one.cell.model, {});
     const report::Page page = experiment::comparison_page(problem, found, {}, {.version = "9"});
+    CHECK(page.summary.find(" Assumed: fp32 (--precision), adam (--optimizer), ") != std::string::npos);
     REQUIRE(page.cells.size() == found.rows.size());
     for (std::size_t r = 0; r < page.cells.size(); ++r) {
       CHECK(page.cells[r].data.empty() == !found.rows[r].iteration_s);

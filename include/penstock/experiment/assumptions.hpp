@@ -24,6 +24,8 @@ using Assumptions = std::vector<Assumption>;
 
 /// "assumed: mixed_bf16 (--precision), adam (--optimizer); given: mini-batch 64".
 std::string in_words(const Assumptions& assumptions);
+/// Its JSON: an object with `value`, `assumed` and `option` by key.
+std::string json_text(const Assumptions& assumptions);
 /// The same with Python's keywords.
 std::string in_python_words(const Assumptions& assumptions);
 
