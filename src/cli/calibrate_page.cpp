@@ -18,9 +18,17 @@ using report::ChartSeries;
 constexpr const char* kHead =
     "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}</title>\n"
     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-    "<style>body{{font:15px sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}}"
-    "pre{{overflow-x:auto;background:#F6F6F6;padding:.7em;font-size:13px}}svg{{max-width:100%;height:auto}}"
-    "@media print{{pre{{white-space:pre-wrap}}}}</style></head>\n<body>\n<h1>{0}</h1>\n";
+    "<style>*{{box-sizing:border-box}}body{{font:15px/1.45 system-ui,\"DejaVu "
+    "Sans\",Verdana,Helvetica,Arial,sans-serif;max-width:1400px;margin:0 "
+    "auto;padding:1rem;color:#1c1f23;background:#fff}}"
+    "h1{{font-size:1.6rem;margin:0}}h2{{font-size:1.25rem;margin:1.6rem 0 .3rem}}"
+    "pre{{overflow-x:auto;background:#f3f5f7;padding:.6rem;margin:.3rem 0;font-size:13px}}"
+    ".words{{white-space:pre-wrap;overflow-wrap:anywhere}}"
+    ".picture{{overflow-x:auto}}svg{{display:block;width:100%;max-width:790px;min-width:600px;height:auto}}"
+    "@page{{margin:12mm}}@media print{{*{{print-color-adjust:exact}}body{{padding:0;font-size:11px}}"
+    "pre{{font-size:7px;white-space:pre-wrap}}.words{{font-size:9px}}svg{{min-width:0;width:70%}}"
+    ".picture{{break-inside:avoid}}h2{{break-after:avoid;margin-top:.8rem}}}}</style></"
+    "head>\n<body>\n<h1>{0}</h1>\n";
 
 std::string html(const std::string& text) {
   std::string out;
@@ -34,6 +42,11 @@ std::string html(const std::string& text) {
     else
       out += c;
   return out;
+}
+
+/// Lines of words are folded to the page, those of a table are not.
+bool is_table(const std::string& text) {
+  return text.find("\n--") != text.npos || text.starts_with("--");
 }
 
 /// A straight line bends on logarithmic axes.
@@ -88,23 +101,25 @@ std::vector<ChartSeries> kernels(const Calibration& c) {
 std::vector<ChartSeries> models(const Calibration& c) {
   ChartSeries out{"models", {}};
   const double share = cost::cold_share(c.models);
-  double least = 0, most = 0;
+  double least = 0, most = 0;  // of both axes
   for (const cost::ModelSum& run : c.models) {
     const double measured = run.whole.median.value() * 1e3,
                  estimated = cost::at_share(run.cold_sum, run.back_to_back_sum, share).value() * 1e3;
     if (measured <= 0 || estimated <= 0) continue;
     out.points.emplace_back(measured, estimated);
-    least = least == 0 ? measured : std::min(least, measured);
-    most = std::max(most, measured);
+    const double smaller = std::min(measured, estimated);
+    least = least == 0 ? smaller : std::min(least, smaller);
+    most = std::max({most, measured, estimated});
   }
   if (out.points.empty()) return {};
-  out.line = {{least, least}, {most, most}};
+  constexpr double kBeyond = 1.5;  // a single model has a line too
+  out.line = {{least / kBeyond, least / kBeyond}, {most * kBeyond, most * kBeyond}};
   return {std::move(out)};
 }
 
 std::string picture(const char* title, const char* x, const char* y, std::vector<ChartSeries> series) {
   if (series.empty()) return "";
-  return report::log_chart_svg({title, x, y, std::move(series)});
+  return "<div class=\"picture\">" + report::log_chart_svg({title, x, y, std::move(series)}) + "</div>\n";
 }
 
 }  // namespace
@@ -112,7 +127,9 @@ std::string picture(const char* title, const char* x, const char* y, std::vector
 std::string calibration_page(const Calibration& calibration, const PageTexts& texts) {
   std::string out = fmt::format(fmt::runtime(kHead), html("Calibration of " + calibration.identity.device));
   for (const auto& [title, text] : texts)
-    if (!text.empty()) out += fmt::format("<h2>{}</h2>\n<pre>{}</pre>\n", html(title), html(text));
+    if (!text.empty())
+      out += fmt::format("<h2>{}</h2>\n<pre{}>{}</pre>\n", html(title),
+                         is_table(text) ? "" : " class=\"words\"", html(text));
   out += "<h2>Pictures</h2>\n";
   out += picture("Kernels, back to back", "GFLOP of one pass", "GFLOP/s", kernels(calibration));
   out += picture("Messages: points measured, lines fitted", "bytes", "us", links(calibration));

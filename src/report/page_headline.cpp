@@ -115,6 +115,9 @@ std::string planners(const std::vector<CellResult>& rows) {
   if (all.names.size() < 2 || all.firsts.empty()) return "";
   const std::vector<std::string> first = leaders(all);
   if (all.problems.size() == 1 && first.size() == 1) return fastest_of_one(all, first.front());
+  if (all.problems.size() == 1)
+    return subject(first, "is", "are") +
+           (first.size() == all.names.size() ? " equally fast." : " fastest, equally fast.");
   std::string out =
       fmt::format("{} fastest, or equal, on {} of {} problems", subject(first, "is", "are each"),
                   all.firsts.at(first.front()), all.problems.size());

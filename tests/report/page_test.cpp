@@ -143,9 +143,14 @@ TEST_CASE("planners that are fastest as often share the headline") {
     for (int i = 0; i < count; ++i) rows.push_back(row_of("p" + std::to_string(i), 10));
     return report::to_html(page_of(rows));
   };
-  CHECK(count(html(2), "p0 and p1 are each fastest, or equal, on 1 of 1 problems.</p>") == 1);
-  CHECK(count(html(3), "p0, p1 and p2 are each fastest") == 1);
-  CHECK(count(html(4), "p0, p1 and 2 more are each fastest") == 1);
+  CHECK(count(html(2), "p0 and p1 are fastest, equally fast.</p>") == 1);
+  CHECK(count(html(3), "p0, p1 and p2 are fastest, equally fast.</p>") == 1);
+  CHECK(count(html(4), "p0, p1 and 2 more are fastest, equally fast.</p>") == 1);
+  CHECK(count(report::to_html(page_of({row_of("p0", 10), row_of("p1", 10)})),
+              "p0 and p1 are equally fast.</p>") == 1);
+  CHECK(count(report::to_html(
+                  page_of({row_of("p0", 10), row_of("p1", 10), row_of("p0", 9, 8), row_of("p1", 9, 8)})),
+              "p0 and p1 are each fastest, or equal, on 2 of 2 problems.</p>") == 1);
 }
 
 TEST_CASE("one planner is not compared, and one row is no plural") {

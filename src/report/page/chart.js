@@ -70,7 +70,8 @@ function chart(about, { x, y, series, front }, width) {
   const drawing = svg('svg', { class: 'drawing chart', viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': about });
   drawing.append(...chartAxes({ x, y, along, up }, left, bottom, width));
   if (front) drawing.append(svg('path', { class: 'front', d: staircase(front, along, up, width) }));
-  for (const one of series) drawing.append(seriesMarks(one, along, up, { x, y }));
+  const taken = new Map();
+  for (const one of series) drawing.append(seriesMarks(one, along, up, { x, y }, taken));
   return drawing;
 }
 
@@ -89,16 +90,23 @@ function chartAxes({ x, y, along, up }, left, bottom, width) {
   return [...out, label((left + width) / 2, bottom + 33, 'middle', x.title)];
 }
 
-function seriesMarks({ ink, name, points, line }, along, up, { x, y }) {
+/** Where series have equal points, later markers stand beside the first, and later lines are dashed: none hides another. */
+function seriesMarks({ ink, name, points, line }, along, up, { x, y }, taken) {
   const place = (p) => [along.at(p.x), up.at(p.y)];
+  const key = (p) => place(p).map(Math.round).join(' ');
+  const beside = points.map((p) => taken.get(key(p)) || 0);
+  for (const one of new Set(points.map(key))) taken.set(one, (taken.get(one) || 0) + 1);
   const out = svg('g', { class: 'series' });
   if (line && points.length > 1)
-    out.append(svg('path', { class: `line ink-${ink % kInks}`, d: `M${points.map((p) => place(p).map((v) => v.toFixed(1)).join(' ')).join('L')}` }));
+    out.append(svg('path', { class: `line ink-${ink % kInks}${beside.some(Boolean) ? ' over' : ''}`, d: `M${points.map((p) => place(p).map((v) => v.toFixed(1)).join(' ')).join('L')}` }));
   if (points.length > kMostMarkers)
     return fill(out, {}, [svg('path', { class: `marker ink-${ink % kInks}`, d: points.map((p) => `M${place(p).map((v) => v.toFixed(1)).join(' ')}m-1-1h2v2h-2z`).join('') })]);
-  for (const p of points)
+  points.forEach((p, i) => {
+    const [left, top] = place(p);
+    const step = Math.ceil(beside[i] / 2) * (beside[i] % 2 ? 7 : -7);
     out.append(svg('a', { href: `#cell-${p.row.index}`, tabindex: -1 },
-      svg('title', {}, `${name}: ${x.title} ${x.show(p.x)}, ${y.title} ${y.show(p.y)}`), marker(ink, ...place(p))));
+      svg('title', {}, `${name}: ${x.title} ${x.show(p.x)}, ${y.title} ${y.show(p.y)}`), marker(ink, left + step, top)));
+  });
   return out;
 }
 

@@ -56,7 +56,8 @@ async function startRows() {
     const link = event.target.closest('a[href^="#cell-"]');
     if (link && link.getAttribute('href') === location.hash) follow(sections);
   });
-  if (only) await sections.get(only.index).open();
+  const [best, next] = table.rows;  // of a plan with the next best ones
+  if (only || next.planner?.startsWith(`${best.planner}, next best`)) await sections.get(best.index).open();
   await follow(sections);
 }
 

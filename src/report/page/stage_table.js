@@ -38,7 +38,7 @@ function stageTable(cell) {
   const divided = rows.some((row) => degrees(row)) ? [['Divided', degrees]] : [];
   const table = tableOf([['Stage', (r) => String(r.s), true], ['Devices', (r) => ranges(r.devices)], ['Operators', (r) => operatorNames(r.operators)],
     ...divided, ['Micro-batch', (r) => String(r.micro_batch), true], ['Computes', (r) => inTime(r.time), true]], rows);
-  table.querySelector('table').classList.add('wrapped');
+  table.querySelector('table').classList.add('wrapped', 'stacked');
   return html('details', { class: 'plain', ...(rows.length <= kStagesAtOnce ? { open: '' } : {}) },
     html('summary', {}, html('h4', {}, `Operators of the ${rows.length === 1 ? 'stage' : `${rows.length} stages`}`)), table);
 }

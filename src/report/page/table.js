@@ -22,7 +22,8 @@ class ResultsTable {
     Object.assign(this, { study, rows, order: rows, most: kRowsAtOnce, width: 0 });
     const values = (column) => new Set(rows.map((row) => row[column.name]));
     this.told = columns.filter((column) => [...values(column)].some((value) => value !== null));
-    this.same = rows.length > 1 ? this.told.filter((column) => column.priority > 0 && values(column).size === 1) : [];
+    const [main] = study.charts;
+    this.same = rows.length > 1 ? this.told.filter((column) => column.priority > 0 && column.name !== main.y && values(column).size === 1) : [];
     this.table = document.getElementById('results');
     this.box = this.table.parentElement;
     this.count = document.getElementById('shown');

@@ -1,8 +1,9 @@
 // From the model's FLOPs at peak to the iteration: each bar begins where the one before it ends.
 
-const kWaterfallStyles = { model: 'forward', kernels: 'backward', sustained: 'backward+hatch', host: 'weight_gradient+hatch',
-  recomputation: 'recompute+hatch', tensor: 'transfer', experts: 'transfer', context: 'transfer', slowed: 'input_gradient',
-  pipeline: 'transfer+hatch', reduction: 'all_reduce+hatch', step: 'step', bubble: 'held' };
+// Computing is in shades of one grey, of which the timeline has none; the other parts have the timeline's colours.
+const kWaterfallStyles = { model: 'useful', kernels: 'lost', sustained: 'lost+hatch', host: 'slack', slowed: 'slack+hatch',
+  recomputation: 'recompute+hatch', tensor: 'group', experts: 'group', context: 'group', pipeline: 'transfer+hatch',
+  reduction: 'all_reduce+hatch', step: 'step', bubble: 'held' };
 
 /** Parts [key, name, time] that take time, in order, with their ends. */
 function waterfallParts(cell) {
