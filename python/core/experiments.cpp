@@ -5,11 +5,14 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/set.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+
+#include <algorithm>
 
 #include "bind.hpp"
 #include "events.hpp"
@@ -19,8 +22,8 @@
 #include "penstock/experiment/provenance.hpp"
 #include "penstock/experiment/schedule_study.hpp"
 #include "penstock/report/comparison.hpp"
-#include "penstock/report/paper_table.hpp"
 #include "rows.hpp"
+#include "tables.hpp"
 
 namespace penstock::python {
 namespace {
@@ -92,19 +95,29 @@ struct Results {
   experiment::RunOutcome outcome;
 };
 
+/// That of the experiment's file, where a row is of it.
+std::optional<std::string> stated_baseline(const Results& results) {
+  const auto& rows = results.outcome.rows;
+  const bool there =
+      std::ranges::any_of(rows, [&](const Row& row) { return row.planner == results.baseline; });
+  return there ? std::optional(results.baseline) : std::nullopt;
+}
+
 std::string to_text(const Results& results) {
   const std::string& claims = results.outcome.claims;
   return report::comparison(results.outcome.rows, results.baseline, false) +
          (claims.empty() ? "" : "\n" + claims);
 }
 
-std::string table(const Results& results, const std::string& format) {
-  const auto& rows = results.outcome.rows;
-  if (format == "text") return to_text(results);
-  if (format == "csv") return report::to_csv(rows, kEverything);
-  if (format == "markdown") return report::to_markdown(rows);
-  if (format == "latex") return report::to_latex(rows);
-  throw core::BadInput({"", 0, "format"}, "expected text, csv, markdown or latex");
+std::string table(const Results& results, const std::string& format, const std::vector<std::string>& columns,
+                  const std::optional<std::string>& baseline) {
+  const TableChoice choice{format, columns, baseline ? baseline : stated_baseline(results)};
+  if (format == "text" && columns.empty() && !baseline) return to_text(results);
+  return table_text({results.outcome.rows, experiment::provenance("penstock.run")}, choice);
+}
+
+std::string csv(const Results& results) {
+  return report::to_csv(results.outcome.rows, kEverything);
 }
 
 void bind_run(nb::module_& m) {
@@ -124,11 +137,11 @@ void bind_run(nb::module_& m) {
           "claims", [](const Results& r) { return r.outcome.claims; },
           "What became of the papers' claims in the file; empty where there are none, or cells are missing.")
       .def("__len__", [](const Results& r) { return r.outcome.rows.size(); })
-      .def("table", table, "format"_a = "text", "The rows as text, csv, markdown or latex.")
+      .def("table", table, "format"_a = "text", "columns"_a = std::vector<std::string>(),
+           "baseline"_a = nb::none(), "The rows as text, csv, json, markdown or latex (penstock.report).")
+      .def("to_csv", csv, "Every column of every row.")
       .def(
-          "to_csv", [](const Results& r) { return table(r, "csv"); }, "Every column of every row.")
-      .def(
-          "to_pandas", [](const Results& r) { return to_pandas(table(r, "csv")); },
+          "to_pandas", [](const Results& r) { return to_pandas(csv(r)); },
           "to_csv as a DataFrame. Raises ImportError without pandas.")
       .def("_repr_html_",
            [](nb::handle self) { return nb::module_::import_("penstock._show").attr("results")(self); })

@@ -15,25 +15,26 @@
 #include "interruptible.hpp"
 #include "open_search.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/experiment/answer_page.hpp"
 #include "penstock/experiment/compare.hpp"
 #include "penstock/experiment/handover.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/experiment/plan_input.hpp"
+#include "penstock/experiment/provenance.hpp"
 #include "penstock/plan/violations.hpp"
-#include "penstock/report/paper_table.hpp"
 #include "penstock/report/ranking.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
 #include "plan_state.hpp"
 #include "rows.hpp"
 #include "simulations.hpp"
+#include "tables.hpp"
 
 namespace penstock::python {
 namespace {
 
 namespace nb = nanobind;
 using namespace nb::literals;
-using experiment::Comparison;
 using Texts = std::vector<std::string>;
 
 /// How planners search, as `penstock plan` is told.
@@ -204,6 +205,23 @@ std::vector<std::int64_t> micro_batches(const Plan& given) {
   return out;
 }
 
+report::Provenance provenance_of(const char* what) {
+  return experiment::provenance(fmt::format("penstock.{}", what));
+}
+
+/// What `penstock plan --page` writes.
+std::string page(const Plan& plan) {
+  if (!plan.simulation)
+    throw core::BadInput(
+        "the plan has no simulation to draw: `plan` and `improve` return plans that have one");
+  const Simulation& simulated = *plan.simulation;
+  const Problem& about = simulated.about;
+  const experiment::AimedPlan found{*about.cluster.cluster, simulated.outcome,
+                                    simulated.reached.value_or(experiment::Reached{})};
+  return report::to_html(experiment::plan_page(about.problem(), found, simulated.options,
+                                               provenance_of("plan"), in_python_words(about.assumptions())));
+}
+
 void bind_plan(nb::module_& m) {
   nb::class_<Plan>(m, "Plan", "Stages on devices with a schedule, and the problem they are for. Immutable.")
       .def_ro("problem", &Plan::about)
@@ -237,6 +255,10 @@ void bind_plan(nb::module_& m) {
       .def("to_yaml", to_yaml, "The text of a plan file.")
       .def("save", save, "path"_a, "Writes a plan file.")
       .def(
+          "page", [](const Plan& p) { return page(p); },
+          "One HTML page, as `penstock plan --page` writes it. Raises BadInput for a plan that was not "
+          "simulated.")
+      .def(
           "order_csv", [](const Plan& p) { return frameworks::order_csv(p.plan); },
           "The order of its passes as torch.distributed.pipelining loads it.")
       .def("__getstate__", state_of)
@@ -256,6 +278,12 @@ void bind_plan(nb::module_& m) {
       "path"_a);
   m.def("violations", violations, "plan"_a);
 }
+
+/// With what its page asks for.
+struct Comparison : experiment::Comparison {
+  Problem about;
+  sim::SimulationOptions simulation;
+};
 
 /// Each row is handed to `told` as row, done, all; `told` may be None.
 Comparison compare(const Problem& about, const std::string& planners, const SearchFlags& flags,
@@ -277,19 +305,31 @@ Comparison compare(const Problem& about, const std::string& planners, const Sear
       },
       [&] { events.hand_over(); });
   out.heading += in_python_words(about.assumptions()) + "\n";
-  return out;
+  return {std::move(out), about, setting.simulation};
 }
 
 std::string to_text(const Comparison& comparison) {
   return experiment::comparison_table(comparison);
 }
 
-std::string table(const Comparison& comparison, const std::string& format) {
-  if (format == "text") return to_text(comparison);
-  if (format == "csv") return experiment::comparison_csv(comparison);
-  if (format == "markdown") return report::to_markdown(comparison.rows);
-  if (format == "latex") return report::to_latex(comparison.rows);
-  throw core::BadInput({"", 0, "format"}, "expected text, csv, markdown or latex of a comparison");
+std::string table(const Comparison& comparison, const std::string& format, const Texts& columns,
+                  const std::optional<std::string>& baseline) {
+  const TableChoice choice{format, columns, baseline};
+  if (choice.plain() && format == "text") return to_text(comparison);
+  if (choice.plain() && format == "csv") return experiment::comparison_csv(comparison);
+  if (choice.plain() && format == "json") {
+    experiment::Comparison known = comparison;
+    known.assumptions = comparison.about.assumptions();
+    return experiment::comparison_json(known, provenance_of("compare"));
+  }
+  return table_text({comparison.rows, provenance_of("compare")}, choice);
+}
+
+std::string page(const Comparison& comparison, const std::optional<std::string>& baseline) {
+  report::Page out = experiment::comparison_page(comparison.about.problem(), comparison,
+                                                 comparison.simulation, provenance_of("compare"));
+  choose_baseline(out.results, {"html", {}, baseline});
+  return report::to_html(out);
 }
 
 void bind_comparison(nb::module_& m) {
@@ -299,8 +339,21 @@ void bind_comparison(nb::module_& m) {
               "By row, what it is ranked by, None where there is no plan; empty where that is time.")
       .def_ro("heading", &Comparison::heading, "The problem, and what no plan beats, in words.")
       .def("__len__", [](const Comparison& c) { return c.rows.size(); })
-      .def("table", table, "format"_a = "text", "The table as text, csv, markdown or latex.")
-      .def("to_csv", experiment::comparison_csv, "What `penstock compare --csv` writes.")
+      .def_prop_ro(
+          "assumptions", [](const Comparison& c) { return in_python_words(c.about.assumptions()); },
+          "What was assumed of the problem instead of stated, in one line.")
+      .def("table", table, "format"_a = "text", "columns"_a = Texts(), "baseline"_a = nb::none(),
+           "The table as text, csv, json, markdown or latex (penstock.report).")
+      .def(
+          "page",
+          [](const Comparison& c, const std::optional<std::string>& baseline) { return page(c, baseline); },
+          "baseline"_a = nb::none(), "One HTML page, as `penstock compare --page` writes it.")
+      .def(
+          "svg", [](const Comparison& c) { return experiment::comparison_svg(c); },
+          "Every plan as a bar, with its gap to the bound and what its planner leaves out.")
+      .def(
+          "to_csv", [](const Comparison& c) { return experiment::comparison_csv(c); },
+          "What `penstock compare --csv` writes.")
       .def(
           "to_pandas", [](const Comparison& c) { return to_pandas(experiment::comparison_csv(c)); },
           "to_csv as a DataFrame. Raises ImportError without pandas.")

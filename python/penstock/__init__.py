@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from ._inputs import import_hf, load, zoo
     from ._planners import planner, stage_cost, stage_memory
     from ._planning import compare, export, improve, plan, simulate, validate
-    from ._results import pareto, report
+    from ._results import chart, pareto, report
     from ._schedules import schedule
     from .errors import BadInput, Error, Infeasible, Internal, InvalidPlan, Limit, SearchInterrupted
 
 __all__ = [
     "BadInput", "Cluster", "Comparison", "Error", "Handover", "Infeasible", "Internal", "InvalidPlan", "Limit",
     "Model", "Plan", "Problem", "Reached", "Results", "Row", "Schedule", "SearchInterrupted", "Simulation", "Stage",
-    "StageCost", "compare", "export", "import_hf", "improve", "load", "pareto", "plan", "planner", "repeat", "report",
+    "StageCost", "chart", "compare", "export", "import_hf", "improve", "load", "pareto", "plan", "planner", "repeat", "report",
     "run", "schedule", "simulate", "stage_cost", "stage_memory", "validate", "zoo",
 ]
 
@@ -39,7 +39,7 @@ _HOME = {
     **dict.fromkeys(["import_hf", "load", "zoo"], "_inputs"),
     **dict.fromkeys(["planner", "stage_cost", "stage_memory"], "_planners"),
     **dict.fromkeys(["compare", "export", "improve", "plan", "simulate", "validate"], "_planning"),
-    **dict.fromkeys(["pareto", "report"], "_results"),
+    **dict.fromkeys(["chart", "pareto", "report"], "_results"),
     "schedule": "_schedules",
     **dict.fromkeys(["BadInput", "Error", "Infeasible", "Internal", "InvalidPlan", "Limit", "SearchInterrupted"], "errors"),
 }

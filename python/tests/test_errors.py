@@ -48,6 +48,7 @@ def small() -> ps.Problem:
         (lambda: ps.load("missing.json"), "missing.json"),
         (lambda: ps.schedule("zbv", 4), "ranks"),
         (lambda: ps.report("results/quickstart", "pdf"), "format"),
+        (lambda: ps.report("results/quickstart", "csv", baseline="megatron"), "baseline"),
     ],
 )
 def test_bad_input_names_what_is_wrong(wrong, words):

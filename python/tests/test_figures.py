@@ -201,9 +201,69 @@ def test_lists_that_are_no_schedule_are_refused(rows, error, message):
         ps.Schedule.from_lists(rows)
 
 
-@pytest.mark.parametrize("format", ["csv", "markdown", "latex"])
-def test_tables_of_a_results_folder_are_those_of_penstock_report(cli, format):
-    assert ps.report("results/quickstart", format) == cli("report", "results/quickstart", "--format", format)
+@pytest.mark.parametrize("format", ["csv", "json", "markdown", "latex", "text"])
+@pytest.mark.parametrize("chosen", [{}, {"baseline": "graphpipe"}, {"columns": ["model", "devices", "ratio"], "baseline": "graphpipe"}])
+def test_tables_of_a_results_folder_are_those_of_penstock_report(cli, format, chosen):
+    options = [word for key, value in chosen.items() for word in (f"--{key}", value if isinstance(value, str) else ",".join(value))]
+    assert ps.report("results/quickstart", format, **chosen) == cli("report", "results/quickstart", "--format", format, *options)
+
+
+def test_charts_are_those_of_penstock_report(cli, tmp_path):
+    for quantity in ("throughput", "memory", "search_time"):
+        cli("report", "results/quickstart", "--chart", str(tmp_path / "theirs.svg"), "--quantity", quantity)
+        ours = ps.chart("results/quickstart", quantity, path=tmp_path / "ours.svg")
+        assert (tmp_path / "theirs.svg").read_text() == (tmp_path / "ours.svg").read_text() == ours
+    assert ps.chart("results/quickstart") == ps.chart("results/quickstart", "throughput")
+    for wrong, message in [({"quantity": "speed"}, "quantity"), ({"path": tmp_path / "a.bmp"}, "a.bmp: expected a name that ends in .svg")]:
+        with pytest.raises(ps.BadInput, match=message):
+            ps.chart("results/quickstart", **wrong)
+
+
+def test_comparisons_and_plans_have_pages_tables_and_charts(tmp_path):
+    problem = ps.Problem(ps.zoo("mmt", branches=2), ps.Cluster("summit", 4), 64)
+    table = ps.compare(problem, "spp:max_replicas=1,data_parallel")
+    page = ps.report(table)
+    assert "<!doctype html>" in page and problem.assumptions[len("assumed") :] in page.replace("&#39;", "'")
+    assert table.assumptions == problem.assumptions and table.assumptions in str(table)
+    slower = table.rows[1]
+    csv = ps.report(table, "csv", columns=["planner", "ratio"], baseline="data_parallel").splitlines()
+    assert csv[0] == "planner,ratio" and csv[1] == "data_parallel,"
+    assert float(csv[2].split(",")[1]) == pytest.approx(slower.samples_per_s / table.rows[0].samples_per_s)
+    assert '"assumptions"' in ps.report(table, "json")
+    assert ps.chart(table).startswith("<svg") and ps.chart(table, "memory") != ps.chart(table)
+    plan = ps.plan(problem, "spp", top=3)
+    page = ps.report(plan)
+    assert "<!doctype html>" in page and problem.assumptions[len("assumed") :] in page
+    for wrong, message in [
+        (lambda: ps.report(table, columns=["model"]), "columns: the page"),
+        (lambda: ps.report(table, "text", columns=["speed"]), "columns: unknown column 'speed'"),
+        (lambda: ps.report(table, "text", columns=["model", "ratio"]), "columns: "),
+        (lambda: ps.report(table, "csv", baseline="megatron"), "baseline: "),
+        (lambda: ps.report(plan, "csv"), "format: a plan has a page alone"),
+        (lambda: ps.report(ps.Plan.from_stages(problem, [dict(operators=["x"], devices=[0], micro_batch=1)][:0])), "no simulation"),
+    ]:
+        with pytest.raises(ps.BadInput, match=message):
+            wrong()
+
+
+def test_results_have_the_page_of_their_folder(tmp_path):
+    (tmp_path / "file.yaml").write_text(
+        "experiment: mine\nmodels: [{name: mmt, parameters: {branches: 2}, mini_batch: [64]}]\n"
+        "clusters: [{name: summit, devices: [4]}]\nplanners: [spp, data_parallel]\nbaseline: spp\n"
+    )
+    results = ps.run(tmp_path / "file.yaml", folder=tmp_path / "out")
+    assert ps.report(results) == ps.report(tmp_path / "out")
+    assert ps.report(results, "text", columns=["planner", "ratio"]) == ps.report(tmp_path / "out", "text", columns=["planner", "ratio"])
+    assert ps.chart(results) == ps.chart(tmp_path / "out")
+
+
+def test_a_front_of_a_comparison_says_what_it_assumes():
+    problem = ps.Problem(ps.zoo("mmt", branches=2), ps.Cluster("summit", 4), 64)
+    table = ps.compare(problem, "spp:max_replicas=1,data_parallel")
+    front = ps.pareto(table)
+    assert list(front) == list(ps.pareto(table.rows)) and front.assumptions == problem.assumptions
+    assert str(front).endswith(problem.assumptions + "\n") and "data_parallel" in str(front)
+    assert ps.pareto(table.rows).assumptions == ""
 
 
 def test_pareto_keeps_what_no_other_beats():
