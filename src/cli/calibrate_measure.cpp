@@ -170,9 +170,9 @@ core::ExitCode print_plan(const std::vector<Job>& jobs, const Calibration& calib
 std::optional<core::Seconds> budget(const CalibrateMeasureFlags& flags) {
   if (flags.budget.empty()) return std::nullopt;
   const auto time = core::parse_seconds(flags.budget.ends_with("m") ? flags.budget + "in" : flags.budget);
-  if (!time)
+  if (!time || !(*time > core::Seconds(0)))
     throw core::Error(core::ExitCode::usage,
-                      "--budget: expected a time such as 5m, not '" + flags.budget + "'");
+                      "--budget: expected a time such as 5m, above zero, not '" + flags.budget + "'");
   return time;
 }
 
@@ -198,10 +198,19 @@ class Measuring {
     if (!first.refused.empty()) throw core::BadInput(first.refused[0]);
     calibrate::Survey survey(request(rule()));
     const std::vector<Job> jobs = survey.jobs(roofline());
+    warn_of_budget();
     return flags_.plan ? print_plan(jobs, calibration_, left()) : measure(survey, jobs, keep);
   }
 
  private:
+  /// Ceilings come first, and take as long as they take.
+  void warn_of_budget() const {
+    if (const auto time = left(); time && *time <= core::Seconds(0))
+      warn(fmt::format(
+          "the device's ceilings took {}, all of the budget of {}: nothing else is measured within it",
+          core::show(now() - start_), core::show(*budget_)));
+  }
+
   core::ExitCode measure(calibrate::Survey& survey, const std::vector<Job>& jobs,
                          const calibrate::Watch& keep) {
     auto outcome = run_jobs(jobs, calibration_, left(), keep, stop_);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "models/catalogue.hpp"
 #include "penstock/cluster/reserved.hpp"
@@ -116,7 +117,17 @@ std::optional<core::Bytes> ClusterFlags::reserved() const {
 }
 
 CLI::Validator samples() {
-  return CLI::Range(std::int64_t{1}, plan::kMostSamples).description("");
+  return CLI::Validator(
+      [](std::string& given) {
+        std::int64_t count = 0;
+        const char* end = given.data() + given.size();
+        const auto [rest, fault] = std::from_chars(given.data(), end, count);
+        const bool right = fault == std::errc() && rest == end && count >= 1 && count <= plan::kMostSamples;
+        return right
+                   ? std::string()
+                   : fmt::format("expected a whole number from 1 to {}, not '{}'", plan::kMostSamples, given);
+      },
+      "");
 }
 
 CLI::Validator seeds() {

@@ -4,8 +4,11 @@
 
 #include "import_command.hpp"
 #include "models/catalogue.hpp"
+#include "penstock/cluster/reserved.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/analytic.hpp"
+#include "penstock/experiment/assumptions.hpp"
 #include "penstock/experiment/plan_input.hpp"
 #include "penstock/frameworks/from_megatron.hpp"
 #include "penstock/plan/plan_file.hpp"
@@ -22,6 +25,16 @@ struct ImportMegatronFlags {
   ClusterFlags cluster;
 };
 
+/// As a plan that is searched leaves it to the framework, where this one leaves as much. What is said of it.
+std::string reserve_usual(const cost::Problem& problem, plan::Plan& plan) {
+  const auto& ref = plan.cluster;
+  if (ref.reserved || !cluster::takes_usual_reserve(problem.cluster)) return "";
+  const std::string usual = core::show(cluster::reserves().front().bytes);
+  plan.cluster.reserved = experiment::usual_reserve(problem, plan);
+  if (plan.cluster.reserved) return fmt::format("assumed: {} of each GPU reserved (--reserved)\n", usual);
+  return fmt::format("nothing is reserved (--reserved): the plan does not leave {} of each GPU\n", usual);
+}
+
 core::ExitCode run(const ImportMegatronFlags& flags) {
   plan::ClusterRef ref = flags.cluster.ref();
   const cluster::Cluster cluster = experiment::load_cluster(ref);
@@ -32,12 +45,15 @@ core::ExitCode run(const ImportMegatronFlags& flags) {
   if (const auto violations = plan::structural_violations(graph, cluster, read.plan); !violations.empty())
     experiment::refuse(flags.file, violations);
   const cost::AnalyticCosts costs;
-  experiment::derive_in_flight({graph, cluster, costs, read.plan.training}, read.plan, flags.file);
+  const cost::Problem problem{graph, cluster, costs, read.plan.training};
+  experiment::derive_in_flight(problem, read.plan, flags.file);
+  const std::string reserve = reserve_usual(problem, read.plan);
   core::write_file(flags.output, plan::to_yaml(graph, plan::written_to(flags.output, read.plan)));
   if (!read.unread.empty()) say(fmt::format("not read: {}\n", fmt::join(read.unread, ", ")));
-  print(fmt::format("{}: {}, {:.1f} M parameters, {}\n", flags.output, graph.name(),
+  print(fmt::format("{}: {}, {:.1f} M parameters, {}\n{}", flags.output, graph.name(),
                     static_cast<double>(graph.parameters()) * 1e-6,
-                    plan::in_words(plan::strategy(read.plan, plan::StageGraph(graph, read.plan).depth()))));
+                    plan::in_words(plan::strategy(read.plan, plan::StageGraph(graph, read.plan).depth())),
+                    reserve));
   return core::ExitCode::done;
 }
 

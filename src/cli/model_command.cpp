@@ -54,12 +54,20 @@ std::string operator_table(const graph::OpGraph& graph, const report::Screen& sc
   return table.text(screen) + "\n";
 }
 
-std::string parameter_table(const std::string& model, const report::Screen& screen) {
-  Table table({{"parameter"}, {"default"}, {.title = "meaning", .folds = true}});
+/// With the values that a config or -p gives, where there are any.
+std::string parameter_table(const plan::ModelRef& model, const report::Screen& screen) {
+  std::vector<report::Column> columns = {{"parameter"}, {"default"}, {.title = "meaning", .folds = true}};
+  const bool given = !model.parameters.empty();
+  if (given) columns.insert(columns.begin() + 1, {"value"});
+  Table table(std::move(columns));
   for (const auto& info : models::catalogue())
-    if (info.name == model)
-      for (const auto& parameter : info.parameters)
-        table.add({parameter.name, parameter.default_value, parameter.meaning});
+    if (info.name == model.name)
+      for (const auto& parameter : info.parameters) {
+        std::vector<std::string> cells = {parameter.name, parameter.default_value, parameter.meaning};
+        const auto value = model.parameters.find(parameter.name);
+        if (given) cells.insert(cells.begin() + 1, value == model.parameters.end() ? "" : value->second);
+        table.add(std::move(cells));
+      }
   return table.text(screen) + "\n";
 }
 
@@ -95,7 +103,7 @@ core::ExitCode run(const ModelCommandFlags& flags, const Session&) {
           ? fmt::format(" and {:.1f} M frozen", static_cast<double>(graph.frozen_parameters()) * 1e-6)
           : "",
       graph.forward_flops().value() * 1e-9, structure(graph));
-  if (!experiment::is_model_file(ref.name)) page += parameter_table(ref.name, screen);
+  if (!experiment::is_model_file(ref.name)) page += parameter_table(ref, screen);
   if (flags.operators) page += operator_table(graph, screen);
   print_page(page, screen);
   return core::ExitCode::done;

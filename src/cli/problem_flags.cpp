@@ -1,5 +1,9 @@
 #include "problem_flags.hpp"
 
+#include <fmt/format.h>
+
+#include <cstdlib>
+
 namespace penstock::cli {
 
 void ProblemFlags::add_problem(CLI::App& command) {
@@ -25,6 +29,22 @@ void ProblemFlags::add_training(CLI::App& command) {
   bucket.add(command);
 }
 
+namespace {
+
+/// A config's longest sample is a choice of its training, which more tokens go beyond.
+void warn_of_positions(const plan::ModelRef& model) {
+  const auto number = [&](const char* key) {
+    const auto at = model.parameters.find(key);
+    return at == model.parameters.end() ? 0.0 : std::strtod(at->second.c_str(), nullptr);
+  };
+  const double sequence = number("sequence"), positions = number("positions");
+  if (positions > 0 && sequence > positions)
+    warn(fmt::format("a sample has {:.0f} tokens, but the model's config has {:.0f} positions", sequence,
+                     positions));
+}
+
+}  // namespace
+
 LoadedProblem ProblemFlags::load() const {
   const frameworks::NamedModel named = model.named();
   experiment::Cell cell{named.model, cluster.ref(), {}, {mini_batch}, {}};
@@ -36,6 +56,7 @@ LoadedProblem ProblemFlags::load() const {
   bucket.apply(cell.training);
   cell.model = experiment::in_numbers_of(cell.training, std::move(cell.model));
   if (chosen.reserved) cell.cluster.reserved = chosen.reserved;
+  warn_of_positions(cell.model);
   graph::OpGraph graph = experiment::load_model(cell.model);
   const cluster::Cluster stated = experiment::load_cluster(cell.cluster);
   cell.cluster.devices = static_cast<int>(stated.size());

@@ -1,5 +1,7 @@
 #include "penstock/cluster/catalogue.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "built_in.hpp"
@@ -29,6 +31,22 @@ bool is_file_name(std::string_view name) {
   return name.find_first_of("./") != std::string_view::npos;
 }
 
+namespace {
+
+/// "8xH100" of "H100x8"; empty of names that are no such form.
+std::string other_way_round(const std::string& name) {
+  const auto at = name.rfind('x');
+  if (at == name.npos) return "";
+  const std::string swapped = name.substr(at + 1) + "x" + name.substr(0, at);
+  try {
+    return parse_short_form(swapped) ? swapped : "";
+  } catch (const core::BadInput&) {
+    return "";
+  }
+}
+
+}  // namespace
+
 std::string cluster_text(const std::string& name) {
   if (is_file_name(name)) return core::read_file(name);
   if (const auto form = parse_short_form(name)) return to_yaml(*form, name);
@@ -37,6 +55,9 @@ std::string cluster_text(const std::string& name) {
     if (cluster.name == name) return std::string(cluster.text);
     known.push_back(cluster.name);
   }
+  if (const std::string other = other_way_round(name); !other.empty())
+    throw core::BadInput(fmt::format(
+        "'{}' is no cluster: GPUs per node stand first, then their type: did you mean '{}'?", name, other));
   throw core::BadInput("'" + name +
                        "' is no built-in cluster (and no file: those have a '.' or a '/'; nor a short form "
                        "such as 8xH100x4); " +

@@ -133,6 +133,25 @@ bool Yaml::is_scalar() const {
   return node_->yaml.IsScalar();
 }
 
+namespace {
+
+/// What a file with this key at its root is, and which command reads it; empty for other keys.
+std::string_view file_of_key(std::string_view key) {
+  constexpr std::pair<std::string_view, std::string_view> kFiles[] = {
+      {"experiment", "an experiment file, for `penstock run`"},
+      {"penstock_plan", "a plan file, for `penstock simulate`"},
+      {"penstock_calibration",
+       "a calibration, for --costs; `penstock calibrate cluster` makes a cluster file of it"},
+      {"penstock_kernel_tables", "a file of kernel tables, for --costs"},
+      {"device_types", "a cluster file, for --cluster"},
+      {"model_type", "a Hugging Face config, for --model"}};
+  for (const auto& [of, kind] : kFiles)
+    if (key == of) return kind;
+  return {};
+}
+
+}  // namespace
+
 std::optional<Yaml> Yaml::find(std::string_view key) const {
   if (!is_map()) fail("expected a mapping");
   const YAML::Node found = node_->yaml[std::string(key)];
@@ -173,6 +192,9 @@ std::vector<std::pair<std::string, Yaml>> Yaml::entries() const {
 void Yaml::only(std::span<const std::string_view> known) const {
   for (const auto& [key, value] : entries()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    if (node_->key.empty())
+      if (const std::string_view kind = file_of_key(key); !kind.empty())
+        value.fail(fmt::format("unknown key: this is {}", kind));
     const std::vector<std::string> names(known.begin(), known.end());
     value.fail(fmt::format("unknown key; {}", did_you_mean(key, names)));
   }

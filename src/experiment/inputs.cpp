@@ -52,6 +52,8 @@ graph::OpGraph load_model(const plan::ModelRef& given) {
   if (!is_model_file(model.name)) {
     if (model.name.find('.') != std::string::npos && std::filesystem::exists(model.name))
       throw core::BadInput(model.name + " is no model file: the names of these end in .json or .yaml");
+    if (model.name.find_first_of("./") != std::string::npos)
+      throw core::BadInput("there is no model file or folder '" + model.name + "'");
     return models::build(model.name, model.parameters);
   }
   if (!model.parameters.empty())
@@ -85,7 +87,7 @@ void check_device(const cost::CostModel& costs, const cluster::Cluster& cluster)
   const auto foreign = costs.foreign(cluster);
   if (foreign.empty()) return;
   throw core::BadInput(
-      fmt::format("the costs are a {}, but cluster {} has {}; allow foreign costs to use them all the same",
+      fmt::format("the costs are the {}, but cluster {} has {}; allow foreign costs to use them all the same",
                   costs.source(), cluster.name(), fmt::join(foreign, ", ")));
 }
 

@@ -1,5 +1,10 @@
 #include "penstock/experiment/plan_input.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/plan/violations.hpp"
 #include "penstock/score/order.hpp"
@@ -27,13 +32,63 @@ void derive_in_flight(const cost::Problem& problem, plan::Plan& plan, const std:
   }
 }
 
+namespace {
+
+/// "stage 3: words" as its number and words; nothing of others.
+std::optional<std::pair<std::string, std::string>> of_stage(const std::string& violation) {
+  constexpr std::string_view kStage = "stage ";
+  const auto colon = violation.find(": ");
+  if (!violation.starts_with(kStage) || colon == violation.npos) return std::nullopt;
+  std::string number = violation.substr(kStage.size(), colon - kStage.size());
+  if (number.find_first_not_of("0123456789") != number.npos) return std::nullopt;
+  return std::pair(std::move(number), violation.substr(colon + 2));
+}
+
+/// A line each; one for all stages that break a rule in the same words, "stages 0, 1, 2: ...".
+std::vector<std::string> folded(const std::vector<std::string>& violations) {
+  std::vector<std::string> out;
+  std::map<std::string, std::pair<std::size_t, std::string>> lines;  // by words: place in `out`, stages
+  for (const std::string& violation : violations) {
+    const auto parts = of_stage(violation);
+    if (!parts) {
+      out.push_back(violation);
+      continue;
+    }
+    const auto& [stage, words] = *parts;
+    auto [at, added] = lines.try_emplace(words, out.size(), stage);
+    if (added) {
+      out.push_back(violation);
+      continue;
+    }
+    at->second.second += ", " + stage;
+    out[at->second.first] = fmt::format("stages {}: {}", at->second.second, words);
+  }
+  return out;
+}
+
+/// That devices are missing is said once, whatever the number of stages.
+void check_devices(const std::string& file, const cluster::Cluster& cluster, const plan::Plan& plan) {
+  std::size_t most = 0;
+  for (const plan::Stage& stage : plan.stages)
+    for (const core::DeviceId device : stage.devices) most = std::max(most, device.index() + 1);
+  if (most <= cluster.size()) return;
+  throw core::Error(
+      core::ExitCode::invalid_plan,
+      fmt::format("{}: the plan is not valid\n  its stages are on devices up to {}, but there are {} (0 to "
+                  "{}): give as many with --devices, or plan for fewer",
+                  file, most - 1, cluster.size(), cluster.size() - 1));
+}
+
+}  // namespace
+
 void refuse(const std::string& file, const std::vector<std::string>& violations) {
   std::string message = file + ": the plan is not valid";
-  for (const std::string& violation : violations) message += "\n  " + violation;
+  for (const std::string& violation : folded(violations)) message += "\n  " + violation;
   throw core::Error(core::ExitCode::invalid_plan, message);
 }
 
 void complete(const cost::Problem& problem, plan::Plan& plan, const std::string& file, bool may_run_out) {
+  check_devices(file, problem.cluster, plan);
   // In-flight counts have no meaning before the stages are a pipeline.
   const auto structural = plan::structural_violations(problem.graph, problem.cluster, plan);
   if (!structural.empty()) refuse(file, structural);

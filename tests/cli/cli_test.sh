@@ -54,11 +54,20 @@ expect 21 "Megatron-LM cannot cut inside layer 13: layer13.norm1 is in stage 0, 
 expect 0 "" "$penstock" export run.yaml --to megatron -o run.sh
 expect 0 "back.yaml: llama, 70553.7 M parameters, PP6 x DP4 x TP4+SP, 1F1B, mb 1, ZeRO 1" \
   "$penstock" import megatron run.sh --gpus 8xH100x12 -o back.yaml
-expect 0 "samples/s" "$penstock" simulate back.yaml
+expect 0 "reserved: 2684354560B" cat back.yaml  # as plans that are searched
+expect 0 "assumed: 2.50 GiB of each GPU reserved (--reserved)" "$penstock" import megatron run.sh --gpus 8xH100x12 -o back.yaml
+expect 0 "adam, 8192 tokens per sample, mini-batch 128, 2.50 GiB reserved" "$penstock" simulate back.yaml
+expect 0 "nothing is reserved (--reserved): the plan does not leave 2.50 GiB of each GPU" \
+  "$penstock" import megatron <(sed 's/^--micro-batch-size 1$/--micro-batch-size 2/' run.sh) --gpus 8xH100x12 -o full.yaml
+[[ $(grep -c reserved full.yaml) == 0 ]] || fail "a plan without room for a reserve has one"
+expect 0 "70553.7 M" "$penstock" import megatron run.sh --gpus 8xH100x12 --reserved 9GiB -o more.yaml
+expect 0 "reserved: 9663676416B" cat more.yaml
 expect 0 "times as fast" "$penstock" improve back.yaml --layers --change cuts --evaluations 200 -o better.yaml
 expect 0 "pipeline-model-parallel-layout" "$penstock" export better.yaml --to megatron
 expect 11 "begins inside a layer, at 'layer13.add1' or before" "$penstock" improve big.yaml --layers
-expect 0 "2.50 GiB reserved (--reserved)" "$penstock" improve back.yaml --layers --change cuts --evaluations 20
+expect 0 "mini-batch 128, 2.50 GiB reserved" "$penstock" improve back.yaml --layers --change cuts --evaluations 20
+sed 's/, reserved: 2684354560B//' back.yaml >free.yaml
+expect 0 "2.50 GiB reserved (--reserved)" "$penstock" improve free.yaml --layers --change cuts --evaluations 20
 
 # A folder with a config, and nothing else said: name, precision, optimizer, tokens and reserve are assumed, and told of.
 mkdir -p Qwen3-32B empty
@@ -110,6 +119,19 @@ expect 11 "num_layers: is not given" "$penstock" import megatron /dev/null --gpu
 expect 21 "case_study is none" "$penstock" export plan.yaml --to megatron
 expect 0 "8xH100x4-rails" "$penstock" clusters 8xH100x4-rails
 expect 11 "expected 1 to 8 H100 per node" "$penstock" plan --model dlrm --gpus 16xH100 --mini-batch 64
+expect 11 "'H100x8' is no cluster: GPUs per node stand first, then their type: did you mean '8xH100'?" \
+  "$penstock" plan --model dlrm --gpus H100x8 --mini-batch 64
+expect 11 "there is no model file or folder 'Qwen3-32B/config.jsn'" "$penstock" model Qwen3-32B/config.jsn
+expect 10 "--mini-batch: expected a whole number from 1 to 16777216, not '12.5'" "$penstock" plan --model dlrm --gpus 8xH100 --mini-batch 12.5
+expect 0 "warning: a sample has 50000 tokens, but the model's config has 40960 positions" "${qwen[@]}" -p sequence=50000
+expect 0 "heads              64       32 " "$penstock" model Qwen3-32B/  # the config's value beside the zoo's
+# Files of another kind are known by their keys.
+expect 11 "labels.yaml:1: experiment: unknown key: this is an experiment file, for \`penstock run\`" "$penstock" simulate labels.yaml
+expect 11 "penstock_plan: unknown key: this is a plan file, for \`penstock simulate\`" "$penstock" run plan.yaml
+# What stages have in common is said once.
+expect 21 "its stages are on devices up to 95, but there are 16 (0 to 15)" "$penstock" simulate back.yaml --devices 16
+expect 21 "stages 0, 1, 2, 3, 4, 5: micro-batch 4 does not divide the mini-batch 126" \
+  "$penstock" import megatron <(sed 's/^--global-batch-size 128$/--global-batch-size 126/' run.sh) --gpus 8xH100x12 -o none.yaml
 expect 0 "samples/s" "$penstock" simulate plan.yaml --svg t.svg --perfetto t.json
 expect 0 "samples/s" "$penstock" simulate plan.yaml --perfetto t.pftrace
 [[ -s t.svg && $(head -c 1 t.json) == "{" && $(head -c 1 t.pftrace | od -An -tx1) == *0a ]] ||
@@ -352,7 +374,7 @@ CSV
 expect 0 "NVIDIA V100: 2 products, 1 of attention; 2 rows left out" "$penstock" import kernels gemm.csv core.csv -o v100.yaml
 tables=(--model gpt -p layers=2 -p element_bytes=2 -p attention=flash --mini-batch 8 --planner single_device --costs v100.yaml)
 expect 0 "PP1" "$penstock" plan "${tables[@]}" --cluster summit --devices 1
-expect 11 "the costs are a kernel tables of NVIDIA V100, but cluster dgx_a100 has a100" "$penstock" plan "${tables[@]}" --cluster dgx_a100 --devices 1
+expect 11 "the costs are the kernel tables of NVIDIA V100, but cluster dgx_a100 has a100" "$penstock" plan "${tables[@]}" --cluster dgx_a100 --devices 1
 sed 's/,latency/,late/' gemm.csv >late.csv
 expect 11 "late.csv:1: latency: this column is missing" "$penstock" import kernels late.csv -o bad.yaml
 sed 's/4096,4096,4096/0,4096,4096/' gemm.csv >zero.csv
@@ -437,6 +459,7 @@ expect 11 "cannot read" "$penstock" calibrate --models gone.json --plan
 expect 10 "-o FILE says where the calibration goes" "$penstock" calibrate
 expect 10 "did you mean 'vgg16'" "$penstock" calibrate --models vgg17 -o no.yaml
 expect 10 "--budget: expected a time such as 5m" "$penstock" calibrate --budget 5 -o no.yaml
+expect 10 "--budget: expected a time such as 5m, above zero, not '0s'" "$penstock" calibrate --budget 0s -o no.yaml
 expect 11 "t1.yaml: identity: measured on Maker T1 16GB" "$penstock" calibrate -o t1.yaml
 expect 11 "measured on Maker T1 16GB; this is" "$penstock" calibrate verify host_t1.yaml --json
 [[ ! -e no.yaml ]] || { echo "FAILED: a calibration was written"; failures=$((failures + 1)); }
@@ -461,7 +484,7 @@ expect 11 "bad_runs.csv:2: plan: there is no file" "$penstock" calibrate fit bad
 calibrated=("$penstock" plan --model case_study --devices 4 --mini-batch 32 --planner graphpipe --costs t1.yaml)
 expect 0 "costs: calibration of Maker T1 16GB; of compute time 0.0 % measured" "${calibrated[@]}" --cluster t1_cluster.yaml -o t1_plan.yaml
 expect 0 '"extrapolated": ' "$penstock" simulate t1_plan.yaml --costs t1.yaml --json
-expect 11 "t1.yaml: the costs are a calibration of Maker T1 16GB, but cluster summit has v100" "${calibrated[@]}" --cluster "$clusters/summit.yaml" -o bad.yaml
+expect 11 "t1.yaml: the costs are the calibration of Maker T1 16GB, but cluster summit has v100" "${calibrated[@]}" --cluster "$clusters/summit.yaml" -o bad.yaml
 foreign="costs: calibration of Maker T1 16GB, foreign to v100"
 expect 0 "$foreign" "${calibrated[@]}" --cluster "$clusters/summit.yaml" --allow-foreign -o foreign.yaml
 expect 0 "$foreign" "$penstock" simulate foreign.yaml --costs t1.yaml --allow-foreign
@@ -469,7 +492,7 @@ expect 0 "$foreign" "$penstock" simulate foreign.yaml --costs t1.yaml --allow-fo
 expect 0 "$foreign" "$penstock" compare --model case_study --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 32 --planners spp --costs t1.yaml --allow-foreign
 expect 10 "--allow-foreign requires --costs" "$penstock" plan --model case_study --cluster t1_cluster.yaml --mini-batch 8 --allow-foreign
 printf 'experiment: foreign\nmodels: [{name: case_study, mini_batch: [32]}]\nclusters: [{file: %s, devices: [4]}]\nplanners: [spp]\ncosts: t1.yaml\n' "$clusters/summit.yaml" >foreign_run.yaml
-expect 11 "foreign_run.yaml:5: costs: the costs are a calibration of Maker T1 16GB, but cluster summit has v100" "$penstock" run foreign_run.yaml
+expect 11 "foreign_run.yaml:5: costs: the costs are the calibration of Maker T1 16GB, but cluster summit has v100" "$penstock" run foreign_run.yaml
 echo 'allow_foreign: true' >>foreign_run.yaml
 expect 0 "Costs: calibration of Maker T1 16GB, foreign to v100." "$penstock" run foreign_run.yaml
 expect 0 '"calibration of Maker T1 16GB, foreign to v100",ok' cat out/foreign/results.csv
@@ -578,7 +601,7 @@ expect 10 "--concurrent excludes --sequential" "${replay[@]}" --concurrent
 expect 11 "the host has no graphs" "${replay[@]}" --graph -o bad.yaml
 expect 11 "'/' is followed by how many equal partitions" "${replay[@]}" --device cuda:0/0 -o bad.yaml
 expect 11 "unknown device 'hast'; did you mean 'host'?" "${replay[@]}" --device hast -o bad.yaml
-expect 11 "the costs are a calibration of Maker T1 16GB, but cluster host has epyc" "${replay[@]}" --costs t1.yaml -o bad.yaml
+expect 11 "the costs are the calibration of Maker T1 16GB, but cluster host has epyc" "${replay[@]}" --costs t1.yaml -o bad.yaml
 expect 21 "the plan is not valid" "$penstock" replay shared.yaml -o bad.yaml
 
 # A byte less than the replay took, more than the plan is said to need, which leaves out what poolings remember and what
@@ -623,7 +646,7 @@ expect 0 "Kendall's tau" cat measured/table.txt
 cp measured/validation.csv before.csv
 expect 0 "4 of 6 plans" "${validate[@]}"
 cmp before.csv measured/validation.csv || { echo "FAILED: finished rows were measured again"; failures=$((failures + 1)); }
-expect 11 "the costs are a calibration of Maker T1 16GB" "$penstock" validate tiny_grid.yaml --costs t1.yaml -o bad.yaml
+expect 11 "the costs are the calibration of Maker T1 16GB" "$penstock" validate tiny_grid.yaml --costs t1.yaml -o bad.yaml
 
 for unwanted in bad.yaml bad.json bad.svg results; do
   [[ ! -e $unwanted ]] || { echo "FAILED: bad input left $unwanted behind"; failures=$((failures + 1)); }
