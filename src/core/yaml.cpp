@@ -1,12 +1,14 @@
 #include "penstock/core/yaml.hpp"
 
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <set>
+#include <sstream>
 
 #include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
@@ -42,11 +44,49 @@ Yaml Yaml::load(const std::string& path) {
   return parse(read_file(path, kMostText), path);
 }
 
+namespace {
+
+/// Keeps nothing of a document but where it begins.
+struct NoContent final : YAML::EventHandler {
+  YAML::Mark begin;
+  void OnDocumentStart(const YAML::Mark& mark) override { begin = mark; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+  }
+  void OnMapEnd() override {}
+};
+
+/// A reader of the first document alone would drop the rest of a file without a word.
+void refuse_second_document(const std::string& text, const std::string& name) {
+  std::istringstream in(text);
+  YAML::Parser parser(in);
+  NoContent nothing;
+  if (!parser.HandleNextDocument(nothing)) return;
+  int line = 0;
+  try {
+    if (!parser || !parser.HandleNextDocument(nothing)) return;
+    line = nothing.begin.line + 1;
+  } catch (const YAML::Exception& e) {
+    line = e.mark.line + 1;
+  }
+  throw BadInput(Place{name, line, ""}, "text stands behind the end of the document: a file holds one");
+}
+
+}  // namespace
+
 Yaml Yaml::parse(const std::string& text, const std::string& name) {
   if (text.size() > kMostText)
     throw BadInput(Place{name, 0, ""}, fmt::format("is larger than {} MiB", kMostText >> 20));
   try {
-    return Yaml(std::make_shared<const Node>(Node{YAML::Load(text), name, ""}));
+    Yaml out(std::make_shared<const Node>(Node{YAML::Load(text), name, ""}));
+    refuse_second_document(text, name);
+    return out;
   } catch (const YAML::Exception& e) {
     throw BadInput(Place{name, e.mark.line + 1, ""}, "not valid YAML: " + e.msg);
   }
@@ -205,8 +245,29 @@ std::string Yaml::text() const {
   return node_->yaml.Scalar();
 }
 
+std::string Yaml::scalar() const {
+  if (!is_scalar()) fail("expected a value");
+  return node_->yaml.Scalar();
+}
+
+bool Yaml::plain() const {
+  return is_scalar() && node_->yaml.Tag() != "!";
+}
+
+namespace {
+
+/// YAML and JSON make text of "1024".
+void refuse_quotes(const Yaml& node, const char* expected) {
+  if (!node.plain())
+    node.fail(fmt::format("expected {}, found the text {}: leave out its quotes", expected,
+                          core::quoted(node.text())));
+}
+
+}  // namespace
+
 std::int64_t Yaml::integer(std::int64_t low, std::int64_t high) const {
   const std::string written = text();
+  refuse_quotes(*this, "a whole number");
   const auto value = whole<std::int64_t>(written);
   if (!value || *value < low || *value > high)
     fail(fmt::format("expected a whole number from {} to {}, found '{}'", low, high, written));
@@ -215,6 +276,7 @@ std::int64_t Yaml::integer(std::int64_t low, std::int64_t high) const {
 
 double Yaml::number() const {
   const std::string written = text();
+  refuse_quotes(*this, "a number");
   const auto value = whole<double>(written);
   if (!value || !std::isfinite(*value)) fail(fmt::format("expected a number, found '{}'", written));
   return *value;
@@ -222,6 +284,7 @@ double Yaml::number() const {
 
 bool Yaml::flag() const {
   const std::string written = text();
+  refuse_quotes(*this, "true or false");
   if (written != "true" && written != "false")
     fail(fmt::format("expected true or false, found '{}'", written));
   return written == "true";

@@ -36,6 +36,32 @@ TEST_CASE("every fault names file, line, key and what was expected") {
         std::string::npos);
 }
 
+TEST_CASE("a number in quotes is a text, and no number") {
+  const auto whole = [](const Yaml& y) { (void)y.at("a").integer(0, 9999); };
+  CHECK(fault_of("a: 1024\n", whole) == "no fault");
+  CHECK(fault_of("{\"a\": 1024}", whole) == "no fault");
+  CHECK(fault_of("{\"a\": \"1024\"}", whole) ==
+        "f.yaml:1: a: expected a whole number, found the text \"1024\": leave out its quotes");
+  CHECK(fault_of("a: '1.5'\n", [](const Yaml& y) { (void)y.at("a").number(); }).find("expected a number") !=
+        std::string::npos);
+  CHECK(fault_of("a: 'true'\n", [](const Yaml& y) {
+          (void)y.at("a").flag();
+        }).find("expected true or false") != std::string::npos);
+  CHECK(fault_of("a: '3us'\n", [](const Yaml& y) { (void)y.at("a").seconds(); }) == "no fault");
+}
+
+TEST_CASE("a file holds one document, and nothing behind it") {
+  const auto nothing = [](const Yaml&) {};
+  for (const char* whole : {"{\"a\": 1}\n\n# end\n", "a: 1\n...\n", "---\na: 1\n", "", "a: |\n  ---\n  x\n"})
+    CHECK(fault_of(whole, nothing) == "no fault");
+  for (const char* more : {"{\"a\": 1} x", "{\"a\": 1}\n{\"b\": 2}", "a: 1\n---\nb: 2\n", "{\"a\": 1},",
+                           "[1] 2", "a: 1\n...\nx\n"}) {
+    CAPTURE(more);
+    CHECK(fault_of(more, nothing).find("text stands behind the end of the document") != std::string::npos);
+  }
+  CHECK(fault_of("{\"a\": 1}\n{\"b\": 2}", nothing).starts_with("f.yaml:2: "));
+}
+
 TEST_CASE("quoted text reads back as it was") {
   CHECK(quoted("a \"b\" \\ c") == R"("a \"b\" \\ c")");
   std::string every;

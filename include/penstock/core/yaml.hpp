@@ -43,8 +43,10 @@ class Yaml {
     only(std::span(known.begin(), known.size()));
   }
 
-  std::string text() const;
-  std::int64_t integer(std::int64_t low, std::int64_t high) const;  ///< inclusive bounds
+  std::string text() const;    ///< not empty
+  std::string scalar() const;  ///< as written, without quotes; may be empty
+  bool plain() const;          ///< a scalar without quotes, which readers of YAML 1.1 give a type
+  std::int64_t integer(std::int64_t low, std::int64_t high) const;  ///< inclusive bounds; without quotes
   double number() const;                                            ///< finite
   bool flag() const;                                                ///< true or false
   Seconds seconds() const;
