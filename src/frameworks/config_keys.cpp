@@ -10,7 +10,7 @@
 namespace penstock::frameworks {
 namespace {
 
-constexpr std::int64_t kMost = (std::int64_t{1} << 31) - 1;  // products of two stay numbers
+constexpr std::int64_t kMostCount = (std::int64_t{1} << 31) - 1;  // products of two stay numbers
 
 /// What changes no operator, size or edge: where weights begin, what tokens mean, how a program loads and
 /// answers. Dropout is no operator of the zoo; where rotary positions turn to costs the same.
@@ -84,12 +84,12 @@ core::Yaml ConfigKeys::at(std::string_view key) {
 }
 
 std::int64_t ConfigKeys::count(std::string_view key) {
-  return at(key).integer(1, kMost);
+  return at(key).integer(1, kMostCount);
 }
 
 std::int64_t ConfigKeys::count(std::string_view key, std::int64_t otherwise) {
   const auto found = find(key);
-  return found ? found->integer(1, kMost) : otherwise;
+  return found ? found->integer(1, kMostCount) : otherwise;
 }
 
 double ConfigKeys::number(std::string_view key, double otherwise) {

@@ -16,7 +16,7 @@ using plan::Plan;
 /// Arguments that make another computation, unless their value says that they do nothing.
 struct Foreign {
   const char* name;
-  const char* none;
+  const char* none;  ///< value that does nothing; null: a switch
   const char* what;
 };
 constexpr Foreign kForeign[] = {
@@ -25,19 +25,21 @@ constexpr Foreign kForeign[] = {
     {"mtp_num_layers", "0", "multi-token prediction"},
     {"fp8_format", "", "8-bit numbers"},
     {"fp8", "", "8-bit numbers"},
-    {"use_megatron_fsdp", "false", "Megatron-FSDP"},
-    {"use_custom_fsdp", "false", "Megatron-FSDP"},
-    {"use_torch_fsdp2", "false", "FSDP"},
-    {"squared_relu", "false", "squared ReLU"},
-    {"account_for_embedding_in_pipeline_split", "false", "an embedding that counts as a layer"},
-    {"account_for_loss_in_pipeline_split", "false", "a loss that counts as a layer"},
+    {"use_megatron_fsdp", nullptr, "Megatron-FSDP"},
+    {"use_custom_fsdp", nullptr, "Megatron-FSDP"},
+    {"use_torch_fsdp2", nullptr, "FSDP"},
+    {"squared_relu", nullptr, "squared ReLU"},
+    {"account_for_embedding_in_pipeline_split", nullptr, "an embedding that counts as a layer"},
+    {"account_for_loss_in_pipeline_split", nullptr, "a loss that counts as a layer"},
     {"window_size", "", "windows of attention"},
 };
 
 void refuse_foreign(MegatronArguments& args) {
-  for (const Foreign& each : kForeign)
-    if (args.has(each.name) && args.text(each.name, "") != each.none)
-      args.fail(each.name, fmt::format("{}: no plan states this", each.what));
+  for (const Foreign& each : kForeign) {
+    const bool used =
+        each.none ? !args.nothing(each.name) && args.text(each.name, "") != each.none : args.flag(each.name);
+    if (used) args.fail(each.name, fmt::format("{}: no plan states this", each.what));
+  }
 }
 
 plan::Recomputation read_recomputation(MegatronArguments& args) {
@@ -110,6 +112,8 @@ Degrees read_degrees(MegatronArguments& args, std::int64_t devices) {
   if (args.count("expert_tensor_parallel_size", out.tensor) != out.tensor)
     args.fail("expert_tensor_parallel_size",
               fmt::format("expected {}, as operators beside experts: no plan states another", out.tensor));
+  if (out.expert > 1 && !args.has("num_experts") && !args.has("num_moe_experts"))
+    args.fail("expert_model_parallel_size", "expected 1, or num_experts: the model has no experts");
   return out;
 }
 

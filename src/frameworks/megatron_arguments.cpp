@@ -5,142 +5,51 @@
 
 #include <algorithm>
 #include <charconv>
-#include <sstream>
-
-#include "penstock/core/yaml.hpp"
 
 namespace penstock::frameworks {
 namespace {
 
+using Value = MegatronArguments::Value;
+
 constexpr std::int64_t kMostCounted = (std::int64_t{1} << 31) - 1;  // products of two stay numbers
 constexpr double kMostNumber = 1e12;
-constexpr std::size_t kLongestWord = std::size_t{1} << 20;  // variables may grow in one another
 
-bool in_name(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+/// "[fp8]" and the like are shown as written.
+std::string shown(const Value& value) {
+  if (value.form == Value::Form::null) return "null";
+  if (value.form == Value::Form::quoted) return fmt::format("\"{}\"", value.words.front());
+  return fmt::format("{}", fmt::join(value.words, " "));
 }
 
-struct Word {
-  std::string text;
-  int line = 0;
-};
+bool is_one_of(std::string_view text, const std::vector<std::string_view>& words) {
+  return std::ranges::any_of(words, [&](std::string_view word) {
+    const auto with = [](std::string_view letters, bool first, bool rest) {
+      std::string out(letters);
+      for (std::size_t i = 0; i < out.size(); ++i)
+        if (i == 0 ? first : rest) out[i] = static_cast<char>(out[i] - 'a' + 'A');
+      return out;
+    };
+    return text == word || text == with(word, true, false) || text == with(word, true, true);
+  });
+}
 
-/// Words of a shell script, variables put in.
-class Script {
- public:
-  Script(std::string_view text, std::string file) : text_(text), file_(std::move(file)) {}
+/// YAML 1.1's words, as PyYAML's safe_load reads them.
+bool says_true(std::string_view text) {
+  return is_one_of(text, {"true", "yes", "on"});
+}
+bool says_false(std::string_view text) {
+  return is_one_of(text, {"false", "no", "off"});
+}
 
-  std::vector<Word> words() {
-    while (at_ < text_.size()) step();
-    end_word();
-    return std::move(words_);
-  }
+template <class Number>
+std::optional<Number> whole(const std::string& text) {
+  Number number{};
+  const char* end = text.data() + text.size();
+  const auto [stop, fault] = std::from_chars(text.data(), end, number);
+  return fault == std::errc() && stop == end ? std::optional(number) : std::nullopt;
+}
 
- private:
-  void step() {
-    const char c = text_[at_];
-    if (c == '\n') ++line_;
-    if (c == '#' && !open_) return skip_comment();
-    if (c == '\\') return escape();
-    if (c == '\'' || c == '"') return quote(c);
-    if (c == '$') return variable();
-    ++at_;
-    constexpr std::string_view kBetween = " \t\r\n;&|()<>";
-    kBetween.find(c) == kBetween.npos ? add(c) : end_word();
-  }
-
-  void add(char c) {
-    if (!open_) word_ = {"", line_};
-    open_ = true;
-    if (word_.text.size() == kLongestWord)
-      throw core::BadInput({file_, line_, ""}, "a word of more than 1 MiB");
-    word_.text += c;
-  }
-
-  void end_word() {
-    if (open_) take(std::move(word_));
-    open_ = false;
-  }
-
-  /// An assignment is remembered; several arguments in one variable are words of their own.
-  void take(Word word) {
-    const std::size_t equals = word.text.find('=');
-    const bool assignment =
-        equals != word.text.npos && equals > 0 && std::ranges::all_of(word.text.substr(0, equals), in_name);
-    if (assignment) {
-      variables_[word.text.substr(0, equals)] = word.text.substr(equals + 1);
-      word.text.erase(0, equals + 1);
-    }
-    if (word.text.find("--") == word.text.npos) {
-      if (!assignment) words_.push_back(std::move(word));
-      return;
-    }
-    std::istringstream parts(word.text);
-    for (std::string part; parts >> part;) words_.push_back({part, word.line});
-  }
-
-  void skip_comment() {
-    while (at_ < text_.size() && text_[at_] != '\n') ++at_;
-  }
-
-  void escape() {
-    if (++at_ == text_.size()) return;
-    if (text_[at_] == '\n')
-      ++line_;
-    else
-      add(text_[at_]);
-    ++at_;
-  }
-
-  void quote(char mark) {
-    const int begin = line_;
-    if (!open_) word_ = {"", line_};
-    open_ = true;
-    for (++at_; at_ < text_.size() && text_[at_] != mark;) {
-      if (text_[at_] == '\n') ++line_;
-      if (mark == '"' && text_[at_] == '$')
-        variable();
-      else if (mark == '"' && text_[at_] == '\\')
-        escape();
-      else
-        add(text_[at_] == '\n' ? ' ' : text_[at_]), ++at_;
-    }
-    if (at_ == text_.size()) throw core::BadInput({file_, begin, ""}, "a quote is not closed");
-    ++at_;
-  }
-
-  /// $NAME, ${NAME}, ${NAME:-otherwise}; what is set nowhere in the script stays as it is written.
-  void variable() {
-    const std::size_t begin = at_++;
-    const bool braces = at_ < text_.size() && text_[at_] == '{';
-    if (braces) ++at_;
-    std::string name;
-    while (at_ < text_.size() && in_name(text_[at_])) name += text_[at_++];
-    std::string otherwise;
-    bool given = false;
-    if (braces) {
-      const std::size_t end = std::min(text_.find('}', at_), text_.size());
-      const std::string_view rest = text_.substr(at_, end - at_);
-      given = rest.starts_with(":-");
-      if (given) otherwise = rest.substr(2);
-      at_ = std::min(end + 1, text_.size());
-    }
-    const auto found = variables_.find(name);
-    const std::string value = found != variables_.end() ? found->second
-                              : given                   ? otherwise
-                                                        : std::string(text_.substr(begin, at_ - begin));
-    for (const char c : value) add(c);
-  }
-
-  std::string_view text_;
-  std::string file_;
-  std::size_t at_ = 0;
-  int line_ = 1;
-  bool open_ = false;
-  Word word_;
-  std::map<std::string, std::string> variables_;
-  std::vector<Word> words_;
-};
+}  // namespace
 
 std::string underscored(std::string_view name) {
   std::string out(name);
@@ -148,74 +57,74 @@ std::string underscored(std::string_view name) {
   return out;
 }
 
-MegatronArguments of_script(const std::string& text, const std::string& file) {
-  MegatronArguments out(file);
-  const std::vector<Word> words = Script(text, file).words();
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i].text;
-    if (!word.starts_with("--") || word.size() == 2) continue;
-    const std::size_t equals = word.find('=');
-    if (equals != word.npos) {
-      out.set(underscored(word.substr(2, equals - 2)), word.substr(equals + 1), words[i].line);
-      continue;
-    }
-    const bool valued = i + 1 < words.size() && !words[i + 1].text.starts_with("--");
-    out.set(underscored(word.substr(2)), valued ? words[i + 1].text : "", words[i].line);
-  }
-  return out;
-}
-
-/// Of an empty text too.
-std::string text_of(const core::Yaml& scalar) {
-  try {
-    return scalar.text();
-  } catch (const core::BadInput&) {
-    return "";
-  }
-}
-
-/// Leaves of all mappings, as deep as files of people go; lists are left out.
-void add_leaves(const core::Yaml& node, int levels, MegatronArguments& out) {
-  if (levels == 0) node.fail("mappings lie too deep inside each other");
-  for (const auto& [key, value] : node.entries()) {
-    if (value.is_map()) add_leaves(value, levels - 1, out);
-    if (value.is_scalar()) out.add(underscored(key), text_of(value), value.place().line);
-  }
-}
-
-}  // namespace
-
-const MegatronArguments::Value* MegatronArguments::find(std::string_view name) {
+const Value* MegatronArguments::find(std::string_view name) {
   read_.emplace(name);
   const auto found = all_.find(name);
-  return found == all_.end() ? nullptr : &found->second;
+  if (found == all_.end()) return nullptr;
+  if (!found->second.conflict.empty()) fail(name, found->second.conflict);
+  return &found->second;
 }
 
-void MegatronArguments::add(const std::string& name, const std::string& value, int line) {
-  const auto [there, added] = all_.try_emplace(name, Value{value, line});
-  if (added || there->second.text == value) return;
-  throw core::BadInput({file_, line, name}, fmt::format("is '{}' here and '{}' in line {}: keep one of them",
-                                                        value, there->second.text, there->second.line));
+void MegatronArguments::add(const std::string& name, const Value& value) {
+  const auto [there, added] = all_.try_emplace(name, value);
+  if (added) return;
+  Value& first = there->second;
+  if (first.conflict.empty()) first.conflict = value.conflict;
+  if (first.words == value.words && first.form == value.form) return;
+  throw core::BadInput({file_, value.line, name},
+                       fmt::format("is '{}' here and '{}' in line {}: keep one of them", shown(value),
+                                   shown(first), first.line));
 }
 
 bool MegatronArguments::has(std::string_view name) {
-  return find(name) != nullptr;
+  const Value* found = find(name);
+  return found && found->form != Value::Form::null;
 }
 
 bool MegatronArguments::flag(std::string_view name) {
   const Value* found = find(name);
-  return found && found->text != "false" && found->text != "False";
+  if (!found || found->form == Value::Form::null) return false;
+  if (found->form == Value::Form::unset || (found->form == Value::Form::words && found->words.empty()))
+    return true;
+  const bool one = found->words.size() == 1;
+  if (one && (found->form == Value::Form::words || found->form == Value::Form::scalar)) {
+    const std::string& text = found->words.front();
+    if (says_true(text) || text == "1") return true;
+    if (says_false(text) || text == "0") return false;
+  }
+  fail(name, fmt::format("a switch: expected true or false{}, found '{}'",
+                         found->form == Value::Form::quoted ? " without quotes" : "", shown(*found)));
+}
+
+bool MegatronArguments::nothing(std::string_view name) {
+  const Value* found = find(name);
+  return !found || found->form == Value::Form::null ||
+         (found->form == Value::Form::scalar && says_false(found->words.front()));
+}
+
+/// The one word of a value that is a number or a name.
+const std::string& MegatronArguments::single(std::string_view name, const Value& value,
+                                             const char* expected) const {
+  const bool one = value.words.size() == 1 && value.form != Value::Form::list;
+  if (!one) fail(name, fmt::format("expected {}, found '{}'", expected, shown(value)));
+  return value.words.front();
 }
 
 std::int64_t MegatronArguments::count(std::string_view name) {
-  const Value* found = find(name);
-  if (!found) throw core::BadInput({file_, 0, std::string(name)}, "is not given");
-  std::int64_t number = 0;
-  const char* end = found->text.data() + found->text.size();
-  const auto [stop, fault] = std::from_chars(found->text.data(), end, number);
-  if (fault != std::errc() || stop != end || number < 1 || number > kMostCounted)
-    fail(name, fmt::format("expected a whole number from 1 on, found '{}'", found->text));
-  return number;
+  constexpr const char* kExpected = "a whole number from 1 on";
+  if (!has(name)) {
+    if (all_.contains(std::string(name))) fail(name, "is null: expected a whole number from 1 on");
+    throw core::BadInput({file_, 0, std::string(name)}, "is not given");
+  }
+  const Value& value = *find(name);
+  const std::string& text = single(name, value, kExpected);
+  const auto number = whole<std::int64_t>(text);
+  // A YAML reader makes text of "8", and 8 of 010.
+  const bool doubtful = value.form == Value::Form::quoted ||
+                        (value.form == Value::Form::scalar && text.size() > 1 && text.starts_with('0'));
+  if (!number || *number < 1 || *number > kMostCounted || doubtful)
+    fail(name, fmt::format("expected {}, found '{}'", kExpected, shown(value)));
+  return *number;
 }
 
 std::int64_t MegatronArguments::count(std::string_view name, std::int64_t otherwise) {
@@ -223,14 +132,13 @@ std::int64_t MegatronArguments::count(std::string_view name, std::int64_t otherw
 }
 
 double MegatronArguments::number(std::string_view name, double otherwise) {
-  const Value* found = find(name);
-  if (!found) return otherwise;
-  double number = 0;
-  const char* end = found->text.data() + found->text.size();
-  const auto [stop, fault] = std::from_chars(found->text.data(), end, number);
-  if (fault != std::errc() || stop != end || !(number >= 0 && number <= kMostNumber))
-    fail(name, fmt::format("expected a number of 0 or more, found '{}'", found->text));
-  return number;
+  constexpr const char* kExpected = "a number of 0 or more";
+  if (!has(name)) return otherwise;
+  const Value& value = *find(name);
+  const auto number = whole<double>(single(name, value, kExpected));
+  if (!number || !(*number >= 0 && *number <= kMostNumber) || value.form == Value::Form::quoted)
+    fail(name, fmt::format("expected {}, found '{}'", kExpected, shown(value)));
+  return *number;
 }
 
 std::string MegatronArguments::word(std::string_view name, const std::vector<std::string>& known,
@@ -242,8 +150,7 @@ std::string MegatronArguments::word(std::string_view name, const std::vector<std
 }
 
 std::string MegatronArguments::text(std::string_view name, const std::string& otherwise) {
-  const Value* found = find(name);
-  return found ? found->text : otherwise;
+  return has(name) ? fmt::format("{}", fmt::join(find(name)->words, " ")) : otherwise;
 }
 
 std::vector<std::string> MegatronArguments::unread() const {
@@ -259,11 +166,8 @@ void MegatronArguments::fail(std::string_view name, const std::string& message) 
 }
 
 MegatronArguments read_megatron_arguments(const std::string& text, const std::string& file) {
-  if (!file.ends_with(".yaml") && !file.ends_with(".yml")) return of_script(text, file);
-  constexpr int kLevels = 20;
-  MegatronArguments out(file);
-  add_leaves(core::Yaml::parse(text, file), kLevels, out);
-  return out;
+  const bool yaml = file.ends_with(".yaml") || file.ends_with(".yml");
+  return yaml ? megatron_arguments_of_yaml(text, file) : megatron_arguments_of_script(text, file);
 }
 
 }  // namespace penstock::frameworks

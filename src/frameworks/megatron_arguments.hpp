@@ -13,44 +13,60 @@
 
 namespace penstock::frameworks {
 
-/// By name, words joined by underscores whatever the file has. All readers throw BadInput naming file, line
-/// and argument.
+/// Arguments by name, words joined by underscores whatever the file has. All readers throw BadInput naming
+/// file, line and argument: also for an argument that branches of a script set to different values.
 class MegatronArguments {
  public:
+  struct Value {
+    enum class Form { words, unset, scalar, quoted, list, null };
+    std::vector<std::string>
+        words;  ///< of a command line, any number; one of an unset variable, a YAML scalar or list
+    int line = 0;
+    Form form = Form::words;
+    std::string conflict{};  ///< why no value counts; empty: there is one
+  };
+
   explicit MegatronArguments(std::string file) : file_(std::move(file)) {}
 
-  /// Later ones go before earlier ones, as on a command line.
-  void set(std::string name, const std::string& value, int line) { all_[std::move(name)] = {value, line}; }
+  /// Adds a value of a mapping that counts as much as others: throws BadInput where an earlier one differs.
+  void add(const std::string& name, const Value& value);
+  /// Replaces an earlier value, as later arguments of one command do.
+  void set(const std::string& name, Value value) { all_[name] = std::move(value); }
 
-  /// Of mappings that all count alike: throws BadInput where an earlier one gives another value.
-  void add(const std::string& name, const std::string& value, int line);
-
-  bool has(std::string_view name);
-  bool flag(std::string_view name);  ///< there, and not "false"
+  bool has(std::string_view name);  ///< given, and not null
+  /// A switch is on where it is given without a value, or with YAML 1.1's words for true (true, yes, on, in
+  /// three cases each) or 1; off with those for false, 0, or null.
+  bool flag(std::string_view name);
   std::int64_t count(std::string_view name);
   std::int64_t count(std::string_view name, std::int64_t otherwise);
   double number(std::string_view name, double otherwise);  ///< finite, 0 or more
   std::string word(std::string_view name, const std::vector<std::string>& known,
                    const std::string& otherwise);
   std::string text(std::string_view name, const std::string& otherwise);
+  /// Whether a value says that there is none: null, false, no or off without quotes.
+  bool nothing(std::string_view name);
   /// Arguments that nobody has asked for, by name.
   std::vector<std::string> unread() const;
   [[noreturn]] void fail(std::string_view name, const std::string& message) const;
 
  private:
-  struct Value {
-    std::string text;
-    int line = 0;
-  };
   const Value* find(std::string_view name);
+  const std::string& single(std::string_view name, const Value& value, const char* expected) const;
   std::string file_;
   std::map<std::string, Value, std::less<>> all_;
   std::set<std::string, std::less<>> read_;
 };
 
-/// A file that ends in .yaml or .yml gives its leaves, by their last key; of any other text the words that
-/// begin with two dashes count, with the word behind each. Variables of the script are put in where it sets
-/// them to one word (NAME=value, ${NAME}, ${NAME:-otherwise}). Throws BadInput for a quote that does not end.
+/// A file that ends in .yaml or .yml gives its leaves, by their last key; any other text is a bash script,
+/// whose launched command counts (shell_script.hpp), or a list of arguments. Throws BadInput for a text that
+/// is neither.
 MegatronArguments read_megatron_arguments(const std::string& text, const std::string& file);
+
+/// Parts of read_megatron_arguments.
+MegatronArguments megatron_arguments_of_script(const std::string& text, const std::string& file);
+MegatronArguments megatron_arguments_of_yaml(const std::string& text, const std::string& file);
+
+/// "tensor-model-parallel-size" as YAML files have it.
+std::string underscored(std::string_view name);
 
 }  // namespace penstock::frameworks

@@ -44,9 +44,13 @@ bool has_experts(MegatronArguments& args) {
   return args.has("num_experts") || args.has("num_moe_experts");
 }
 
+/// By --disable-bias-linear, or add_bias_linear of Megatron-Bridge.
+bool has_biases(MegatronArguments& args) {
+  return !args.flag("disable_bias_linear") && (!args.has("add_bias_linear") || args.flag("add_bias_linear"));
+}
+
 void refuse_biases(MegatronArguments& args) {
-  if (!args.flag("disable_bias_linear") && (!args.has("add_bias_linear") || args.flag("add_bias_linear")))
-    args.fail("disable_bias_linear", "is not given: the zoo's llama has no biases");
+  if (has_biases(args)) args.fail("disable_bias_linear", "is not given: the zoo's llama has no biases");
 }
 
 /// Of Llama's decoder all that is no feed-forward.
@@ -123,7 +127,9 @@ void read_deepseek(MegatronArguments& args, Parameters& out) {
 }
 
 void read_gpt(MegatronArguments& args, Parameters& out) {
-  if (args.flag("disable_bias_linear")) args.fail("disable_bias_linear", "the zoo's gpt has biases");
+  if (!has_biases(args))
+    args.fail(args.flag("disable_bias_linear") ? "disable_bias_linear" : "add_bias_linear",
+              "the zoo's gpt has biases");
   if (args.flag("group_query_attention"))
     args.fail("group_query_attention", "the zoo's gpt has keys and values of each head");
   out["feed_forward"] = in_text(args.count("ffn_hidden_size", 4 * args.count("hidden_size")));
@@ -155,7 +161,9 @@ plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor,
   p["vocabulary"] = in_text(vocabulary(args, tensor, given));
   p["tied_head"] = args.flag("untie_embeddings_and_output_weights") ? "no" : "yes";
   p["loss"] = "yes";
-  const bool plain = args.text("attention_backend", "flash") == "unfused";
+  const std::string backend =
+      args.word("attention_backend", {"flash", "fused", "unfused", "local", "auto"}, "auto");
+  const bool plain = backend == "unfused" || backend == "local";
   if (out.name != "deepseek_v3") p["attention"] = plain ? "plain" : "flash";
   if (out.name == "llama") read_llama(args, p);
   if (out.name == "mixtral") read_mixtral(args, p);

@@ -146,7 +146,18 @@ bool takes_one_by_one(const graph::Operator& op) {
 }
 
 /// Experts are divided over replicas that take their micro-batches at a time.
-void check_experts(const Plan& plan, Violations& violations) {
+void check_experts(const graph::OpGraph& graph, const Plan& plan, Violations& violations) {
+  const auto divided =
+      std::ranges::find_if(plan.stages, [](const Stage& s) { return s.expert_parallel > 1; });
+  if (divided != plan.stages.end()) {
+    bool experts = false;
+    for (std::size_t v = 0; v < graph.size(); ++v)
+      experts = experts || graph.op(core::OpId(v)).kind == graph::OpKind::experts;
+    if (!experts)
+      violations.push_back(
+          fmt::format("stage {}: `expert_parallel` is {}, but the model has no experts: expected 1",
+                      divided - plan.stages.begin(), divided->expert_parallel));
+  }
   const auto rank = rank_of_stage(plan);
   std::map<std::int32_t, std::size_t> first;  // stage of each rank
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -272,7 +283,7 @@ Violations violations_of(const graph::OpGraph& graph, const cluster::Cluster& cl
   check_compression(plan.training.compression, violations);
   if (const auto violation = precision_violation(graph, plan.training)) violations.push_back(*violation);
   check_sharding(graph, plan, violations);
-  check_experts(plan, violations);
+  check_experts(graph, plan, violations);
   check_size(plan, violations);
   return violations;
 }

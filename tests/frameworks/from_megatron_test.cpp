@@ -123,6 +123,145 @@ TEST_CASE("a key that two mappings of a YAML file give different values is refus
         "run.yaml:10: num_layers: is '12' here and '8' in line 2: keep one of them");
 }
 
+namespace {
+
+/// A YAML file of kLlama's arguments.
+std::string yaml(const std::string& more) {
+  return "num_layers: 8\nhidden_size: 64\nnum_attention_heads: 4\nseq_length: 32\nffn_hidden_size: 128\n"
+         "vocab_size: 512\nmake_vocab_size_divisible_by: 1\nmicro_batch_size: 1\nglobal_batch_size: 16\n"
+         "normalization: RMSNorm\nposition_embedding_type: rope\nuntie_embeddings_and_output_weights: yes\n" +
+         more + "\n";
+}
+const std::string kOn = "swiglu: true\ndisable_bias_linear: true\n";
+
+}  // namespace
+
+TEST_CASE("a switch of a YAML file has the words of YAML 1.1, 0, 1 and null") {
+  const auto precise = [](const std::string& value) {
+    return read(yaml(kOn + "bf16: " + value), 1, "run.yaml").plan.training.precision.has_value();
+  };
+  for (const char* on : {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON", "1"})
+    CHECK(precise(on));
+  for (const char* off :
+       {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF", "0", "", "~", "null"})
+    CHECK(!precise(off));
+  for (const char* unclear : {"n", "y", "disabled", "2", "tRUE", "[true]", "''", "'no'", "\"true\""}) {
+    CAPTURE(unclear);
+    CHECK(refusal(yaml(kOn + "bf16: " + unclear), 1, "run.yaml")
+              .starts_with("run.yaml:15: bf16: a switch: expected true or false"));
+  }
+  // The same words for every switch.
+  CHECK(refusal(yaml("swiglu: no\ndisable_bias_linear: true"), 1, "run.yaml")
+            .find("no family of the zoo mixes") != std::string::npos);
+  CHECK(refusal(yaml("swiglu: true\ndisable_bias_linear: no"), 1, "run.yaml").find("has no biases") !=
+        std::string::npos);
+  CHECK(refusal(yaml(kOn + "use_megatron_fsdp: no"), 1, "run.yaml") == "taken");
+  CHECK(refusal(yaml(kOn + "use_megatron_fsdp: on"), 1, "run.yaml").find("Megatron-FSDP") !=
+        std::string::npos);
+  CHECK(refusal(yaml(kOn + "fp8: false"), 1, "run.yaml") == "taken");
+}
+
+TEST_CASE("a switch of a command line has no value, or a clear one") {
+  CHECK(read(kLlama + "--bf16", 1).plan.training.precision);
+  CHECK(read(kLlama + "--bf16 $MORE_ARGS", 1).plan.training.precision);
+  CHECK(!read(kLlama + "--bf16=no", 1).plan.training.precision);
+  CHECK(refusal(kLlama + "--bf16 train.py", 1) ==
+        "train.sh:2: bf16: a switch: expected true or false, found 'train.py'");
+  CHECK(refusal(kLlama + "--bf16 yes no", 1).find("found 'yes no'") != std::string::npos);
+}
+
+TEST_CASE("a number of a YAML file is a number, not a text or an octal one") {
+  const auto layers = [](const std::string& value) {
+    return refusal(yaml(kOn + "num_query_groups: " + value), 1, "run.yaml");
+  };
+  CHECK(layers("2") == "taken");
+  CHECK(layers("null") == "taken");
+  for (const char* no : {"'2'", "02", "1_0", "0x2", "2.0", "[2]", "two"})
+    CHECK(
+        layers(no).starts_with("run.yaml:15: num_query_groups: expected a whole number from 1 on, found '"));
+}
+
+TEST_CASE("lists of a YAML file are read, refused or named") {
+  const std::string two = kOn + "pipeline_model_parallel_size: 2\n";
+  const auto split = [&](const std::string& layout) {
+    return layers_of(read(yaml(two + "pipeline_model_parallel_layout: " + layout), 2, "run.yaml").plan);
+  };
+  CHECK(split("[[embedding, decoder, decoder], [decoder*6, loss]]") == Counts{2, 6});
+  CHECK(
+      split("\n- [embedding]\n- [decoder * 3]\n- [decoder, decoder, decoder, decoder, decoder]\n- [loss]") ==
+      Counts{0, 3, 5, 0});
+  const auto wrong = [&](const std::string& more) { return refusal(yaml(two + more), 2, "run.yaml"); };
+  CHECK(wrong("pipeline_model_parallel_layout: [embedding, decoder]")
+            .find("expected a list of layers for each stage") != std::string::npos);
+  CHECK(wrong("pipeline_model_parallel_layout: [[embedding, layer], [loss]]")
+            .find("expected embedding, decoder, mtp or loss, found 'layer'") != std::string::npos);
+  CHECK(wrong("window_size: [128, 0]").find("windows of attention") != std::string::npos);
+  CHECK(wrong("fp8_format: [\"hybrid\"]").find("8-bit numbers") != std::string::npos);
+  CHECK(wrong("mtp_num_layers: [1]").find("multi-token prediction") != std::string::npos);
+  CHECK(wrong("hierarchical_context_parallel_sizes: [2, 2]").find("context parallelism in two ways") !=
+        std::string::npos);
+  const std::string selective = "recompute_granularity: selective\nrecompute_modules: ";
+  CHECK(wrong(selective + "[core_attn]") == "taken");
+  CHECK(wrong(selective + "[core_attn, mlp]").find("recompute_modules: expected core_attn") !=
+        std::string::npos);
+  CHECK(read(yaml(two + "data_path: [a, b]"), 2, "run.yaml").unread == std::vector<std::string>{"data_path"});
+  CHECK(refusal(kLlama + "--recompute-granularity selective --recompute-modules core_attn mlp", 1)
+            .find("recompute_modules: expected core_attn") != std::string::npos);
+}
+
+TEST_CASE("only the launched command of a script counts, and what it uses") {
+  const std::string rest =
+      " --num-attention-heads 4 --seq-length 32 --max-position-embeddings 32 --vocab-size 512 "
+      "--make-vocab-size-divisible-by 1 --micro-batch-size 1 --global-batch-size 16";
+  const std::string arrays =
+      "SMALL=(--num-layers 8 --hidden-size 64)\nLARGE=(--num-layers 48 --hidden-size 4096)\n";
+  const auto run =
+      read(arrays + "python prepare.py --seq-length 7\ntorchrun t.py ${SMALL[@]}" + rest + " --bf16", 1);
+  CHECK(run.plan.model.parameters.at("layers") == "8");
+  CHECK(run.plan.model.parameters.at("hidden") == "64");
+  CHECK(run.plan.model.parameters.at("sequence") == "32");
+
+  const std::string branches =
+      "if [ $SIZE = small ]; then\n  L=8\nelse\n  L=48\nfi\ntorchrun t.py --num-layers $L --hidden-size 64" +
+      rest;
+  CHECK(refusal(branches, 1) ==
+        "train.sh:6: num_layers: is '8' by line 2 (L) and '48' by line 4; nothing in the script decides: "
+        "keep one "
+        "of them");
+  CHECK(read("SIZE=small\n" + branches, 1).plan.model.parameters.at("layers") == "8");
+  // Branches that set what is not read are no matter.
+  CHECK(refusal("if [ $SIZE = a ]; then D=x; else D=y; fi\ntorchrun t.py --num-layers 8 --hidden-size 64 "
+                "--data-path $D" +
+                    rest,
+                1) == "taken");
+  CHECK(
+      refusal("if [ -f x ]; then\n P=--bf16\nfi\ntorchrun t.py $P --num-layers 8 --hidden-size 64" + rest, 1)
+          .find("bf16: is given by line 2 (P) and not given by line 1") != std::string::npos);
+  CHECK(refusal("torchrun t.py --num-layers 8 --hidden-size 64" + rest +
+                    "\ntorchrun t.py --num-layers 9 --hidden-size 64" + rest,
+                1)
+            .find("num_layers: is '8' in the command of line 1 and '9' in the command of line 2") !=
+        std::string::npos);
+  CHECK(refusal(arrays + "echo ${SMALL[@]}", 1).find("hidden_size: is '4096' here and '64' in line 1") !=
+        std::string::npos);
+  CHECK(refusal("torchrun t.py --num-layers 8 \\\n  # --hidden-size 32 \\\n  --hidden-size 64" + rest, 1)
+            .starts_with("train.sh:3: --hidden-size: begins a command of its own"));
+}
+
+TEST_CASE("an attention backend is one of Megatron-LM's, and expert groups need experts") {
+  const auto attention = [](const std::string& backend) {
+    return read(kLlama + "--attention-backend " + backend, 1).plan.model.parameters.at("attention");
+  };
+  for (const char* flash : {"flash", "fused", "auto"}) CHECK(attention(flash) == "flash");
+  for (const char* plain : {"unfused", "local"}) CHECK(attention(plain) == "plain");
+  CHECK(refusal(kLlama + "--attention-backend triton", 1).find("attention_backend: expected flash or") !=
+        std::string::npos);
+  CHECK(refusal(kLlama + "--expert-model-parallel-size 2").find("the model has no experts") !=
+        std::string::npos);
+  CHECK(refusal(yaml("add_bias_linear: false\n").replace(yaml("").find("RMSNorm"), 7, "LayerNorm"), 1,
+                "run.yaml") != "taken");
+}
+
 TEST_CASE("splits: even, first and last, virtual stages, layout") {
   const auto split = [](const std::string& text, std::int64_t devices) {
     return layers_of(read(kLlama + text, devices).plan);

@@ -209,6 +209,8 @@ TEST_CASE("sharding that cannot be is a fault") {
     return plan::structural_violations(g, support::tiny_cluster(4), p);
   };
   CHECK(violations([](Plan&) {}).empty());
+  CHECK(mentions(violations([](Plan& p) { p.stages[2].expert_parallel = 2; }),
+                 "stage 2: `expert_parallel` is 2, but the model has no experts: expected 1"));
   CHECK(mentions(violations([](Plan& p) { p.stages[2].tensor_parallel = 3; }),
                  "no whole number of tensor-parallel groups of 3"));
   CHECK(mentions(violations([](Plan& p) {

@@ -1,0 +1,116 @@
+// Leaves of a YAML file as Megatron-LM's arguments.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "megatron_arguments.hpp"
+#include "penstock/core/yaml.hpp"
+
+namespace penstock::frameworks {
+namespace {
+
+using Value = MegatronArguments::Value;
+
+constexpr std::size_t kMostLetters = 65'536;
+
+bool is_null_node(const core::Yaml& node) {
+  return !node.is_map() && !node.is_list() && !node.is_scalar();
+}
+
+/// Flow form of a list, as messages show it.
+std::string written(const core::Yaml& node, int levels) {
+  if (levels == 0) node.fail("lists lie too deep inside each other");
+  if (is_null_node(node)) return "null";
+  if (node.is_scalar()) return node.scalar();
+  if (node.is_map()) return "{...}";
+  std::vector<std::string> items;
+  for (const core::Yaml& item : node.items()) items.push_back(written(item, levels - 1));
+  return fmt::format("[{}]", fmt::join(items, ", "));
+}
+
+/// "decoder*3" is three letters t.
+std::string layer_letters(const core::Yaml& item) {
+  const std::string text = item.text();
+  const std::size_t star = text.find('*');
+  std::string name = text.substr(0, star);
+  while (name.ends_with(' ')) name.pop_back();
+  const char letter = name == "embedding" ? 'E' : name == "decoder" ? 't' : name == "mtp" ? 'm' : name == "loss" ? 'L' : '?';
+  if (letter == '?')
+    item.fail(fmt::format("expected embedding, decoder, mtp or loss, found '{}'", text));
+  if (star == text.npos) return {letter};
+  std::int64_t count = 0;
+  const char* end = text.data() + text.size();
+  const char* begin = text.data() + star + 1;
+  while (begin < end && *begin == ' ') ++begin;
+  const auto [stop, fault] = std::from_chars(begin, end, count);
+  if (fault != std::errc() || stop != end || count < 0 || static_cast<std::size_t>(count) > kMostLetters)
+    item.fail(fmt::format("expected a count of layers behind '*', found '{}'", text));
+  return std::string(static_cast<std::size_t>(count), letter);
+}
+
+/// A list of stages, each a list of layers (Megatron-Bridge), as a layout's text.
+std::string layout_text(const core::Yaml& list) {
+  std::string out;
+  bool first = true;
+  for (const core::Yaml& stage : list.items()) {
+    if (!stage.is_list()) stage.fail("expected a list of layers for each stage: [[embedding, decoder], [decoder, loss]]");
+    if (!first) out += '|';
+    first = false;
+    for (const core::Yaml& item : stage.items()) out += layer_letters(item);
+    if (out.size() > kMostLetters) list.fail("more than 65,536 layers");
+  }
+  return out;
+}
+
+/// 0 for a dense layer, 1 for one with experts; dense ones first become ([0]*D+[1]*E).
+std::string layer_pattern(const core::Yaml& list) {
+  std::int64_t dense = 0, others = 0;
+  for (const core::Yaml& item : list.items()) {
+    const std::int64_t kind = item.integer(0, 1);
+    if (kind == 0 && others > 0) return written(list, 2);  // refused by its reader
+    ++(kind == 0 ? dense : others);
+  }
+  return fmt::format("([0]*{}+[1]*{})", dense, others);
+}
+
+Value list_value(const std::string& name, const core::Yaml& list) {
+  constexpr int kLevels = 10;
+  const int line = list.place().line;
+  if (name == "pipeline_model_parallel_layout") return {{layout_text(list)}, line, Value::Form::scalar};
+  if (name == "moe_layer_freq") return {{layer_pattern(list)}, line, Value::Form::scalar};
+  const auto items = list.items();
+  if (name == "recompute_modules" && items.size() == 1 && items.front().is_scalar())
+    return {{items.front().scalar()}, line, Value::Form::scalar};
+  return {{written(list, kLevels)}, line, Value::Form::list};
+}
+
+/// Leaves of all mappings, as deep as files of people go.
+void add_leaves(const core::Yaml& node, int levels, MegatronArguments& out) {
+  if (levels == 0) node.fail("mappings lie too deep inside each other");
+  for (const auto& [key, value] : node.entries()) {
+    const std::string name = underscored(key);
+    const int line = value.place().line;
+    if (value.is_map())
+      add_leaves(value, levels - 1, out);
+    else if (value.is_list())
+      out.add(name, list_value(name, value));
+    else if (is_null_node(value))
+      out.add(name, {{}, line, Value::Form::null});
+    else
+      out.add(name, {{value.scalar()}, line, value.plain() ? Value::Form::scalar : Value::Form::quoted});
+  }
+}
+
+}  // namespace
+
+MegatronArguments megatron_arguments_of_yaml(const std::string& text, const std::string& file) {
+  constexpr int kLevels = 20;
+  MegatronArguments out(file);
+  add_leaves(core::Yaml::parse(text, file), kLevels, out);
+  return out;
+}
+
+}  // namespace penstock::frameworks
