@@ -12,6 +12,7 @@
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/experiment/answer_page.hpp"
 #include "penstock/experiment/compare.hpp"
+#include "penstock/experiment/doubts.hpp"
 #include "problem_flags.hpp"
 
 namespace penstock::cli {
@@ -87,6 +88,8 @@ core::ExitCode run(const CompareFlags& flags, const Session& session) {
     flags.page.write(
         experiment::comparison_page(loaded.problem(), outcome, setting.simulation, provenance(session)));
   const report::Screen screen = flags.wide.screen();
+  if (flags.json)
+    for (const std::string& doubt : experiment::doubts(outcome.rows)) warn(doubt);
   flags.json ? print(json) : print_page(experiment::comparison_table(outcome, screen), screen);
   return experiment::exit_code(outcome);
 }

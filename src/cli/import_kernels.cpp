@@ -4,6 +4,7 @@
 #include "import_command.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/cost/kernel_tables.hpp"
+#include "penstock/cost/plausible.hpp"
 #include "penstock/experiment/simumax_system.hpp"
 #include "penstock/report/csv_record.hpp"
 
@@ -27,13 +28,23 @@ struct Tables {
   std::size_t others = 0;  ///< rows of other numbers, or of attention that shares keys or slides a window
 };
 
+/// Milliseconds, of so many FLOPs on the tables' device.
+double latency(const report::CsvRecord& row, double flops, const Tables& tables) {
+  const double seconds = row.positive("latency") * 1e-3;
+  if (const auto wrong = cost::above_peak(flops, seconds, tables.device); !wrong.empty())
+    row.fail("latency", "expected milliseconds; this is " + wrong);
+  return seconds;
+}
+
 void take_product(const report::CsvRecord& row, Tables& tables) {
   if (row.text("gemm_dtype") != "bfloat16") {
     ++tables.others;
     return;
   }
   const auto size = [&](const char* column) { return row.count(column, 1, kMost); };
-  tables.products.push_back({size("m"), size("n"), size("k"), row.positive("latency") * 1e-3});
+  cost::ProductTime out{size("m"), size("n"), size("k"), 0};
+  out.seconds = latency(row, cost::least_flops(out), tables);
+  tables.products.push_back(out);
 }
 
 void take_attention(const report::CsvRecord& row, Tables& tables) {
@@ -45,8 +56,9 @@ void take_attention(const report::CsvRecord& row, Tables& tables) {
     ++tables.others;
     return;
   }
-  tables.attention.push_back(
-      {size("batch_size"), size("isl"), heads, size("head_dim"), row.positive("latency") * 1e-3});
+  cost::AttentionTime out{size("batch_size"), size("isl"), heads, size("head_dim"), 0};
+  out.seconds = latency(row, cost::least_flops(out), tables);
+  tables.attention.push_back(out);
 }
 
 /// Counted in numbers of two bytes; AIConfigurator's word for an all-to-all is one word.
@@ -56,9 +68,12 @@ void take_collective(const report::CsvRecord& row, Tables& tables) {
     return;
   }
   const std::string kind = row.word("op_name", {"all_reduce", "all_gather", "reduce_scatter", "alltoall"});
-  tables.collectives.push_back({cluster::collective_kind(kind == "alltoall" ? "all_to_all" : kind),
-                                row.count("num_gpus", 2, kMost), 2 * row.count("message_size", 1, kMost / 2),
-                                row.positive("latency") * 1e-3});
+  const cluster::CollectiveTime out{
+      cluster::collective_kind(kind == "alltoall" ? "all_to_all" : kind), row.count("num_gpus", 2, kMost),
+      2 * row.count("message_size", 1, kMost / 2), row.positive("latency") * 1e-3};
+  if (const auto wrong = cost::above_link_bandwidth(cost::least_sent(out), out.seconds); !wrong.empty())
+    row.fail("latency", "expected milliseconds; this is " + wrong);
+  tables.collectives.push_back(out);
 }
 
 /// All files are of one device.

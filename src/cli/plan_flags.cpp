@@ -8,6 +8,7 @@
 #include "output.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/experiment/answer_page.hpp"
+#include "penstock/experiment/doubts.hpp"
 #include "penstock/experiment/plan_report.hpp"
 #include "penstock/experiment/run.hpp"
 #include "penstock/plan/plan_file.hpp"
@@ -123,6 +124,8 @@ core::ExitCode PlanSearch::show(const cost::Problem& problem, const experiment::
     beside.explained = explain.explained(part, score::scheduled(part, *found.outcome.plan),
                                          simulation.options(), found.outcome.row);
   const report::Screen screen = wide.screen();
+  if (json)
+    for (const std::string& doubt : experiment::doubts(part, found.outcome)) warn(doubt);
   if (json)
     print(experiment::plan_json(part, found.outcome, simulation.options(), beside));
   else

@@ -7,6 +7,7 @@
 #include "command.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/experiment/doubts.hpp"
 #include "penstock/experiment/forecast.hpp"
 #include "penstock/experiment/schedule_study.hpp"
 #include "penstock/report/comparison.hpp"
@@ -96,6 +97,7 @@ void print_outcome(const RunFlags& flags, const experiment::Spec& spec, const ex
     print_page(reasons(outcome.rows), screen);
     if (!outcome.claims.empty()) print_page("\n" + outcome.claims, screen);
   }
+  for (const std::string& doubt : experiment::doubts(outcome.rows)) warn(doubt);
   const char* how = over ? "The budget is over" : outcome.interrupted ? "Interrupted" : "Done";
   say(fmt::format(
       "\n{}: {} of {} cells; results in {}/ (results.csv, results.json, plans/, timelines/*.svg, "

@@ -3,6 +3,7 @@
 #include "command.hpp"
 #include "penstock/check/trace_violations.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/experiment/doubts.hpp"
 #include "penstock/experiment/plan_report.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/score/order.hpp"
@@ -95,6 +96,8 @@ core::ExitCode one_run(const SimulateFlags& flags, const experiment::PlanInput& 
     beside.explained = flags.explain.explained(problem, scheduled, options, outcome.row);
   if (!flags.what_if.empty()) beside.what_if = experiment::what_if(input, changes(flags.what_if), options);
   const report::Screen screen = flags.wide.screen();
+  if (flags.json)
+    for (const std::string& doubt : experiment::doubts(problem, outcome)) warn(doubt);
   if (flags.json)
     print(experiment::plan_json(problem, outcome, options, beside));
   else

@@ -137,6 +137,7 @@ core::ExitCode run_against(const AgainstFlags& flags, const CostFlags& costs, co
   options.progress = AgainstProgress();
   const auto model = experiment::load_costs(costs.file);
   const experiment::Against found = experiment::against(runs, *model, options, limit.stop());
+  for (const auto& [line, doubt] : found.doubts) warn(fmt::format("{}:{}: {}", flags.runs, line, doubt));
   print_page(text(found, screen), screen);
   if (!folder.empty()) {
     core::write_file(folder + "/errors.csv", report::published_errors_csv(rungs(found)));

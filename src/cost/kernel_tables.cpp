@@ -78,6 +78,27 @@ double product_flops(double m, double n, double k) {
   return 2 * m * n * k;
 }
 
+}  // namespace
+
+double least_flops(const ProductTime& product) {
+  return product_flops(static_cast<double>(product.m), static_cast<double>(product.n),
+                       static_cast<double>(product.k));
+}
+
+double least_flops(const AttentionTime& attention) {
+  const auto sequence = static_cast<double>(attention.sequence);
+  return 2.0 * static_cast<double>(attention.batch) * sequence * sequence *
+         static_cast<double>(attention.heads) * static_cast<double>(attention.head_size);
+}
+
+double least_sent(const cluster::CollectiveTime& collective) {
+  // Of n ranks each keeps an n-th of its bytes, whatever the collective: bytes (n - 1) / n.
+  const auto ranks = static_cast<double>(collective.ranks);
+  return static_cast<double>(collective.bytes) * (ranks - 1) / ranks;
+}
+
+namespace {
+
 /// Five products where the forward pass has two, at 63 % of an A100's peak instead of 73 %.
 constexpr double kBackwardProducts = 5.0 / 2 * 73 / 63;
 

@@ -8,6 +8,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/yaml.hpp"
 #include "penstock/cost/kernel_tables.hpp"
+#include "penstock/cost/plausible.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -46,10 +47,27 @@ void read_lines(const Yaml& table, std::size_t count, std::size_t most, const Ro
   if (number == 0) table.fail("expected rows");
 }
 
-std::vector<ProductTime> read_products(const Yaml& table) {
+/// `row` counts from 1.
+void refuse_wrong(const Yaml& table, std::size_t row, const std::string& wrong) {
+  if (!wrong.empty()) table.fail(fmt::format("row {}: expected microseconds; this is {}", row, wrong));
+}
+
+std::vector<ProductTime> read_products(const Yaml& table, const std::string& device) {
   std::vector<ProductTime> out;
   read_lines(table, 3, 1, [&](const std::vector<std::int64_t>& e, double seconds, double) {
     out.push_back({e[0], e[1], e[2], seconds});
+    refuse_wrong(table, out.size(), above_peak(least_flops(out.back()), seconds, device));
+  });
+  return out;
+}
+
+std::vector<AttentionTime> read_attention(const Yaml& table, const std::string& device) {
+  std::vector<AttentionTime> out;
+  read_lines(table, 4, 2, [&](const std::vector<std::int64_t>& e, double seconds, double backward) {
+    out.push_back({e[0], e[1], e[2], e[3], seconds, backward});
+    const double flops = least_flops(out.back());
+    refuse_wrong(table, out.size(), above_peak(flops, seconds, device));
+    if (backward > 0) refuse_wrong(table, out.size(), above_peak(flops, backward, device));
   });
   return out;
 }
@@ -67,9 +85,11 @@ std::vector<cluster::CollectiveTime> read_collectives(const Yaml& root) {
     const auto kind = static_cast<cluster::CollectiveKind>(k);
     const auto table = root.find(std::string(name(kind)));
     if (!table) continue;
+    std::size_t row = 0;
     read_lines(*table, 2, 1, [&](const std::vector<std::int64_t>& e, double seconds, double) {
       if (e[0] < 2) table->fail("a collective has two ranks or more");
       out.push_back({kind, e[0], e[1], seconds});
+      refuse_wrong(*table, ++row, above_link_bandwidth(least_sent(out.back()), seconds));
     });
   }
   return out;
@@ -87,10 +107,12 @@ std::string collectives_text(const cluster::CollectiveTimes& times) {
   return out;
 }
 
-Streaming read_streaming(const Yaml& node) {
+Streaming read_streaming(const Yaml& node, const std::string& device) {
   node.only({"bandwidth", "latency"});
   const Streaming out{node.at("bandwidth").bandwidth(), node.at("latency").seconds()};
   if (!(out.bandwidth.value() > 0)) node.at("bandwidth").fail("expected a bandwidth above zero");
+  if (const auto wrong = above_memory_bandwidth(out.bandwidth.value(), 1, device); !wrong.empty())
+    node.at("bandwidth").fail(wrong);
   return out;
 }
 
@@ -105,17 +127,15 @@ TableCosts parse_kernel_tables(const std::string& text, const std::string& file)
   root.only({"penstock_kernel_tables", "device", "streaming", "products", "grouped", "attention",
              "all_reduce", "all_gather", "reduce_scatter", "all_to_all"});
   (void)root.at("penstock_kernel_tables").integer(1, 1);
+  const std::string device = root.at("device").text();
   std::vector<AttentionTime> attention;
-  std::vector<ProductTime> products = read_products(root.at("products")), grouped;
-  if (const auto table = root.find("grouped")) grouped = read_products(*table);
-  if (const auto table = root.find("attention"))
-    read_lines(*table, 4, 2, [&](const std::vector<std::int64_t>& e, double seconds, double backward) {
-      attention.push_back({e[0], e[1], e[2], e[3], seconds, backward});
-    });
+  std::vector<ProductTime> products = read_products(root.at("products"), device), grouped;
+  if (const auto table = root.find("grouped")) grouped = read_products(*table, device);
+  if (const auto table = root.find("attention")) attention = read_attention(*table, device);
   std::optional<Streaming> streaming;
-  if (const auto node = root.find("streaming")) streaming = read_streaming(*node);
-  return {root.at("device").text(), std::move(products), std::move(attention), streaming,
-          read_collectives(root),   std::move(grouped)};
+  if (const auto node = root.find("streaming")) streaming = read_streaming(*node, device);
+  return {device,    std::move(products),    std::move(attention),
+          streaming, read_collectives(root), std::move(grouped)};
 }
 
 std::string to_yaml(const TableCosts& tables) {

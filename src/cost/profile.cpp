@@ -7,6 +7,7 @@
 #include "batch_size.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/yaml.hpp"
+#include "penstock/cost/plausible.hpp"
 #include "profile_workload.hpp"
 
 namespace penstock::cost {
@@ -25,6 +26,7 @@ Curve read_curve(const Yaml& node, double share) {
     curve.samples.push_back(samples);
     curve.seconds.push_back(seconds);
   }
+  if (const auto wrong = falling(curve.samples, curve.seconds); !wrong.empty()) node.fail(wrong);
   return curve;
 }
 
@@ -59,7 +61,8 @@ double Curve::at(std::int64_t n, double launch) const {
   }
   if (samples.size() == 1) return seconds[0] * size / smallest;
   const auto above = std::lower_bound(samples.begin() + 1, samples.end() - 1, n);
-  return std::max(0.0, line(static_cast<std::size_t>(above - samples.begin()) - 1, size));
+  const double time = line(static_cast<std::size_t>(above - samples.begin()) - 1, size);
+  return n > samples.back() ? std::max(seconds.back(), time) : time;
 }
 
 double Curve::line(std::size_t i, double n) const {

@@ -12,6 +12,7 @@
 #include "penstock/core/digest.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/cost/plausible.hpp"
 #include "penstock/experiment/inputs.hpp"
 
 namespace penstock::experiment {
@@ -57,6 +58,20 @@ std::vector<SetCoverage> coverage_of(const std::vector<std::optional<StatedRun>>
       one.share[o] = sums[set].time_share(static_cast<cost::Origin>(o));
   }
   return out;
+}
+
+/// "" where nothing is odd.
+std::string doubt_of(const StatedRun& run, double predicted_s) {
+  constexpr double kFar = 100;
+  const PublishedRun& row = run.run();
+  const std::string who = fmt::format("measured_s of run '{}' of '{}'", row.id, row.set);
+  if (const auto wrong = cost::above_whole(run.measured_mfu()); !wrong.empty())
+    return fmt::format("{}: {} s mean {}; most likely another unit than seconds", who, row.measured_s, wrong);
+  const double off = row.measured_s / predicted_s;
+  if (off > kFar || off < 1 / kFar)
+    return fmt::format("{}: {} s, where {:.3g} s are predicted; most likely another unit than seconds", who,
+                       row.measured_s, predicted_s);
+  return "";
 }
 
 /// Those that can be stated, on clusters that are known; the others are counted in `left_out`.
@@ -111,7 +126,10 @@ Against against(const std::vector<PublishedRun>& runs, const cost::CostModel& co
   std::vector<const StatedRun*> measured;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     (chosen[i]->measured_s > 0 ? out.as_stated : out.unmeasured).push_back(predictions[i]);
-    if (chosen[i]->measured_s > 0) measured.push_back(&*stated[i]);
+    if (!(chosen[i]->measured_s > 0)) continue;
+    measured.push_back(&*stated[i]);
+    if (auto doubt = doubt_of(*stated[i], predictions[i].seconds); !doubt.empty())
+      out.doubts.emplace_back(chosen[i]->line, std::move(doubt));
   }
 
   if (const auto* estimated = dynamic_cast<const cost::EstimatedCosts*>(&costs))

@@ -6,6 +6,7 @@
 #include "assumptions_json.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/experiment/compare.hpp"
+#include "penstock/experiment/doubts.hpp"
 #include "penstock/report/planner_chart.hpp"
 #include "penstock/report/ranking.hpp"
 
@@ -54,7 +55,8 @@ std::string comparison_table(const Comparison& comparison, const report::Screen&
   if (comparison.aim != Aim::time)
     column = {fmt::format("aim: {}", name(comparison.aim)), value_texts(comparison)};
   const std::string line = comparison.assumptions.empty() ? "" : in_words(comparison.assumptions) + "\n";
-  return comparison.heading + line + report::ranking(comparison.rows, screen, column);
+  return comparison.heading + line + report::ranking(comparison.rows, screen, column) +
+         in_lines(doubts(comparison.rows));
 }
 
 std::string comparison_csv(const Comparison& comparison) {
@@ -72,8 +74,10 @@ std::string comparison_csv(const Comparison& comparison) {
 
 std::string comparison_json(const Comparison& comparison, const report::Provenance& provenance) {
   std::string text = report::to_json(comparison.rows, provenance);
-  if (comparison.aim == Aim::time && comparison.assumptions.empty()) return text;
+  const auto found = doubts(comparison.rows);
+  if (comparison.aim == Aim::time && comparison.assumptions.empty() && found.empty()) return text;
   auto out = nlohmann::ordered_json::parse(text);
+  if (!found.empty()) out["doubts"] = found;
   if (!comparison.assumptions.empty()) out["assumptions"] = to_json(comparison.assumptions);
   if (comparison.aim == Aim::time) return out.dump(2) + "\n";
   for (std::size_t r = 0; r < comparison.rows.size(); ++r) {

@@ -10,6 +10,7 @@
 #include "explain_report.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/coverage.hpp"
+#include "penstock/experiment/doubts.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/planners/untried_groups.hpp"
 #include "penstock/report/difference.hpp"
@@ -277,12 +278,12 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
   return fmt::format(
       "{}\n{}: {:.1f} samples/s{}\ndepth {} of {} stages; estimated iteration {}, simulated {}; bubble "
       "{:.1f} "
-      "%, exposed communication {:.1f} %, peak memory {}\n{}{}{}{}{}{}{}{}{}{}",
+      "%, exposed communication {:.1f} %, peak memory {}\n{}{}{}{}{}{}{}{}{}{}{}",
       table.text(screen), *row.strategy, *row.samples_per_s, rates(row), *row.depth, *row.stages,
       show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)), *row.bubble * 100,
       outcome.summary->exposed_communication * 100, show(core::Bytes(*row.peak_memory_bytes)),
-      aim_line(beside.reached), costs_line(problem, outcome), perturbation,
-      bound_line(problem, outcome, simulation), any_plan_line(row, plan),
+      in_lines(doubts(problem, outcome)), aim_line(beside.reached), costs_line(problem, outcome),
+      perturbation, bound_line(problem, outcome, simulation), any_plan_line(row, plan),
       untried_line(problem, row) + search_line(row), assumptions_line(beside.assumptions),
       outcome.others.empty() ? "" : "\n" + top_table(outcome, screen),
       beside.explained ? "\n" + explain_table(*beside.explained, screen) : "",
@@ -317,6 +318,7 @@ std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
                                 {"peak_memory_bytes", *row.peak_memory_bytes},
                                 {"costs", row.costs},
                                 {"origins", origins_json(problem, plan)}};
+  if (const auto found = doubts(problem, outcome); !found.empty()) out["doubts"] = found;
   if (!beside.assumptions.empty()) out["assumptions"] = to_json(beside.assumptions);
   if (reserves(problem)) out["reserved_bytes"] = reserved_by(problem.cluster, plan.stages.front()).value();
   if (const auto& perturbed = beside.perturbed) {

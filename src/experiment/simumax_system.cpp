@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "penstock/core/json_text.hpp"
+#include "penstock/cost/plausible.hpp"
 
 namespace penstock::experiment {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 using Fields = std::map<std::string, std::string>;
 
-constexpr std::int64_t kMost = std::int64_t{1} << 40;
+constexpr std::int64_t kMostExtent = std::int64_t{1} << 40;
 
 /// "b=1, m=4096": by name.
 Fields fields_of(const std::string& shape) {
@@ -42,13 +43,15 @@ class Kind {
     if (kind.contains("accurate_efficient_factor")) shapes_ = &object(kind, "accurate_efficient_factor");
   }
 
+  double flops() const { return flops_; }
+
   /// Calls row(fields, FLOP/s) for each shape.
   template <class Row>
   void each(const Row& row) const {
     if (shapes_ == nullptr) return;
     for (const auto& [shape, value] : shapes_->items()) {
       const double share = value.is_number() ? value.template get<double>() : 0;
-      if (!(share > 0)) fail(shape, "expected an efficiency above zero");
+      if (const auto wrong = cost::no_efficiency(share); !wrong.empty()) fail(shape, wrong);
       row(shape, fields_of(shape), flops_ * share);
     }
   }
@@ -58,7 +61,8 @@ class Kind {
     std::int64_t value = 0;
     if (found != fields.end())
       std::from_chars(found->second.data(), found->second.data() + found->second.size(), value);
-    if (value < 1 || value > kMost) fail(shape, fmt::format("expected {}=N, a whole number above zero", key));
+    if (value < 1 || value > kMostExtent)
+      fail(shape, fmt::format("expected {}=N, a whole number above zero", key));
     return value;
   }
 
@@ -154,7 +158,8 @@ std::vector<cost::AttentionTime> attention_of(const Json& system, const std::str
 
 /// Bandwidths are in units of 2^30 bytes a second, of which kernels reach a share; each begins with a
 /// latency.
-std::optional<cost::Streaming> streaming_of(const Json& system, const std::string& file) {
+std::optional<cost::Streaming> streaming_of(const Json& system, const std::string& device,
+                                            const std::string& file) {
   const Json::json_pointer all("/accelerator/bandwidth"), at("/accelerator/bandwidth/default");
   if (!system.contains(all)) return {};
   if (!system.at(all).is_object())
@@ -171,8 +176,22 @@ std::optional<cost::Streaming> streaming_of(const Json& system, const std::strin
     return value;
   };
   constexpr double kGib = 1 << 30;
+  const auto refuse = [&](const char* key, const std::string& wrong) {
+    if (!wrong.empty())
+      throw core::BadInput({file, 0, std::string("accelerator.bandwidth.default.") + key}, wrong);
+  };
+  refuse("efficient_factor", cost::no_efficiency(number("efficient_factor", false)));
+  refuse("gbps", cost::above_memory_bandwidth(
+                     number("gbps", false) * kGib * number("efficient_factor", false), 1, device));
   return cost::Streaming{core::Bandwidth(number("gbps", false) * kGib * number("efficient_factor", false)),
                          core::Seconds(number("latency_us", true) * 1e-6)};
+}
+
+/// A second's FLOPs at an efficiency of one are the device's at its peak.
+void check_peaks(const Json& system, const std::string& device, const std::string& file) {
+  for (const char* name : {"matmul", "group_matmul", "sdp_fwd", "sdp_bwd"})
+    if (const auto wrong = cost::above_peak(Kind(system, name, file).flops(), 1, device); !wrong.empty())
+      throw core::BadInput({file, 0, fmt::format("accelerator.op.{}.tflops", name)}, wrong);
 }
 
 }  // namespace
@@ -185,11 +204,13 @@ SystemTables parse_simumax_system(const std::string& text, const std::string& fi
     throw core::BadInput({file, 0, "accelerator.op.matmul"}, "expected efficiencies by shape");
   if (!system.contains("sys_name") || !system.at("sys_name").is_string())
     throw core::BadInput({file, 0, "sys_name"}, "expected the system's name");
+  const auto device = system.at("sys_name").get<std::string>();
+  check_peaks(system, device, file);
   auto attention = attention_of(system, file, left_out);
-  return {{system.at("sys_name").get<std::string>(),
+  return {{device,
            std::move(products),
            std::move(attention),
-           streaming_of(system, file),
+           streaming_of(system, device, file),
            {},
            grouped_of(system, file)},
           left_out};

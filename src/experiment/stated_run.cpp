@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "penstock/core/error.hpp"
+#include "penstock/cost/utilisation.hpp"
 #include "penstock/plan/violations.hpp"
 #include "penstock/score/order.hpp"
 #include "run_prediction.hpp"
@@ -33,6 +34,11 @@ StatedRun::StatedRun(const report::PublishedRun& run, const cluster::Cluster& wh
   const auto violations = plan::structural_violations(stated_.graph, cluster_, stated_.plan);
   if (!violations.empty())
     throw core::BadInput(fmt::format("line {}: run {}: {}", run.line, run.id, violations.front()));
+}
+
+double StatedRun::measured_mfu() const {
+  const double rate = static_cast<double>(stated_.plan.training.mini_batch) / run_.measured_s;
+  return cost::utilisation(stated_.graph, cluster_, rate).mfu;
 }
 
 PublishedPrediction StatedRun::predict(core::StopToken stop) const {

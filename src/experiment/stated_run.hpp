@@ -15,6 +15,8 @@ class StatedRun {
 
   const report::PublishedRun& run() const { return run_; }
   report::PublishedPrediction predict(core::StopToken stop) const;
+  /// Share of the devices' peak that the measured time means.
+  double measured_mfu() const;
   /// With a constant of time.
   report::PublishedPrediction predict(Constant what, double value, core::StopToken stop) const;
   /// Size of the relative error of the iteration time with it.

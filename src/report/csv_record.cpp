@@ -70,10 +70,19 @@ std::int64_t CsvRecord::whole(const std::string& column, const std::string& valu
 std::vector<CsvRecord> csv_records(const std::string& text, const std::string& file) {
   CsvReader reader(text);
   auto header = std::make_shared<CsvRecord::Header>();
-  if (reader.next())
-    for (std::size_t i = 0; i < reader.fields().size(); ++i) header->emplace(reader.fields()[i], i);
+  const std::size_t columns = reader.next() ? reader.fields().size() : 0;
+  if (columns > 0)
+    for (std::size_t i = 0; i < reader.fields().size(); ++i)
+      if (const std::string& column = reader.fields()[i];
+          !header->emplace(column, i).second && !column.empty())
+        throw core::BadInput({file, reader.line(), column}, "two columns have this name");
   std::vector<CsvRecord> out;
-  while (reader.next()) out.emplace_back(header, reader.fields(), reader.line(), file);
+  while (reader.next()) {
+    if (reader.fields().size() > columns)
+      throw core::BadInput({file, reader.line(), ""},
+                           fmt::format("{} fields under {} columns", reader.fields().size(), columns));
+    out.emplace_back(header, reader.fields(), reader.line(), file);
+  }
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
 #include <numeric>
 #include <sstream>
 
@@ -111,7 +112,14 @@ PublishedRun run_of(const CsvRecord& r) {
 
 std::vector<PublishedRun> parse_published_runs(const std::string& text, const std::string& file) {
   std::vector<PublishedRun> out;
-  for (const CsvRecord& record : csv_records(text, file)) out.push_back(run_of(record));
+  std::map<std::array<std::string, 2>, int> lines;
+  for (const CsvRecord& record : csv_records(text, file)) {
+    out.push_back(run_of(record));
+    const auto [first, added] = lines.try_emplace({out.back().set, out.back().id}, record.line());
+    if (!added)
+      record.fail("id", fmt::format("'{}' of set '{}' stands in line {} too: a run has one row",
+                                    out.back().id, out.back().set, first->second));
+  }
   if (out.empty()) throw core::BadInput({file, 1, ""}, "expected rows of measured runs below a header");
   return out;
 }

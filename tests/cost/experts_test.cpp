@@ -18,7 +18,7 @@ using support::near;
 
 namespace {
 
-constexpr double kRate = 1e12, kMemory = 1e12;
+constexpr double kRate = 1e12, kMemory = 8e11;
 const cluster::DeviceType kDevice{
     "v100", core::Bytes(1 << 30), core::Bandwidth(kMemory), {core::FlopRate(kRate)}, 1, core::Seconds(1e-6)};
 

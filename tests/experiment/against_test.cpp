@@ -30,6 +30,25 @@ std::vector<report::PublishedRun> read(const std::vector<std::map<std::string, s
 
 }  // namespace
 
+TEST_CASE(
+    "a measured time that the devices' peak forbids, or far from the prediction, is doubted by its line") {
+  const auto runs =
+      read({{}, {{"measured_s", "0.0000000125"}}, {{"measured_s", "900000"}}, {{"measured_s", ""}}});
+  const auto predicted = experiment::predicted(
+      runs[0], experiment::load_cluster({support::checkout("/experiments/clusters/summit.yaml"), 0}), kCosts,
+      {});
+  std::vector<std::map<std::string, std::string>> rows = {{{"measured_s", std::to_string(predicted.seconds)}},
+                                                          {{"measured_s", "0.0000000125"}},
+                                                          {{"measured_s", "900000"}},
+                                                          {{"measured_s", ""}}};
+  const auto found = experiment::against(read(rows), kCosts, options(), {});
+  REQUIRE(found.doubts.size() == 2);
+  CHECK(found.doubts[0].first == 3);
+  CHECK(found.doubts[0].second.find("measured_s of run '2' of 'made_up': 1.25e-08 s mean MFU ") == 0);
+  CHECK(found.doubts[1].first == 4);
+  CHECK(found.doubts[1].second.find("most likely another unit than seconds") != std::string::npos);
+}
+
 TEST_CASE("a published run becomes whole layers on ranks numbered tensor, data, pipeline") {
   const auto run = read({{{"devices", "8"}, {"dp", "2"}, {"layers_per_stage", "1 3"}}})[0];
   const auto stated = experiment::published_problem(run);

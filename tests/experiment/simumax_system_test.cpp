@@ -46,6 +46,35 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("efficiencies in percent, rates above the device's peak and memory faster than it is are refused") {
+  const auto refused = [](const std::string& shapes, const std::string& more,
+                          const std::string& device = "a100_x") {
+    std::string text = system_of(shapes, more);
+    text.replace(text.find("b200_x"), 6, device);
+    return refusal(text);
+  };
+  const std::string one = R"("b=1, m=64, k=32, n=16": 0.7)";
+  CHECK(refused(R"("b=1, m=64, k=32, n=16": 70)", "", "b200_x") ==
+        "s.json: accelerator.op.matmul: 'b=1, m=64, k=32, n=16': expected an efficiency above 0 and at most "
+        "1 (a "
+        "share, not percent), found 70");
+  CHECK(refused(one, "", "b200_x") == "");
+  CHECK(refused(one, "") ==
+        "s.json: accelerator.op.matmul.tflops: 1000 TFLOP/s, above the 312 TFLOP/s of a100 at its peak: is "
+        "the time "
+        "in another unit?");
+  const auto memory = [&](const std::string& rate, const std::string& share) {
+    return refused(one,
+                   R"(}, "bandwidth": {"default": {"gbps": )" + rate + R"(, "efficient_factor": )" + share +
+                       R"(, "latency_us": 3})",
+                   "b200_x");
+  };
+  CHECK(memory("7000", "0.9") == "");
+  CHECK(memory("7000", "90").find("bandwidth.default.efficient_factor: expected an efficiency") !=
+        std::string::npos);
+  CHECK(memory("70000", "0.9").find("bandwidth.default.gbps: 67645.7 GB/s, above the") != std::string::npos);
+}
+
 TEST_CASE("of grouped products each has its share: rows x in by in x width, and the two gradients") {
   const auto grouped = [](const std::string& stage) {
     return system_of(R"("b=1, m=1, k=1, n=1": 1)",
@@ -113,7 +142,8 @@ TEST_CASE("what is no system is refused by file and key") {
         "s.json: accelerator.op.matmul: 'b=1, m=64, n=16': expected k=N, a whole number above zero");
   CHECK(refusal(system_of(R"("b=1, m=0, k=1, n=16": 0.5)"))
             .ends_with("expected m=N, a whole number above zero"));
-  CHECK(refusal(system_of(R"("b=1, m=1, k=1, n=1": 0)")).ends_with("expected an efficiency above zero"));
+  CHECK(refusal(system_of(R"("b=1, m=1, k=1, n=1": 0)"))
+            .ends_with("expected an efficiency above 0 and at most 1, found 0"));
   CHECK(refusal(R"({"accelerator": {"op": {"matmul": {"tflops": -1}}}})") ==
         "s.json: accelerator.op.matmul.tflops: expected a number above zero");
 }

@@ -25,6 +25,18 @@ std::string refusal(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("two rows of one run, two columns of one name and fields without a column are refused") {
+  CHECK(refusal(published_csv({{}, {{"id", "7"}}, {{"set", "other"}}})) == "");
+  CHECK(refusal(published_csv({{{"id", "7"}}, {}, {{"id", "7"}}})) ==
+        "runs.csv:4: id: '7' of set 'made_up' stands in line 2 too: a run has one row");
+  std::string twice = published_csv({{}});
+  twice.replace(twice.find("note"), 4, "cluster");
+  CHECK(refusal(twice) == "runs.csv:1: cluster: two columns have this name");
+  std::string longer = published_csv({{}});
+  longer.insert(longer.size() - 1, ",1");
+  CHECK(refusal(longer) == "runs.csv:2: 34 fields under 33 columns");
+}
+
 TEST_CASE("a published run is read by the names of its columns") {
   const auto runs =
       report::parse_published_runs(published_csv({{}, {{"layers_per_stage", "1 3"}}}), "runs.csv");

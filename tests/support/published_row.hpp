@@ -9,7 +9,7 @@
 namespace penstock::support {
 
 /// One record per map, which says what differs from a GPT of 4 layers on 2 x 2 devices; columns that nobody
-/// asks for are there too.
+/// asks for are there too. The id counts rows from 1.
 inline std::string published_csv(const std::vector<std::map<std::string, std::string>>& rows) {
   static const std::vector<std::pair<std::string, std::string>> usual = {{"set", "made_up"},
                                                                          {"id", "1"},
@@ -51,10 +51,13 @@ inline std::string published_csv(const std::vector<std::map<std::string, std::st
     out += text + "\n";
   };
   line([](const std::string& column, const std::string&) { return column; });
-  for (const auto& row : rows)
+  int number = 0;
+  for (const auto& row : rows) {
+    const std::string id = std::to_string(++number);
     line([&](const std::string& column, const std::string& value) {
-      return row.contains(column) ? row.at(column) : value;
+      return row.contains(column) ? row.at(column) : column == "id" ? id : value;
     });
+  }
   return out;
 }
 

@@ -28,6 +28,13 @@ struct AttentionTime {
   double backward = 0;  ///< zero: not measured
 };
 
+/// FLOPs that take at least the measured time: of causal attention half of all, for what is masked may be
+/// left out.
+double least_flops(const ProductTime& product);
+double least_flops(const AttentionTime& attention);
+/// Bytes that a rank sends at least.
+double least_sent(const cluster::CollectiveTime& collective);
+
 /// FLOP/s by two extents of a grid and, within each of its cells, by a third one that need not be the same in
 /// all. Between points linear in the logarithms of all; beyond them as at the nearest one.
 class RateGrid {

@@ -15,10 +15,10 @@ namespace penstock::cost {
 struct Curve {
   std::vector<std::int64_t> samples;
   std::vector<double> seconds;
-  /// Linear between points and, with the slope of the last two, beyond the largest; a single point scales in
-  /// proportion above it. Below the smallest batch a pass takes a fixed part and the rest in proportion to
-  /// its samples: what the line through the two smallest batches says of no samples, or of a single point
-  /// `launch` seconds; no less than nothing, no more than the smallest batch takes.
+  /// Linear between points and, with the slope of the last two but never below the last, beyond the largest;
+  /// a single point scales in proportion above it. Below the smallest batch a pass takes a fixed part and the
+  /// rest in proportion to its samples: what the line through the two smallest batches says of no samples, or
+  /// of a single point `launch` seconds; no less than nothing, no more than the smallest batch takes.
   double at(std::int64_t n, double launch) const;
   /// Measured at the points, interpolated between them, extrapolated beyond.
   Origin origin(std::int64_t n) const;

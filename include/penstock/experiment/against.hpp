@@ -53,6 +53,9 @@ struct SetCoverage {
 };
 
 struct Against {
+  /// Line of a run's row and why its measured time is most likely of another unit: more than the devices'
+  /// peak allows, or a hundred times off the prediction.
+  std::vector<std::pair<int, std::string>> doubts;
   std::vector<report::PublishedPrediction>
       as_stated;  ///< of all measured runs, with clusters as their files state them
   std::vector<report::PublishedPrediction> unmeasured;  ///< the same of runs that nobody measured

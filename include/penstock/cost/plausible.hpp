@@ -1,0 +1,31 @@
+#pragma once
+// Limits that numbers of devices obey, whoever measured them: a reader that meets one beyond refuses it, for
+// its file most likely has another unit than the reader expects.
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace penstock::cost {
+
+/// "870000 TFLOP/s, above the 312 TFLOP/s of a100 at its peak" where `flops` in `seconds` are more than the
+/// device's 16-bit rate allows; "" where they are not. `device` as its vendor calls it; one that no built-in
+/// cluster or short form has is held to kFastest.
+std::string above_peak(double flops, double seconds, const std::string& device);
+
+/// Likewise of bytes that a device reads or writes, by its memory bandwidth.
+std::string above_memory_bandwidth(double bytes, double seconds, const std::string& device);
+
+/// Likewise of bytes that a rank of a collective sends, by what no link between devices reaches.
+std::string above_link_bandwidth(double bytes, double seconds);
+
+/// "" for a share of a peak that is above 0 and at most 1.
+std::string no_efficiency(double share);
+
+/// "4 ms at 1, but 1 ms at 8" where times, by ascending size, fall by more than measuring scatters; else "".
+std::string falling(std::span<const std::int64_t> sizes, std::span<const double> seconds);
+
+/// "" for a share of the devices' peak that a model can reach.
+std::string above_whole(double mfu);
+
+}  // namespace penstock::cost
