@@ -13,6 +13,8 @@ from .errors import Error, SearchInterrupted
 
 def _written(planner: str, options: Mapping[str, object]) -> str:
     """A planner with its own options, as in "piper:flush=true"."""
+    if not isinstance(options, Mapping):
+        raise TypeError(f"options: expected a mapping of names to values, found {options!r}")
     return ":".join([planner, *(f"{key}={_text(value)}" for key, value in options.items())])
 
 

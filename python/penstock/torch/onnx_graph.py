@@ -10,6 +10,8 @@ from typing import Any
 import onnx
 from onnx import helper, numpy_helper, shape_inference
 
+from .onnx_check import check_given_sizes, loaded
+
 VIEWS = frozenset(
     "Reshape Transpose Flatten Squeeze Unsqueeze Identity Cast CastLike Expand Slice Split Dropout".split()
 )
@@ -22,7 +24,8 @@ class OnnxGraph:
 
     def __init__(self, path: str | Path, sizes: Mapping[str, int]):
         self._path = path
-        model = onnx.load(str(path), load_external_data=False)
+        check_given_sizes(sizes, path)
+        model = loaded(path)
         if self._fix(model.graph, sizes):
             del model.graph.value_info[:]  # with names where there are numbers now
         graph = shape_inference.infer_shapes(model, data_prop=True).graph

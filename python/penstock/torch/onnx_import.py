@@ -23,9 +23,17 @@ def from_onnx(path: str | Path, sizes: Mapping[str, int] | None = None, name: st
 
     `sizes`: extents that the file knows by name only; one on a first axis counts one sample otherwise. Weights may lie
     in files that are not there. Floating-point initializers count as trained.
-    Raises ValueError where a shape stays unknown, and what onnx raises for a file that it cannot read.
+    Raises ValueError naming the file where onnx.checker refuses it (its full check), where a shape stays unknown, and
+    where the graph is none that a network has; OSError where there is no file.
     """
-    return _Reader(OnnxGraph(path, sizes or {}), name or Path(path).stem).model()
+    try:
+        return _Reader(OnnxGraph(path, sizes or {}), name or Path(path).stem).model()
+    except (OSError, ValueError) as fault:
+        if isinstance(fault, OSError) or str(path) in str(fault):
+            raise
+        raise ValueError(f"{path}: {fault}") from fault
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, StopIteration, TypeError) as fault:
+        raise ValueError(f"{path}: is no network that can be read: {type(fault).__name__}: {fault}") from fault
 
 
 class _Reader:

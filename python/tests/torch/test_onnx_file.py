@@ -117,3 +117,82 @@ def test_resnet50_as_torch_exports_it(tmp_path, zoo):
     ours, theirs = from_onnx(path), zoo("resnet50", resolution=64)
     for size in ("parameters", "forward_flops", "input_gradient_flops", "weight_gradient_flops", "kept_bytes"):
         assert ours.total(size) == sum(op.get(size, 0) for op in theirs), size
+
+
+def small(nodes, weights, inputs=("x",)):
+    graph = helper.make_graph(nodes, "g", [floats(x, "batch", 4) for x in inputs], [floats("y", "batch", 4)], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+    model.ir_version = 9
+    return model
+
+
+def refused(tmp_path, model, **arguments):
+    path = tmp_path / "bad.onnx"
+    path.write_bytes(model if isinstance(model, bytes) else model.SerializeToString())
+    with pytest.raises(ValueError, match=r"bad\.onnx: ") as fault:
+        from_onnx(path, **arguments)
+    return str(fault.value)
+
+
+def test_what_onnx_itself_refuses_is_refused_with_the_files_name(tmp_path):
+    node = helper.make_node
+    product, weight = node("MatMul", ["x", "w"], ["y"]), tensor("w", 4, 4)
+    path = tmp_path / "good.onnx"
+    onnx.save(small([product], [weight]), path)
+    assert sum(op.parameters for op in from_onnx(path).operators) == 16
+
+    twice = small([node("Relu", ["x"], ["r"]), node("Tanh", ["x"], ["r"]), node("MatMul", ["r", "w"], ["y"])], [weight])
+    assert "single static assignment" in refused(tmp_path, twice)
+    whole = small([product], [helper.make_tensor("w", TensorProto.INT64, (4, 4), [0] * 16)])
+    assert "onnx.checker refuses the file" in refused(tmp_path, whole)
+    missing = small([product], [])
+    assert "onnx.checker refuses the file" in refused(tmp_path, missing)
+    huge = small([node("Add", ["x", "w"], ["y"])], [tensor("w", 4)])
+    huge.graph.initializer[0].dims[0] = 1 << 62
+    assert "initializer 'w': dimensions [4611686018427387904]" in refused(tmp_path, huge)
+    short = small([product], [weight])
+    short.graph.initializer[0].dims[0] = 5
+    assert "onnx.checker refuses the file" in refused(tmp_path, short)
+    none = small([product], [weight])
+    none.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 0
+    assert "input 'x': an extent of 0" in refused(tmp_path, none)
+    assert "is no ONNX file" in refused(tmp_path, b"\xff\xff\xff\xff")
+    assert "sizes: batch: expected a whole number from 1 on, found 0" in refused(
+        tmp_path, small([product], [weight]), sizes={"batch": 0}
+    )
+
+
+def test_weights_of_a_file_that_is_not_there_are_counted(tmp_path):
+    model = small([helper.make_node("MatMul", ["x", "w"], ["y"])], [tensor("w", 4, 4)])
+    weight = model.graph.initializer[0]
+    weight.ClearField("float_data")
+    weight.data_location = TensorProto.EXTERNAL
+    weight.external_data.add(key="location", value="weights.bin")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    assert sum(op.parameters for op in from_onnx(path).operators) == 16
+
+
+def test_mutated_files_are_read_or_refused_by_name(tmp_path):
+    """Each mutant that is read is one that onnx accepts, with as many parameters as its initializers hold."""
+    import random
+
+    seed = residual_block(tmp_path, 2).read_bytes()
+    rng = random.Random(5)
+    taken = 0
+    for turn in range(150):
+        data = bytearray(seed)
+        for _ in range(rng.randint(1, 3)):
+            at = rng.randrange(len(data))
+            data[at] = rng.choice([0, 1, 255, data[at] ^ (1 << rng.randrange(8))])
+        path = tmp_path / f"mutant{turn}.onnx"
+        path.write_bytes(bytes(data))
+        try:
+            read = from_onnx(path)
+        except ValueError as fault:
+            assert path.name in str(fault)
+            continue
+        taken += 1
+        onnx.checker.check_model(str(path), full_check=True)
+        assert 0 < sum(op.parameters for op in read.operators) <= 4 * 3 * 9 + 4 + 4 * 4 + 4 * 4 * 9 + 64 * 10 + 10
+    assert taken > 10
