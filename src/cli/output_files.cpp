@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "penstock/experiment/run.hpp"
+#include "penstock/report/page.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -42,18 +43,70 @@ bool is_csv(std::string_view begin) {
          !line.starts_with('<') && !line.starts_with('#');
 }
 
+template <const char* Mark>
+bool has(std::string_view begin) {
+  return begin.find(Mark) != begin.npos;
+}
+constexpr char kPlan[] = "penstock_plan:", kTables[] = "penstock_kernel_tables:",
+               kProfile[] = "penstock_profile:", kReference[] = "penstock: model_reference",
+               kCluster[] = "device_types:";
+
+/// A model file or a drawing of it.
+bool is_model(std::string_view begin) {
+  return begin.find("\"penstock\": \"model\"") != begin.npos || begin.starts_with("digraph");
+}
+/// First words of what `penstock export` writes.
+bool is_handover(std::string_view begin) {
+  constexpr std::string_view kBegins[] = {"# Arguments for Megatron-LM", "# Sections of a torchtitan",
+                                          "# Sections of a NeMo AutoModel",
+                                          "# For torch.distributed.pipelining"};
+  const bool deepspeed = begin.starts_with('{') && (begin.find("_left_out") != begin.npos ||
+                                                    begin.find("train_batch_size") != begin.npos);
+  return deepspeed || std::ranges::any_of(kBegins, [&](std::string_view b) { return begin.starts_with(b); });
+}
+/// A page, or rows in one of the formats of `penstock report`.
+bool is_report(std::string_view begin) {
+  const std::size_t first = begin.find('\n');
+  const bool ruled = first != begin.npos && begin.substr(first + 1).starts_with("---");
+  return report::is_page(begin) || is_csv(begin) || ruled || begin.starts_with('|') ||
+         begin.find("\\begin{tabular}") != begin.npos ||
+         (begin.starts_with('{') && begin.find("\"provenance\"") != begin.npos);
+}
+
+/// What -o of a command writes, where the command itself does not look; and files that only this command
+/// writes.
+struct CommandOutput {
+  std::string_view command;
+  OutputOption option;
+};
+constexpr std::array<CommandOutput, 12> kOfCommands = {{{"model", {"output", is_model}},
+                                                        {"hf", {"output", has<kReference>}},
+                                                        {"megatron", {"output", has<kPlan>}},
+                                                        {"pipedream-graph", {"output", is_model}},
+                                                        {"pipedream-graph", {"costs", has<kProfile>}},
+                                                        {"piper-json", {"output", is_model}},
+                                                        {"piper-json", {"costs", has<kProfile>}},
+                                                        {"kernels", {"output", has<kTables>}},
+                                                        {"export", {"output", is_handover}},
+                                                        {"report", {"output", is_report}},
+                                                        {"cluster", {"output", has<kCluster>}},
+                                                        {"fit", {"output", has<kCluster>}}}};
+
 constexpr std::array<OutputOption, 8> kOutputs = {{{"output", anything},
                                                    {"svg", is_svg},
                                                    {"perfetto", is_trace},
                                                    {"csv", is_csv},
                                                    {"losses", is_csv},
-                                                   {"nearest", anything},
+                                                   {"nearest", has<kPlan>},
                                                    {"page", anything},
                                                    {"chart", is_picture}}};
 
 /// Nothing where the option names a folder.
-const OutputOption* output_option(const CLI::Option& option) {
+const OutputOption* output_option(const CLI::App& command, const CLI::Option& option) {
   if (option.get_type_name().find("DIR") != std::string::npos) return nullptr;
+  for (const CommandOutput& known : kOfCommands)
+    if (command.get_name() == known.command && std::ranges::count(option.get_lnames(), known.option.name) > 0)
+      return &known.option;
   for (const OutputOption& known : kOutputs)
     for (const std::string& name : option.get_lnames())
       if (name == known.name) return &known;
@@ -69,7 +122,8 @@ std::vector<NamedFile> named_files(const CLI::App& command) {
   std::vector<NamedFile> out;
   for (const CLI::Option* option : command.get_options())
     for (const std::string& value : option->results())
-      if (!value.empty()) out.push_back({option->get_name(false, false), value, output_option(*option)});
+      if (!value.empty())
+        out.push_back({option->get_name(false, false), value, output_option(command, *option)});
   return out;
 }
 
@@ -83,7 +137,7 @@ bool one_file(const std::string& a, const std::string& b) {
 }
 
 std::string beginning(const std::string& path) {
-  constexpr std::size_t kEnough = 512;
+  constexpr std::size_t kEnough = 4096;  // comments may come first
   std::string out(kEnough, '\0');
   std::ifstream in(path, std::ios::binary);
   in.read(out.data(), static_cast<std::streamsize>(out.size()));
@@ -113,7 +167,7 @@ void add_force(CLI::App& app) {
     add_force(*command);
     const auto options = command->get_options();
     const bool writes = std::ranges::any_of(
-        options, [](const CLI::Option* option) { return output_option(*option) != nullptr; });
+        options, [&](const CLI::Option* option) { return output_option(*command, *option) != nullptr; });
     if (writes && command->get_option_no_throw("--force") == nullptr)
       command->add_flag("--force")->description(
           "replace output files that the command reads, or that hold something else");

@@ -44,6 +44,12 @@ struct RunsSummary {
   std::vector<sim::Filling> fillings;  ///< of each run's first mini-batch; none: samples are full
 
   double throughput(double seconds) const { return static_cast<double>(mini_batch) / seconds; }
+  /// Of the runs' rates: the least rate is that of the longest run.
+  Spread rates() const {
+    std::vector<double> all;
+    for (const double seconds : times) all.push_back(throughput(seconds));
+    return sim::spread(std::move(all));
+  }
 };
 
 sim::Filling first_mini_batch(const cost::Problem& problem, const sim::Lengths& lengths, std::uint64_t seed) {
@@ -86,9 +92,10 @@ std::string json(const RunsSummary& summary) {
                                 {"costs", summary.costs},
                                 {"perfect_iteration_s", perfect.value()},
                                 {"perfect_samples_per_s", summary.throughput(perfect.value())}};
+  const Spread rates = summary.rates();
   for (const Statistic& statistic : kStatistics) {
     out["iteration_s"][statistic.name] = summary.iteration.*statistic.of;
-    out["samples_per_s"][statistic.name] = summary.throughput(summary.iteration.*statistic.of);
+    out["samples_per_s"][statistic.name] = rates.*statistic.of;
   }
   for (std::size_t run = 0; run < summary.fillings.size(); ++run)
     out["by_seed"].push_back({{"seed", summary.applied.seed + run},

@@ -108,7 +108,7 @@ void add_plan(CLI::App& app, Action& action) {
       "share of its peak\n"
       "(MFU; recomputation counts as no work); then depth, estimated and simulated iteration, lower bounds "
       "and what the\n"
-      "search took.\n\n"
+      "search took. Every plan uses all devices (--devices), so that more devices can be slower.\n\n"
       "Examples:\n"
       "  penstock plan --model mmt --cluster summit --devices 8 --mini-batch 128 "
       "-o plan.yaml\n"

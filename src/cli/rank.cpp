@@ -28,7 +28,14 @@ int number(std::initializer_list<const char*> variables, int least, int otherwis
 }  // namespace
 
 int process_rank() {
-  return number({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}, 0, 0);
+  const int rank = number({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}, 0, 0);
+  // A number left behind in the environment, of a job that is not this one's: no process 0 would do the work.
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"})
+    if (std::getenv(variable) && rank >= process_count())
+      throw core::BadInput(std::string(variable) + " is " + std::to_string(rank) + " of " +
+                           std::to_string(process_count()) +
+                           " processes: start Penstock by mpirun, or unset this variable");
+  return rank;
 }
 
 int process_count() {

@@ -5,6 +5,7 @@
 #include "command.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/experiment/load_results.hpp"
+#include "penstock/experiment/run.hpp"
 #include "penstock/report/column_choice.hpp"
 #include "penstock/report/comparison.hpp"
 #include "penstock/report/page.hpp"
@@ -99,6 +100,13 @@ core::ExitCode run(const ReportFlags& flags, const Session& session) {
                         "--columns is for tables: add --format text, csv, json, markdown or latex; the page "
                         "has a choice of its own");
     const std::string path = flags.output.empty() ? flags.folder + "/report.html" : flags.output;
+    if (!session.force && flags.output.empty() && std::filesystem::is_regular_file(path) &&
+        !report::is_page(core::read_file(path)))
+      throw core::Error(
+          experiment::kOccupied,
+          path +
+              " is there and is no page of Penstock's: it stays; name another file (-o), move it "
+              "away, or use --force");
     core::write_file(path, page(flags, session));
     print(path + "\n");
     return core::ExitCode::done;

@@ -47,12 +47,17 @@ bool is_special(const fs::path& path) {
   return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
 }
 
-/// The file that a link leads to; the path itself where there is none.
+/// The file that a link leads to, there or not; the path itself where it is no link, or links go in a circle.
 std::string behind_links(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as Linux follows
   std::error_code fault;
-  if (!fs::is_symlink(path, fault)) return path;
-  const fs::path target = fs::canonical(path, fault);
-  return fault ? path : target.string();
+  fs::path at = path;
+  for (int links = 0; fs::is_symlink(at, fault); ++links) {
+    const fs::path target = fs::read_symlink(at, fault);
+    if (fault || links == kMostLinks) return path;
+    at = target.is_absolute() ? target : at.parent_path() / target;
+  }
+  return at.string();
 }
 
 /// ".penstock-123-89abcdef01234567.tmp": short, whatever the name of the file that it becomes.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -58,16 +59,37 @@ std::string interval_text(const Json& ends) {
   return report::text(out);
 }
 
-/// Within a cell of a Markdown table.
-std::string cell(std::string text) {
-  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
-  return text;
+/// Within a cell of a Markdown table, where `<` would begin HTML.
+std::string cell(const std::string& text) {
+  std::string out;
+  for (const char c : text)
+    if (c == '|')
+      out += "\\|";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '\n')
+      out += ' ';
+    else
+      out += c;
+  return out;
+}
+
+/// A folder's or file's name within the brackets of a link.
+std::string address(const std::string& name) {
+  constexpr std::string_view kPlain = "-_./~";
+  std::string out;
+  for (const unsigned char c : name)
+    out += std::isalnum(c) != 0 || kPlain.find(static_cast<char>(c)) != kPlain.npos
+               ? std::string(1, static_cast<char>(c))
+               : fmt::format("%{:02X}", c);
+  return out;
 }
 
 std::string overview_line(const IndexEntry& entry) {
   std::map<std::string, int> count;
   for (const Json& claim : entry.claims) ++count[claim.at("verdict").get<std::string>()];
-  std::string out = fmt::format("| [{0}]({0}/) | {1} | {2} |", entry.folder, cell(entry.summary), entry.rows);
+  std::string out = fmt::format("| [{}]({}/) | {} | {} |", cell(entry.folder), address(entry.folder),
+                                cell(entry.summary), entry.rows);
   for (const char* verdict : kVerdicts) out += fmt::format(" {} |", count[verdict]);
   return out + '\n';
 }
@@ -76,7 +98,8 @@ std::string claim_line(const std::string& folder, const Json& claim) {
   const auto text = [&](const char* key) { return cell(claim.at(key).get<std::string>()); };
   const std::string reason = text("reason");
   const std::string what = claim.contains("map")
-                               ? fmt::format("{} ([where]({}/{}))", text("claim"), folder, text("map"))
+                               ? fmt::format("{} ([where]({}/{}))", text("claim"), address(folder),
+                                             address(claim.at("map").get<std::string>()))
                                : text("claim");
   return fmt::format("| {} | {} | {} | {} | {}{} |\n", what, text("source"), interval_text(claim.at("paper")),
                      interval_text(claim.at("ours")), text("verdict"), reason.empty() ? "" : ": " + reason);
@@ -84,7 +107,7 @@ std::string claim_line(const std::string& folder, const Json& claim) {
 
 std::string section(const IndexEntry& entry) {
   if (entry.claims.empty()) return "";
-  std::string out = fmt::format("\n## {}\n\n", entry.folder);
+  std::string out = fmt::format("\n## {}\n\n", cell(entry.folder));
   out += "| claim | source | paper | ours | verdict |\n| --- | --- | --- | --- | --- |\n";
   for (const Json& claim : entry.claims) out += claim_line(entry.folder, claim);
   return out;

@@ -49,4 +49,34 @@ grep -q "<svg" notes.txt || fail "--force replaced nothing"
 expect 12 "a.csv is there, and is no plan" "$penstock" plan --model case_study --cluster summit --devices 4 --mini-batch 32 --planner spp -o a.csv
 expect 0 "plan written to a.csv" "$penstock" plan --model case_study --cluster summit --devices 4 --mini-batch 32 --planner spp -o a.csv --force
 
+# Each command replaces what it wrote, and nothing else.
+"$penstock" plan --model gpt -p layers=2 --cluster dgx_a100 --devices 2 --mini-batch 4 --planner data_parallel -o gpt.yaml >/dev/null 2>&1
+echo '{"model_type": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 8, "n_positions": 8, "vocab_size": 16}' >hf.json
+printf '%s\n' 'device,gemm_dtype,m,n,k,latency' 'NVIDIA A100,bfloat16,64,64,64,0.01' >gemm.csv
+echo "--num-layers 2 --hidden-size 8 --num-attention-heads 2 --seq-length 8 --max-position-embeddings 8 --vocab-size 16" \
+  "--micro-batch-size 1 --global-batch-size 8" >train.sh
+replaces() {  # FILE MARK COMMAND...: FILE is its last word
+  local file=$1 mark=$2
+  shift 2
+  for turn in 1 2; do expect 0 "" "$penstock" "$@" "$file"; done
+  grep -q -e "$mark" "$file" || fail "$* wrote no $mark"
+  echo "my notes, and more" >"$file"
+  expect 12 "$file: there is a file of another kind" "$penstock" "$@" "$file"
+  [[ $(cat "$file") == "my notes, and more" ]] || fail "$* replaced notes"
+  expect 0 "" "$penstock" "$@" "$file" --force
+  grep -q -e "$mark" "$file" || fail "$* --force replaced nothing"
+}
+replaces out.json '"operators"' model case_study -o
+replaces out.dot digraph model case_study -o
+replaces out.ref.yaml model_reference import hf hf.json -o
+replaces out.run.yaml penstock_plan import megatron train.sh --gpus 8xA100-80 --devices 8 -o
+replaces out.tables.yaml penstock_kernel_tables import kernels gemm.csv -o
+replaces out.sh Megatron-LM export gpt.yaml --to megatron -o
+replaces out.ds train_batch_size export gpt.yaml --to deepspeed -o
+
+# A link that leads nowhere is written through, as a shell would.
+ln -s target.json nowhere.json
+expect 0 "" "$penstock" model case_study -o nowhere.json
+[[ -L nowhere.json && -s target.json ]] || fail "a dangling link was replaced"
+
 exit $((failures > 0))
