@@ -175,3 +175,127 @@ TEST_CASE(
   CHECK(costs.rotary_time(normed, at(normed), v100(), 2).value() ==
         support::near(2 * costs.rotary_time(wide, at(wide), v100(), 2).value()));
 }
+
+namespace {
+
+/// Computes at once and moves 0.83e12 bytes a second; a launch takes a microsecond.
+cluster::DeviceType streaming_device() {
+  return {"stream", core::Bytes(1), core::Bandwidth(1e12), {core::FlopRate(1e30)}, 1, core::Seconds(1e-6)};
+}
+
+double streamed(double bytes) {
+  return bytes / 0.83e12;
+}
+
+/// x -> one operator, of so many fp32 numbers each.
+graph::OpGraph after_input(std::int64_t numbers, graph::Operator op) {
+  graph::GraphBuilder b("one");
+  graph::Operator x;
+  x.name = "x";
+  x.output_bytes = core::Bytes(4 * numbers);
+  op.name = "y";
+  const OpId input = b.add(x);
+  b.add(op, {input});
+  return b.build();
+}
+
+/// 8 tokens, 16 wide; 4 heads, of which two share a key.
+graph::Operator attention_of(graph::Attention a) {
+  graph::Operator op;
+  op.kind = graph::OpKind::attention;
+  a.queries = a.keys = 8;
+  a.hidden = 16;
+  a.heads = 4;
+  op.attributes = a;
+  op.parameters = 1000;
+  op.forward_flops = op.input_gradient_flops = op.weight_gradient_flops = core::Flops(1);
+  op.output_bytes = core::Bytes(4 * 8 * 16);
+  return op;
+}
+
+}  // namespace
+
+TEST_CASE("a column's device reads all inputs and writes its outputs, a row's the other way round") {
+  const cost::AnalyticCosts costs;
+  const auto forward_of = [&](const cost::OpShard& part) {
+    return costs.part_time(dense(), OpId(1), streaming_device(), 3, part).forward.value();
+  };
+  // 4 KiB in and out per sample, 4 MiB of weights, of which each of two devices has half.
+  const double weights = 4194304 / 2;
+  CHECK(forward_of({plan::Partition::column, 0.5, true, false}) ==
+        support::near(1e-6 + streamed(3 * (4096 + 2048) + weights)));
+  CHECK(forward_of({plan::Partition::row, 0.25, false, true}) ==
+        support::near(1e-6 + streamed(3 * (1024 + 4096) + weights / 2)));
+}
+
+TEST_CASE("queries and keys are turned in two kernels each way, which read and write both") {
+  const cost::AnalyticCosts costs;
+  const auto turned = after_input(128, attention_of({.kv_heads = 2, .rotary = true}));
+  const auto normed = after_input(128, attention_of({.kv_heads = 2, .rotary = true, .qk_norm = true}));
+  const auto bare = after_input(128, attention_of({.kv_heads = 2}));
+  // Queries of 8 x 16 numbers, keys of 8 x 8: both read and written, of three samples.
+  const double once = 2e-6 + streamed(2 * (8 * 16 + 8 * 8) * 4 * 3);
+  CHECK(costs.rotary_time(turned, OpId(1), streaming_device(), 3).value() == support::near(once));
+  CHECK(costs.rotary_time(normed, OpId(1), streaming_device(), 3).value() == support::near(2 * once));
+  const auto with = costs.op_time(turned, OpId(1), streaming_device(), 3),
+             without = costs.op_time(bare, OpId(1), streaming_device(), 3);
+  CHECK((with.forward - without.forward).value() == support::near(once, 1e-6));
+  CHECK((with.input_gradient - without.input_gradient).value() == support::near(once, 1e-6));
+  CHECK(with.weight_gradient == without.weight_gradient);
+}
+
+TEST_CASE("a core reads queries, shared keys and values, and writes its result; twice as much going back") {
+  const cost::AnalyticCosts costs;
+  const auto flash = after_input(128, attention_of({.kv_heads = 2, .core = graph::AttentionCore::flash}));
+  // Queries and result 8 x 16 each, keys and values 8 x 8 each.
+  const auto bytes = [](double samples) { return (2 * 8 * 16 + 2 * 8 * 8) * 4 * samples; };
+  const auto time = costs.core_time(flash, OpId(1), streaming_device(), 3, {});
+  CHECK(time.forward.value() == support::near(1e-6 + streamed(bytes(3))));
+  CHECK(time.input_gradient.value() == support::near(1e-6 + streamed(2 * bytes(3))));
+  CHECK(time.weight_gradient.value() == 0);
+  // Half of four samples.
+  CHECK(costs.core_forward(flash, OpId(1), streaming_device(), 4, {plan::Partition::batch, 0.5}).value() ==
+        support::near(1e-6 + streamed(bytes(2))));
+}
+
+TEST_CASE("frozen weights are read as trained ones are") {
+  graph::Operator op;
+  op.kind = graph::OpKind::linear;
+  op.forward_flops = core::Flops(1);
+  op.frozen_parameters = 1000;
+  op.output_bytes = core::Bytes(40);
+  const auto time = cost::AnalyticCosts().op_time(after_input(10, op), OpId(1), streaming_device(), 1);
+  CHECK(time.forward.value() == support::near(1e-6 + streamed(40 + 40 + 4000)));
+  CHECK(time.weight_gradient.value() == 0);
+}
+
+TEST_CASE("every expert reads its rows and weights and writes its results") {
+  // 4 rows, 8 wide, one expert each of 2, 16 wide: 2 rows an expert.
+  const auto time_of = [](graph::Experts experts, const cost::OpShard& part) {
+    graph::Operator op;
+    op.kind = graph::OpKind::experts;
+    op.attributes = experts;
+    op.parameters = 1000;
+    op.forward_flops = op.input_gradient_flops = op.weight_gradient_flops = core::Flops(1);
+    op.output_bytes = core::Bytes(4 * 4 * 8);
+    return cost::AnalyticCosts().part_time(after_input(32, op), OpId(1), streaming_device(), 1, part);
+  };
+  const graph::Experts two{.rows = 4, .hidden = 8, .inner = 16, .experts = 2, .chosen = 1};
+  // Copied there and back: 4 rows and 4 copies each way; the activation reads and writes 16 of each copy.
+  // Four kernels.
+  const double moves = 4e-6 + streamed((2 * (4 + 4) * 8 + 4 * (16 + 16)) * 4);
+  const double products = 2 * 2 * (1e-6 + streamed((2 * 8 + 8 * 16 + 2 * 16) * 4));
+  const auto time = time_of(two, {});
+  CHECK(time.forward.value() == support::near(moves + products));
+  CHECK(time.weight_gradient.value() == support::near(products));
+  // By tokens a device has half of the rows: one row an expert.
+  const double half_moves = 4e-6 + streamed((2 * (2 + 2) * 8 + 2 * (16 + 16)) * 4),
+               half_products = 2 * 2 * (1e-6 + streamed((8 + 8 * 16 + 16) * 4));
+  CHECK(time_of(two, {plan::Partition::sequence, 0.5}).forward.value() ==
+        support::near(half_moves + half_products));
+  // Of 8 experts the 4 that get a row run.
+  graph::Experts eight = two;
+  eight.experts = 8;
+  CHECK(time_of(eight, {}).weight_gradient.value() ==
+        support::near(2 * 4 * (1e-6 + streamed((8 + 8 * 16 + 16) * 4))));
+}

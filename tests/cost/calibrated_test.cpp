@@ -354,3 +354,27 @@ TEST_CASE("scratch is the line through the smallest and the largest batch, above
   CHECK(plain_scratch(attention, core::OpId(0)).input_gradient.each == core::Bytes(4 * (24 + 30)));
   CHECK(plain_scratch(attention, core::OpId(0)).handed.each == core::Bytes(4 * (24 + 40 + 40)));
 }
+
+TEST_CASE("an update is two launches; what kernels move are tensors of all samples and weights once") {
+  auto calibration = of({kernel(OpKind::linear, kLayer, 1e9, {point(graph::Pass::forward, 2, 1)})});
+  calibration.launch_overhead = core::Seconds(3e-6);
+  const CalibratedCosts costs(calibration);
+  CHECK(
+      costs.step_time(core::Bytes(100), plan::Training{.optimizer = plan::Optimizer::sgd}, kDevice).value() ==
+      support::near(6e-6 + 400 / 1e11));
+  graph::GraphBuilder builder("one", 4);
+  graph::Operator op;
+  op.name = "op";
+  op.kind = OpKind::linear;
+  op.attributes = graph::attributes_of(OpKind::linear, kLayer);
+  op.forward_flops = core::Flops(1e9);
+  op.parameters = 5000;
+  op.output_bytes = core::Bytes(200);
+  builder.add(op);
+  const auto graph = builder.build();
+  // A second of computing, of which four samples' outputs and the weights move at 100 GB/s.
+  const Work work = work_of(graph, core::OpId(0), cluster::Precision::fp32);
+  REQUIRE(work.weights == core::Bytes(20'000));
+  CHECK(costs.memory_time(graph, core::OpId(0), kDevice, 4, {}).forward.value() ==
+        support::near((4 * static_cast<double>(work.moved.value()) + 20'000) / 1e11));
+}

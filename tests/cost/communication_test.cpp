@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include "penstock/cost/sharding.hpp"
 #include "support/checkout.hpp"
 #include "support/near.hpp"
 #include "support/tiny.hpp"
@@ -126,4 +129,111 @@ TEST_CASE("collectives within a node take what was measured, others their closed
   // Several groups at once: each by its own cables.
   const std::vector<std::vector<DeviceId>> two{{DeviceId(0), DeviceId(1)}, {DeviceId(6), DeviceId(7)}};
   CHECK(cost::all_reduce(known, two).time(bytes).value() == support::near(1));
+}
+
+namespace {
+
+/// Devices of one node on a switch, each with cables of its own bandwidth (B/s) and latency (s).
+cluster::Cluster uneven(const std::vector<std::pair<double, double>>& cables) {
+  std::vector<cluster::Link> links;
+  for (std::size_t d = 0; d < cables.size(); ++d) {
+    const core::Bandwidth bandwidth(cables[d].first);
+    const core::Seconds latency(cables[d].second);
+    links.push_back({d, cables.size(), bandwidth, latency});
+    links.push_back({cables.size(), d, bandwidth, latency});
+  }
+  return {"uneven", support::tiny_cluster(1).types(), std::vector<cluster::Device>(cables.size()), 1, links};
+}
+
+/// Points joined in a row, both ways, by cables of 1 GB/s without latency.
+cluster::Cluster row_of(std::size_t devices) {
+  std::vector<cluster::Link> links;
+  for (std::size_t d = 0; d + 1 < devices; ++d) {
+    links.push_back({d, d + 1, core::Bandwidth(1e9), core::Seconds(0)});
+    links.push_back({d + 1, d, core::Bandwidth(1e9), core::Seconds(0)});
+  }
+  return {"row", support::tiny_cluster(1).types(), std::vector<cluster::Device>(devices), 0, links};
+}
+
+using Group = std::vector<DeviceId>;
+
+}  // namespace
+
+TEST_CASE("a ring is as slow as its slowest route, wherever on the ring that is") {
+  // The second of four devices: 0.1 GB/s and 3 ms, the others 1 GB/s and 1 ms.
+  for (std::size_t slow = 0; slow < 4; ++slow) {
+    std::vector<std::pair<double, double>> cables(4, {1e9, 1e-3});
+    cables[slow] = {1e8, 3e-3};
+    const auto ring = cost::all_reduce(uneven(cables), devices(4)).algorithms.front();
+    CHECK(ring.latency == support::near(2 * 3 * 4e-3));
+    CHECK(ring.per_byte == support::near(2 * 3 / 4.0 / 1e8));
+  }
+}
+
+TEST_CASE("groups at once take as long as the slowest, first or last") {
+  const auto c = uneven({{1e8, 3e-3}, {1e8, 3e-3}, {1e9, 1e-3}, {1e9, 1e-3}});
+  const Group slow{DeviceId(0), DeviceId(1)}, fast{DeviceId(2), DeviceId(3)};
+  for (const auto& groups : {std::vector<Group>{slow, fast}, std::vector<Group>{fast, slow}}) {
+    const auto ring = cost::all_reduce(c, groups).algorithms.front();
+    CHECK(ring.latency == support::near(2 * 6e-3));
+    CHECK(ring.per_byte == support::near(2 / 2.0 / 1e8));
+  }
+}
+
+TEST_CASE("a hierarchy waits for its slowest node, first or last") {
+  // Two nodes of two devices: inside 0.1 GB/s in one of them and 1 GB/s in the other, between them 2 GB/s.
+  for (const std::size_t slow : {0, 1}) {
+    std::vector<cluster::Link> links;
+    for (std::size_t d = 0; d < 4; ++d) {
+      links.push_back({d, 4, core::Bandwidth(2e9), core::Seconds(0)});
+      links.push_back({4, d, core::Bandwidth(2e9), core::Seconds(0)});
+    }
+    for (std::size_t node = 0; node < 2; ++node)
+      for (const auto& [from, to] : {std::pair{2 * node, 2 * node + 1}, {2 * node + 1, 2 * node}})
+        links.push_back({from, to, core::Bandwidth(node == slow ? 1e8 : 1e9), core::Seconds(0)});
+    const cluster::Cluster c("nodes", support::tiny_cluster(1).types(), {{0, 0}, {0, 0}, {0, 1}, {0, 1}}, 1,
+                             links);
+    const auto all = cost::all_reduce(c, devices(4)).algorithms;
+    // Both passes of a ring of two over the slow link, and of one of two leaders.
+    CHECK(std::ranges::any_of(
+        all, [](const cost::Affine& a) { return a.per_byte == support::near(1 / 1e8 + 1 / 2e9); }));
+  }
+}
+
+TEST_CASE("an all-to-all sends to one after the other") {
+  const auto c = support::tiny_cluster(4, 1, 1e9, 0.5e-3);
+  CHECK(cost::all_to_all(c, devices(4)).latency == support::near(3e-3));  // three messages over two cables
+  // Over a cable of its own to each: still two messages of a ninth of the bytes.
+  std::vector<cluster::Link> links;
+  for (std::size_t a = 0; a < 3; ++a)
+    for (std::size_t b = 0; b < 3; ++b)
+      if (a != b) links.push_back({a, b, core::Bandwidth(1e9), core::Seconds(0)});
+  const cluster::Cluster direct("direct", c.types(), std::vector<cluster::Device>(3), 0, links);
+  CHECK(cost::all_to_all(direct, devices(3)).per_byte == support::near(2 / 9.0 / 1e9));
+}
+
+TEST_CASE("what was measured counts for the bytes sent, and not for groups that share cables") {
+  using cluster::CollectiveKind;
+  std::vector<cluster::CollectiveTime> rows;
+  for (const std::int64_t bytes : {1, 1'000'000}) rows.push_back({CollectiveKind::all_reduce, 2, bytes, 1.0});
+  const auto known = row_of(4).measured_by(std::make_shared<cluster::CollectiveTimes>(rows));
+  cost::AllReduce pair = cost::all_reduce(known, Group{DeviceId(0), DeviceId(1)});
+  CHECK(pair.time(Bytes(4'000'000)).value() == support::near(4));  // at the rate of the largest
+  pair.sent = 0.5;
+  CHECK(pair.time(Bytes(4'000'000)).value() == support::near(2));
+  const std::vector<Group> apart{{DeviceId(0), DeviceId(1)}, {DeviceId(2), DeviceId(3)}},
+      crossed{{DeviceId(0), DeviceId(2)}, {DeviceId(1), DeviceId(3)}};
+  CHECK(cost::measured(known, apart, CollectiveKind::all_reduce).times != nullptr);
+  CHECK(cost::measured(known, crossed, CollectiveKind::all_reduce).times == nullptr);
+}
+
+TEST_CASE("a measured all-to-all is looked up by what one rank sends") {
+  using cluster::CollectiveKind;
+  std::vector<cluster::CollectiveTime> rows;
+  for (const std::int64_t bytes : {1, 1'000'000}) rows.push_back({CollectiveKind::all_to_all, 4, bytes, 1.0});
+  const auto known = support::tiny_cluster(4).measured_by(std::make_shared<cluster::CollectiveTimes>(rows));
+  const cost::GroupTimes times(known, devices(4));
+  using Kind = layout::GroupCollective::Kind;
+  // 8 MB of all ranks, 2 MB of each: at the rate of 1 MB in a second.
+  CHECK(times.time({Kind::all_to_all, core::OpId(0), Bytes(8'000'000)}, 1).value() == support::near(2));
 }

@@ -2,9 +2,15 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <map>
+
 #include "models/catalogue.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/cost/sharding.hpp"
+#include "penstock/graph/attention_core.hpp"
+#include "src/cost/group_collectives.hpp"
+#include "support/fixed_costs.hpp"
 #include "support/near.hpp"
 #include "support/tiny.hpp"
 
@@ -163,4 +169,115 @@ TEST_CASE(
   const auto alone = stage_of(g, 2, 2);
   CHECK(plan::reduces_gradients(alone));
   CHECK(cost::reductions(problem, alone, alone.operators).front().groups.front().size() == 2);
+}
+
+namespace {
+
+OpId attention_in(const graph::OpGraph& graph) {
+  for (std::size_t v = 0; v < graph.size(); ++v)
+    if (graph.op(OpId(v)).kind == graph::OpKind::attention) return OpId(v);
+  FAIL("no attention");
+  return OpId(0);
+}
+
+/// Seconds of ring attention's hops alone.
+cost::OpTime hops(const cost::Problem& problem, const plan::Stage& stage, std::int64_t samples) {
+  return cost::ReplicaTimes(problem, stage, cost::OperatorSets{stage.operators},
+                            cost::ReplicaTimes::Waits::ring)
+      .time(0, samples)
+      .collectives;
+}
+
+}  // namespace
+
+TEST_CASE("a stage's hops hide behind the core's share of its attention, twice as long going back") {
+  const auto g = small_gpt();
+  const auto cluster = support::tiny_cluster(4);
+  const OpId attention = attention_in(g);
+  std::vector<double> forward(g.size()), backward(g.size());
+  const auto local = layout::local_graph(g, 2);
+  const double share = graph::core_share(local.op(attention));
+  forward[attention.index()] = 4e-6 / share / 3;  // the core takes 4 us for three samples, 2 us a block
+  const support::FixedCosts costs(forward, backward);
+  const cost::Problem problem{g, cluster, costs, {8}};
+  const auto time = hops(problem, stage_of(g, 2, 2), 3);
+  const double hop = 3 * kKeysValues / 2 / kGigabyte;  // 6.1 us
+  CHECK(time.forward.value() == support::near(hop - 2e-6));
+  CHECK(time.input_gradient.value() == support::near(2 * hop - 4e-6 + hop));
+  CHECK(time.recompute.value() == 0);
+  // Layers, or cores, that are computed again go round again.
+  for (const auto again : {plan::kRecomputeLayers, plan::kRecomputeCore}) {
+    auto s = stage_of(g, 2, 2);
+    s.recompute = again;
+    CHECK(hops(problem, s, 3).recompute.value() == support::near(hop - 2e-6));
+  }
+}
+
+TEST_CASE("a tensor-parallel member's hops carry its part of keys and values") {
+  const auto g = small_gpt();
+  const auto cluster = support::tiny_cluster(4);
+  const support::FixedCosts costs(std::vector<double>(g.size()), std::vector<double>(g.size()));
+  const cost::Problem problem{g, cluster, costs, {8}};
+  const double hop = 3 * kKeysValues / 2 / kGigabyte;
+  CHECK(hops(problem, stage_of(g, 2, 2), 3).forward.value() == support::near(hop));
+  CHECK(hops(problem, stage_of(g, 4, 2, 2), 3).forward.value() == support::near(hop / 2));
+  // So do gathered ones: half of the bytes for each of two.
+  auto gathered = stage_of(g, 4, 2, 2);
+  gathered.context_exchange = ContextExchange::all_gather;
+  const cost::LocalProblem local(problem, gathered);
+  const auto bytes = [&](plan::Partition how) {
+    std::map<OpId, plan::Partition> ways;
+    ways[attention_in(g)] = how;
+    Bytes most;
+    for (const auto& c : cost::group_collectives(problem, local.get(), gathered, ways).forward)
+      if (c.among == layout::Among::context) most = std::max(most, c.bytes);
+    return most;
+  };
+  CHECK(bytes(plan::Partition::whole) == Bytes(static_cast<std::int64_t>(kKeysValues)));
+  CHECK(bytes(plan::Partition::column) == Bytes(static_cast<std::int64_t>(kKeysValues) / 2));
+}
+
+TEST_CASE("a core that is computed again takes its forward time, at the pace of a slowed device") {
+  const auto g = small_gpt();
+  const OpId attention = attention_in(g);
+  const support::FixedCosts costs(std::vector<double>(g.size(), 1e-3), std::vector<double>(g.size(), 2e-3));
+  const double core = 3e-3 * graph::core_share(g.op(attention));
+  REQUIRE(core > 0);
+  for (const double slowed : {1.0, 1.5}) {
+    const auto cluster = support::tiny_cluster(1).slowed_by(slowed);
+    const cost::Problem problem{g, cluster, costs, {8}};
+    auto s = stage_of(g, 1, 1);
+    s.recompute = plan::kRecomputeCore;
+    CHECK(cost::stage_time(problem, s, 3).compute.recompute.value() == support::near(core * slowed));
+    s.recompute = {};
+    CHECK(cost::stage_time(problem, s, 3).compute.recompute.value() == 0);
+  }
+}
+
+TEST_CASE("a layer that is computed again sums its outputs again; the slowest group of a replica counts") {
+  const auto g = small_gpt();
+  const support::FixedCosts costs(std::vector<double>(g.size()), std::vector<double>(g.size()));
+  // Devices 0 and 1 have cables of a tenth of the others' bandwidth.
+  std::vector<cluster::Link> links;
+  for (std::size_t d = 0; d < 4; ++d) {
+    links.push_back({d, 4, core::Bandwidth(d < 2 ? 1e8 : 1e9), Seconds(0)});
+    links.push_back({4, d, core::Bandwidth(d < 2 ? 1e8 : 1e9), Seconds(0)});
+  }
+  const cluster::Cluster uneven("uneven", support::tiny_cluster(1).types(), std::vector<cluster::Device>(4),
+                                1, links);
+  const auto cluster = support::tiny_cluster(4);
+  auto s = stage_of(g, 2, 1, 2);
+  s.recompute = plan::kRecomputeLayers;
+  const auto time = cost::stage_time({g, cluster, costs, {8}}, s, 3);
+  // Attention and feed-forward each sum 16 x 32 fp32 numbers of three samples over a ring of two.
+  CHECK(time.collectives.recompute.value() == support::near(2 * 3 * 16 * 32 * 4 / kGigabyte));
+  // One replica of two context groups, whose pairs are fast and slow: in either order as long as the slow
+  // one.
+  auto both = stage_of(g, 4, 2, 2);
+  both.context_exchange = ContextExchange::all_gather;
+  auto turned = both;
+  std::ranges::rotate(turned.devices, turned.devices.begin() + 2);
+  const cost::Problem problem{g, uneven, costs, {8}};
+  CHECK(cost::stage_time(problem, both, 3).collectives.forward.value() ==
+        support::near(cost::stage_time(problem, turned, 3).collectives.forward.value()));
 }

@@ -5,13 +5,17 @@
 #include <cmath>
 
 #include "models/layers.hpp"
+#include "penstock/cost/analytic.hpp"
 #include "penstock/cost/calibrated.hpp"
 #include "penstock/cost/host.hpp"
 #include "penstock/cost/kernel_tables.hpp"
 #include "penstock/cost/op_shard.hpp"
 #include "penstock/cost/sharding.hpp"
+#include "src/cost/group_collectives.hpp"
 #include "support/near.hpp"
 #include "support/small_calibration.hpp"
+#include "support/small_mixture.hpp"
+#include "support/tiny.hpp"
 
 using namespace penstock;
 using support::near;
@@ -176,4 +180,76 @@ TEST_CASE("the host launches every expert's products") {
   CHECK(count.forward == 4 + 2 * 4);
   CHECK(count.input_gradient == 4 + 2 * 4);
   CHECK(count.weight_gradient == 2 * 4);
+}
+
+namespace {
+
+core::OpId experts_of(const graph::OpGraph& graph) {
+  for (std::size_t v = 0; v < graph.size(); ++v)
+    if (graph.op(core::OpId(v)).kind == graph::OpKind::experts) return core::OpId(v);
+  FAIL("no experts");
+  return core::OpId(0);
+}
+
+plan::Stage stage_on(const graph::OpGraph& graph, int devices, int context) {
+  plan::Stage out;
+  for (std::size_t v = 0; v < graph.size(); ++v) out.operators.emplace_back(v);
+  for (int d = 0; d < devices; ++d) out.devices.emplace_back(static_cast<std::size_t>(d));
+  out.micro_batch = devices;
+  out.expert_parallel = 2;
+  out.context_parallel = context;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("going back the copies' gradients are there twice, and those of the first products") {
+  const auto graph = support::small_mixture("1");
+  const auto scratch = cost::AnalyticCosts().scratch(graph, experts_of(graph));
+  // 16 tokens, two copies each, 32 wide; gate and up of 24 each.
+  const core::Bytes rows(16 * 2 * 32 * 4);
+  CHECK(scratch.input_gradient.each == rows * 2);
+  CHECK(scratch.weight_gradient.each == rows);
+  CHECK(scratch.handed.each == core::Bytes(16 * 2 * 2 * 24 * 4));
+}
+
+TEST_CASE("a context group's device trades the copies of its own tokens") {
+  const auto graph = support::small_mixture("1");
+  const auto cluster = support::tiny_cluster(4);
+  const cost::AnalyticCosts costs;
+  const cost::Problem problem{graph, cluster, costs, {8}};
+  const auto traded = [&](int context) {
+    const plan::Stage s = stage_on(graph, 4, context);
+    const cost::LocalProblem local(problem, s);
+    core::Bytes sum;
+    for (const auto& c : cost::group_collectives(problem, local.get(), s, {}).forward)
+      if (c.among == layout::Among::experts) sum += c.bytes;
+    return sum;
+  };
+  REQUIRE(traded(1) > core::Bytes(0));
+  CHECK(traded(2) * 2 == traded(1));
+}
+
+TEST_CASE("buckets of a distributed optimizer: new weights of experts are gathered in their own groups") {
+  const auto graph = support::small_mixture("1");
+  const auto cluster = support::tiny_cluster(4);
+  const cost::AnalyticCosts costs;
+  const cost::Problem problem{graph, cluster, costs, {8}};
+  plan::Stage s = stage_on(graph, 4, 1);
+  s.zero = 1;
+  const std::size_t half = s.operators.size() / 2;
+  const cost::OperatorSets sets{
+      {s.operators.begin(), s.operators.begin() + static_cast<std::ptrdiff_t>(half)},
+      {s.operators.begin() + static_cast<std::ptrdiff_t>(half), s.operators.end()}};
+  const auto last = cost::reductions(problem, s, sets).back();
+  REQUIRE(last.size() >= 2);
+  const core::Bytes mixture = graph.parameter_bytes(experts_of(graph)),
+                    all(graph.parameters() * graph.element_bytes());
+  const cost::Reduction &others = last[last.size() - 2], &experts = last.back();
+  CHECK(others.all_gather);
+  CHECK(others.bytes == all - mixture);
+  CHECK(others.groups.front().size() == 4);
+  CHECK(experts.all_gather);
+  CHECK(experts.bytes * 2 == mixture);
+  CHECK(experts.groups.front().size() == 2);
 }

@@ -6,6 +6,7 @@
 #include "penstock/cost/analytic.hpp"
 #include "penstock/cost/problem.hpp"
 #include "penstock/cost/sharding.hpp"
+#include "penstock/graph/graph_builder.hpp"
 #include "support/checkout.hpp"
 #include "support/near.hpp"
 
@@ -194,4 +195,37 @@ TEST_CASE("a large operator hides its launches, a small one beside it does not")
   const auto both = std::vector{named("layer0.dense1"), named("token.embedding")};
   CHECK(cost::compute_time(problem, both, cluster.types()[0], 1).forward.value() ==
         near((on("layer0.dense1") + on("token.embedding")).value()));
+}
+
+TEST_CASE("a sum of n tensors is n - 1 kernels; what has no weights launches none for their gradients") {
+  graph::GraphBuilder b("kernels");
+  graph::Operator x;
+  x.name = "x";
+  x.output_bytes = core::Bytes(64);
+  const auto first = b.add(x);
+  graph::Operator weights;
+  weights.name = "weights";
+  weights.kind = graph::OpKind::linear;
+  weights.parameters = 10;
+  weights.forward_flops = weights.weight_gradient_flops = core::Flops(1);
+  weights.output_bytes = core::Bytes(64);
+  const auto trained = b.add(weights, {first});
+  const auto add = [&](const std::string& name, graph::OpKind kind, const graph::Attributes& attributes) {
+    graph::Operator op;
+    op.name = name;
+    op.kind = kind;
+    op.attributes = attributes;
+    op.forward_flops = op.input_gradient_flops = core::Flops(1);
+    op.output_bytes = core::Bytes(64);
+    return b.add(op, {trained});
+  };
+  const auto two = add("two", graph::OpKind::elementwise, graph::Elementwise{16, 2}),
+             four = add("four", graph::OpKind::elementwise, graph::Elementwise{16, 4}),
+             relu = add("relu", graph::OpKind::activation, graph::Activation{16, graph::Function::relu});
+  const auto graph = b.build();
+  CHECK(cost::launches(graph, two, 4).forward == 1);
+  CHECK(cost::launches(graph, four, 4).forward == 3);
+  CHECK(cost::launches(graph, relu, 4).forward == 1);
+  CHECK(cost::launches(graph, relu, 4).input_gradient == 1);
+  CHECK(cost::launches(graph, relu, 4).weight_gradient == 0);
 }

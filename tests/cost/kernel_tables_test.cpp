@@ -252,3 +252,125 @@ TEST_CASE("measured collectives are read back, and a tensor-parallel stage waits
   CHECK(cost::collective_coverage({graph, bare, again, plan.training}, plan)
             .time_share(cost::Origin::analytic) == 1);
 }
+
+namespace {
+
+/// Products of a device whose rate is 1e9 FLOP/s for each column that it makes: 2 m n k / (1e9 n) seconds.
+std::vector<cost::ProductTime> by_columns() {
+  std::vector<cost::ProductTime> out;
+  for (const std::int64_t m : {1, 1 << 20})
+    for (const std::int64_t n : {1, 1 << 12})
+      for (const std::int64_t k : {1, 1 << 20}) out.push_back({m, n, k, 2e-9 * static_cast<double>(m * k)});
+  return out;
+}
+
+/// An operator after an input, in bf16.
+graph::OpGraph lone(graph::OpKind kind, const graph::Attributes& attributes, std::int64_t parameters = 1000) {
+  graph::GraphBuilder b("lone", 2);
+  graph::Operator x, y;
+  x.name = "x";
+  x.output_bytes = core::Bytes(64);
+  y.name = "y";
+  y.kind = kind;
+  y.attributes = attributes;
+  y.parameters = parameters;
+  y.frozen_parameters = parameters == 0 ? 1000 : 0;
+  y.forward_flops = y.input_gradient_flops = core::Flops(1e3);
+  if (parameters > 0) y.weight_gradient_flops = core::Flops(1e3);
+  y.output_bytes = core::Bytes(64);
+  b.add(y, {b.add(x)});
+  return b.build();
+}
+
+}  // namespace
+
+TEST_CASE("a column's products have part of the outputs, a row's part of the inputs") {
+  const TableCosts costs("NVIDIA V100", by_columns(), {});
+  const auto graph = lone(graph::OpKind::linear, graph::Linear{.rows = 4, .in = 64, .out = 256});
+  const auto time = [&](plan::Partition how) {
+    return costs.part_time(graph, core::OpId(1), kDevice, 2, {how, 0.5});
+  };
+  // Eight rows. Forward makes `out` columns of sums over `in`, the inputs' gradient `in` of sums over `out`,
+  // that of weights `out` columns of `in` rows, of sums over eight.
+  const auto column = time(plan::Partition::column);
+  CHECK(column.forward.value() == near(2e-9 * 8 * 64));
+  CHECK(column.input_gradient.value() == near(2e-9 * 8 * 128));
+  CHECK(column.weight_gradient.value() == near(2e-9 * 64 * 8));
+  const auto row = time(plan::Partition::row);
+  CHECK(row.forward.value() == near(2e-9 * 8 * 32));
+  CHECK(row.input_gradient.value() == near(2e-9 * 8 * 256));
+  CHECK(row.weight_gradient.value() == near(2e-9 * 32 * 8));
+}
+
+TEST_CASE("frozen layers have no products for gradients of weights") {
+  const TableCosts costs("NVIDIA V100", by_columns(), {});
+  const auto graph = lone(graph::OpKind::linear, graph::Linear{.rows = 4, .in = 64, .out = 256}, 0);
+  const auto time = costs.op_time(graph, core::OpId(1), kDevice, 2);
+  CHECK(time.input_gradient.value() == near(2e-9 * 8 * 256));
+  CHECK(time.weight_gradient.value() == 0);
+}
+
+TEST_CASE("an optimizer's step streams weights, gradients and state") {
+  const TableCosts costs("NVIDIA V100", even_products(), {},
+                         cost::Streaming{core::Bandwidth(1e9), core::Seconds(2e-6)});
+  const auto step = [&](plan::Optimizer optimizer) {
+    return costs.step_time(core::Bytes(1000), {8, optimizer}, kDevice).value();
+  };
+  // Weights read and written, the gradient read; two moments of Adam's read and written, one of momentum's.
+  CHECK(step(plan::Optimizer::sgd) == near(2e-6 + 3e-6));
+  CHECK(step(plan::Optimizer::momentum) == near(2e-6 + 5e-6));
+  CHECK(step(plan::Optimizer::adam) == near(2e-6 + 7e-6));
+}
+
+TEST_CASE("latent attention projects queries from their own width") {
+  const TableCosts costs("NVIDIA V100", by_columns(), {});
+  const auto forward = [&](std::int64_t query_width) {
+    const auto graph = lone(graph::OpKind::attention, graph::Attention{.queries = 8,
+                                                                       .keys = 8,
+                                                                       .hidden = 256,
+                                                                       .heads = 4,
+                                                                       .key_width = 64,
+                                                                       .value_width = 64,
+                                                                       .inner = 96,
+                                                                       .query_width = query_width,
+                                                                       .value_head = 16,
+                                                                       .rotary_width = 8});
+    return costs.op_time(graph, core::OpId(1), kDevice, 1).forward.value();
+  };
+  // 8 tokens' sums over 64 numbers instead of 32, and over all 256 where queries have no width of their own.
+  CHECK(forward(64) - forward(32) == near(2e-9 * 8 * 32, 1e-6));
+  CHECK(forward(0) - forward(32) == near(2e-9 * 8 * 224, 1e-6));
+}
+
+TEST_CASE("queries and keys are turned beside the tables' products, forward and back") {
+  const TableCosts costs("NVIDIA V100", even_products(), {});
+  graph::Attention a{
+      .queries = 48, .keys = 48, .hidden = 96, .heads = 3, .core = graph::AttentionCore::flash};
+  const auto bare = lone(graph::OpKind::attention, a);
+  a.rotary = true;
+  const auto turned = lone(graph::OpKind::attention, a);
+  const auto with = costs.op_time(turned, core::OpId(1), kDevice, 4),
+             without = costs.op_time(bare, core::OpId(1), kDevice, 4);
+  // 48 x 96 queries and as many keys of four samples, two bytes each, read and written at 0.83 TB/s.
+  const double once = 2.0 * 2 * 48 * 96 * 2 * 4 / 0.83e12;
+  CHECK((with.forward - without.forward).value() == near(once, 1e-6));
+  CHECK((with.input_gradient - without.input_gradient).value() == near(once, 1e-6));
+}
+
+TEST_CASE("a flash core's head is as wide as its keys and values in the mean") {
+  std::vector<cost::AttentionTime> attention;
+  for (const std::int64_t size : {8, 64})  // as fast per FLOP whatever the shape
+    for (const std::int64_t heads : {1, 64})
+      attention.push_back({1, 64, heads, size, 2e-12 * static_cast<double>(heads * 64 * 64 * size)});
+  const TableCosts costs("NVIDIA V100", even_products(), attention);
+  const auto graph = lone(graph::OpKind::attention, graph::Attention{.queries = 64,
+                                                                     .keys = 64,
+                                                                     .hidden = 64,
+                                                                     .heads = 4,
+                                                                     .core = graph::AttentionCore::flash,
+                                                                     .inner = 64,
+                                                                     .value_head = 8});
+  // Keys 16 wide, values 8: 12 in the mean.
+  CHECK(costs.core_forward(graph, core::OpId(1), kDevice, 2, {}).value() ==
+        near(2e-12 * 2 * 4 * 64 * 64 * 12));
+}

@@ -146,3 +146,27 @@ TEST_CASE("a written profile is read back to the bit") {
   }
   CHECK(cost::parse_profile(cost::to_yaml(cost::ProfileCosts("none", {})), "p.yaml").entries().empty());
 }
+
+TEST_CASE("weights' and inputs' gradients share a backward time, and a device of a group takes its part") {
+  graph::GraphBuilder builder("weights");
+  builder.add(support::unit_op("a", 1e9, 100));
+  const auto g = builder.build();
+  const auto profile = cost::parse_profile(
+      "penstock_profile: 1\ndevice: V100\noperators:\n  a: {forward: {1: 2ms}, backward: {1: 6ms}}\n",
+      "p.yaml");
+  const cluster::DeviceType any{};
+  const auto whole = profile.op_time(g, OpId(0), any, 1);
+  CHECK(whole.input_gradient.value() == support::near(3e-3));
+  CHECK(whole.weight_gradient.value() == support::near(3e-3));
+  const cost::OpShard quarter{plan::Partition::column, 0.25};
+  CHECK(profile.estimate(g, OpId(0), any, 1, quarter)[graph::Pass::forward].time.value() ==
+        support::near(0.5e-3));
+  const auto part = profile.part_time(g, OpId(0), any, 1, quarter);
+  CHECK(part.forward.value() == support::near(0.5e-3));
+  CHECK(part.backward().value() == support::near(1.5e-3));
+  // A total is a third forward and two thirds backward.
+  const auto total = cost::parse_profile(
+      "penstock_profile: 1\ndevice: V100\noperators:\n  a: {total: {1: 9ms}}\n", "p.yaml");
+  CHECK(total.op_time(g, OpId(0), any, 1).forward.value() == support::near(3e-3));
+  CHECK(total.op_time(g, OpId(0), any, 1).weight_gradient.value() == support::near(3e-3));
+}

@@ -381,3 +381,31 @@ TEST_CASE("hybrid sharding: halves in pairs, whose parts are all-reduced across 
   for (const auto& r : cost::reductions(problem, s, s.operators)) sum += cost::time(problem, r).value();
   CHECK(sum == support::near(12e-6));
 }
+
+TEST_CASE("ZeRO 3 gathers frozen weights too; gradients are scattered as they are sent") {
+  const auto graph_of = [](int element_bytes) {
+    graph::GraphBuilder b("frozen", element_bytes);
+    b.add(support::unit_op("a", 1e9, 1000));
+    graph::Operator frozen = support::unit_op("b");
+    frozen.frozen_parameters = 500;
+    frozen.weight_gradient_flops = core::Flops(0);
+    b.add(frozen);
+    b.add_edge(OpId(0), OpId(1));
+    return b.build();
+  };
+  const auto cluster = support::tiny_cluster(4);
+  const auto costs = support::FixedCosts::uniform(2, 1.0, 2.0);
+  auto s = stage(0, 1, 4, 1);
+  s.zero = 3;
+  const auto fp32 = graph_of(4), bf16 = graph_of(2);
+  // Three of four parts of 6 kB at 1 GB/s; of 4 kB of gradients.
+  const auto time = cost::stage_time({fp32, cluster, costs, {4}}, s, 1).collectives;
+  CHECK(time.forward.value() == support::near(6e-6 * 3 / 4));
+  CHECK(time.weight_gradient.value() == support::near(4e-6 * 3 / 4));
+  // bf16 weights with fp32 gradients: 3 kB and 4 kB.
+  plan::Training mixed{4};
+  mixed.precision = plan::mixed_precision("mixed_bf16");
+  const auto half = cost::stage_time({bf16, cluster, costs, mixed}, s, 1).collectives;
+  CHECK(half.forward.value() == support::near(3e-6 * 3 / 4));
+  CHECK(half.weight_gradient.value() == support::near(4e-6 * 3 / 4));
+}

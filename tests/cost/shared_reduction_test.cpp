@@ -2,8 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include "models/catalogue.hpp"
+#include "penstock/cost/analytic.hpp"
+#include "penstock/cost/buckets.hpp"
 #include "replay/shared_model.hpp"
 #include "support/near.hpp"
+#include "support/tiny.hpp"
 
 using namespace penstock;
 using core::Bytes;
@@ -56,4 +60,34 @@ TEST_CASE("tensor-parallel groups of one size sum their parts side by side, of t
   CHECK(sum().groups.size() == 1);
   CHECK(sum().groups[0].size() == 6);
   CHECK(sum().bytes == Bytes(80));
+}
+
+TEST_CASE("buckets fill by bytes of gradients, of shared weights too") {
+  // bf16 weights, fp32 gradients: 200 and 400 bytes of each operator.
+  graph::GraphBuilder b("half", 2);
+  for (const char* name : {"a", "b", "c"}) {
+    graph::Operator op = support::unit_op(name, 1e9, 100);
+    b.add(op);
+  }
+  b.add_edge(core::OpId(0), core::OpId(1));
+  b.add_edge(core::OpId(1), core::OpId(2));
+  const auto g = b.build();
+  const auto cluster = support::tiny_cluster(2);
+  const cost::AnalyticCosts costs;
+  plan::Training training{8};
+  training.precision = plan::mixed_precision("mixed_bf16");
+  plan::Stage stage{
+      {core::OpId(0), core::OpId(1), core::OpId(2)}, {core::DeviceId(0), core::DeviceId(1)}, 8, 1, 0, {}};
+  training.bucket = core::Bytes(400);
+  CHECK(cost::buckets({g, cluster, costs, training}, stage).size() == 3);
+  training.bucket = core::Bytes(401);
+  CHECK(cost::buckets({g, cluster, costs, training}, stage).size() == 2);
+  // A tied head without its table: the table's gradients fill its bucket.
+  const auto gpt = models::build(
+      "gpt", {{"layers", "1"}, {"hidden", "32"}, {"heads", "4"}, {"vocabulary", "64"}, {"tied_head", "yes"}});
+  plan::Stage head{{core::OpId(gpt.size() - 1)}, {core::DeviceId(0), core::DeviceId(1)}, 8, 1, 0, {}};
+  REQUIRE(gpt.op(head.operators[0]).name == "head");
+  const auto alone = cost::buckets({gpt, cluster, costs, {8}}, head);
+  REQUIRE(alone.size() == 1);
+  CHECK(alone[0].gradients == core::Bytes(64 * 32 * 4));
 }

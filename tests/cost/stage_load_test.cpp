@@ -110,3 +110,39 @@ TEST_CASE("the largest weights of a stage are those of any operator, first or la
   CHECK(load.largest == Bytes(1200));
   CHECK(load.fresh == Bytes(1200));
 }
+
+TEST_CASE("ZeRO 2 and 3 need room for one layer's whole gradients, ZeRO 3 for two layers' weights") {
+  cost::StageLoad load{Bytes(300), Bytes(10)};
+  load.workspace.raise({Bytes(7), Bytes(0)});
+  load.largest = Bytes(50);
+  load.fresh = Bytes(20);  // of these the workspace has room already
+  const auto workspace = [&](int zero) {
+    return at(cost::stage_memory(load, {}, {8}, 1, 1, {}, sharded(zero)), MemoryKind::workspace);
+  };
+  CHECK(workspace(0) == Bytes(7));
+  CHECK(workspace(1) == Bytes(7));
+  CHECK(workspace(2) == Bytes(7 + 30));
+  CHECK(workspace(3) == Bytes(7 + 30 + 100));
+}
+
+TEST_CASE("of batch norms mean and variance of a channel are kept in fp32, as long as activations") {
+  graph::GraphBuilder b("norm", 2);
+  graph::Operator op;
+  op.name = "norm";
+  op.kind = graph::OpKind::norm;
+  op.attributes = graph::Norm{.elements = 64, .channels = 8, .form = graph::NormForm::batch};
+  op.output_bytes = op.saved_bytes = Bytes(128);
+  const std::vector<OpId> stage{b.add(op)};
+  const auto load = cost::stage_load(b.build(), cost::AnalyticCosts(), stage);
+  CHECK(load.statistics == Bytes(2 * 4 * 8));
+  // Three micro-batches of two samples in flight, of which one is whole.
+  cost::StageLoad kept;
+  kept.statistics = Bytes(64);
+  kept.activations = Bytes(100);
+  kept.saved = Bytes(10);
+  const auto activations = [&](std::optional<std::int64_t> whole) {
+    return at(cost::stage_memory(kept, {}, {8}, 2, 3, whole, sharded(0)), MemoryKind::activations);
+  };
+  CHECK(activations({}) == Bytes(3 * 64 + (3 * 100 + 3 * 10) * 2));
+  CHECK(activations(1) == Bytes(64 + (100 + 3 * 10) * 2));
+}

@@ -288,3 +288,14 @@ TEST_CASE("memory beside the plan is found again by the runs it was hidden in") 
   for (const auto& p : memory.predictions) CHECK(p.gib == near(*p.run->measured_gib));
   CHECK(std::ssize(memory.predictions) == std::ranges::count_if(runs, std::not_fn(experiment::fitted_on)));
 }
+
+TEST_CASE("gradients are reduced behind the last pass, unless told to overlap or sharded as FSDP does") {
+  const auto bucket = [](const std::map<std::string, std::string>& row) {
+    return experiment::published_problem(read({row})[0]).plan.training.bucket;
+  };
+  CHECK(bucket({}) == core::Bytes(0));
+  CHECK(bucket({{"ignored", "overlap"}}) == plan::kUsualBucket);
+  CHECK(bucket({{"devices", "8"}, {"dp", "2"}, {"zero", "1"}}) == core::Bytes(0));
+  CHECK(bucket({{"devices", "8"}, {"dp", "2"}, {"zero", "2"}}) == plan::kUsualBucket);
+  CHECK(bucket({{"devices", "8"}, {"dp", "2"}, {"zero", "3"}}) == plan::kUsualBucket);
+}

@@ -197,3 +197,29 @@ TEST_CASE("copies of a plan lie behind each other where stages do not lie in row
   CHECK(plan.stages[1].in_flight == 0);
   CHECK_THROWS_AS(experiment::scale_devices(plan, 8, 12), core::BadInput);
 }
+
+TEST_CASE("memory is what devices have in all, of which as much stays reserved as before") {
+  const auto g = models::build("gpt", {{"layers", "1"}});
+  constexpr std::int64_t kGib = std::int64_t{1} << 30;
+  const auto memory = [&](const std::string& text) {
+    const auto changes = what_if_changes(text);
+    return experiment::changed_cluster({"8xH100", 8, "", core::Bytes(4 * kGib)}, g, changes)
+        .type(core::DeviceId(0))
+        .memory.value();
+  };
+  // 80 GiB, of which 4 are reserved.
+  CHECK(memory("memory=2x") == 156 * kGib);
+  CHECK(memory("memory=100GiB") == 96 * kGib);
+}
+
+TEST_CASE("changes count in one order, whatever order they are given in") {
+  // 64 samples for each of eight devices, then twice the devices: or the other way round.
+  const auto today = input("8xH100x2", 2, 4, 64);
+  const auto one = asked(today, "mini_batch=128, devices=2x"),
+             other = asked(today, "devices=2x, mini_batch=128");
+  REQUIRE(one.size() == 4);
+  REQUIRE(one[3].result);
+  CHECK(*one[3].result->iteration_s == support::near(*other[3].result->iteration_s));
+  CHECK(one[3].result->mini_batch == 128);
+  CHECK(other[3].result->mini_batch == 128);
+}

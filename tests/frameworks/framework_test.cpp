@@ -541,3 +541,113 @@ TEST_CASE("of random cuts the nearest plan is valid and taken; of one that is ta
   }
   CHECK(mended_plans > 400);
 }
+
+TEST_CASE("a step of DeepSpeed: micro-batches of all replicas, layers computed again, state in shards") {
+  auto plan = llama8().plan({4, 9}, 2, 1, 4);
+  for (auto& stage : plan.stages) stage.micro_batch = 8;  // two samples for each of four replicas
+  const auto json = [&] { return to("deepspeed", llama8(), plan); };
+  // 64 samples in steps of 2 x 4.
+  CHECK(says(json(), "\"train_batch_size\": 64,\n"));
+  CHECK(says(json(), "\"train_micro_batch_size_per_gpu\": 2,\n"));
+  CHECK(says(json(), "\"gradient_accumulation_steps\": 8,\n"));
+  CHECK(says(json(), "\"activation_checkpoint_interval\": 0\n"));
+  CHECK(says(json(), "\"zero_optimization\": {\"stage\": 0}"));
+  for (auto& stage : plan.stages) {
+    stage.recompute = plan::kRecomputeLayers;
+    stage.zero = 1;
+  }
+  CHECK(says(json(), "\"activation_checkpoint_interval\": 1\n"));
+  CHECK(says(json(), "\"zero_optimization\": {\"stage\": 1}"));
+  // One replica has nothing to share.
+  auto alone = llama8().plan({4, 9}, 2);
+  for (auto& stage : alone.stages) stage.zero = 1;
+  CHECK(says(to("deepspeed", llama8(), alone), "\"zero_optimization\": {\"stage\": 0}"));
+}
+
+TEST_CASE("torch's micro-batches, and weights that ZeRO 3 alone gathers again") {
+  auto plan = llama8().plan({4, 9}, 2, 1, 4);
+  for (auto& stage : plan.stages) stage.micro_batch = 8;
+  // A replica's 16 samples in micro-batches of 2.
+  CHECK(says(to("pytorch", llama8(), plan), "n_microbatches = 8  # of 2 samples of a replica\n"));
+  CHECK(says(to("torchtitan", llama8(), plan), "local_batch_size = 16\nglobal_batch_size = 64\n"));
+  for (const auto& [zero, when] : {std::pair{2, "never"}, std::pair{3, "always"}}) {
+    for (auto& stage : plan.stages) stage.zero = zero;
+    CHECK(says(to("torchtitan", llama8(), plan),
+               std::string("fsdp_reshard_after_forward = \"") + when + "\"\n"));
+  }
+}
+
+TEST_CASE("optimizers and precisions in Megatron-LM's words") {
+  auto plan = llama8().plan({4, 9}, 2);
+  const auto text = [&] { return to("megatron", llama8(), plan); };
+  plan.training.optimizer = plan::Optimizer::momentum;
+  CHECK(says(text(), "--optimizer sgd\n--sgd-momentum 0.9\n"));
+  plan.training.optimizer = plan::Optimizer::sgd;
+  CHECK(says(text(), "--optimizer sgd\n--sgd-momentum 0\n"));
+  CHECK(says(text(), "--bf16\n"));
+  plan.training.precision = plan::mixed_precision("mixed_fp16");
+  CHECK(says(text(), "--fp16\n"));
+  CHECK_FALSE(says(text(), "--bf16"));
+}
+
+TEST_CASE("two-byte weights without a precision are bf16, four-byte ones fp32") {
+  auto plan = llama8().plan({4, 9}, 2);
+  plan.training.precision = {};
+  CHECK(precision_of(llama8().graph, plan) == "bf16");
+  const Case fp32(
+      "llama",
+      {{"layers", "2"}, {"hidden", "64"}, {"heads", "4"}, {"kv_heads", "4"}, {"element_bytes", "4"}});
+  CHECK(precision_of(fp32.graph, fp32.plan({1, 3}, 2)) == "fp32");
+}
+
+TEST_CASE("the nearest plan takes the larger of two equally common values, and a micro-batch that divides") {
+  const Framework& megatron = framework_named("megatron");
+  // Two stages of TP1 and TP2 on four devices: TP2, so that one replica is left.
+  auto plan = llama8().plan({4, 9}, 2, 2, 1);
+  plan.stages[0].tensor_parallel = 1;
+  plan.stages[0].micro_batch = 2;
+  plan.stages[1].micro_batch = 2;
+  const auto taken = nearest(megatron, llama8().graph, plan);
+  REQUIRE(taken);
+  CHECK(taken->stages[0].tensor_parallel == 2);
+  // Micro-batches of five for each of two replicas do not divide 64: four do.
+  auto odd = llama8().plan({4, 9}, 2, 1, 2);
+  for (auto& stage : odd.stages) stage.micro_batch = 10;
+  const auto even = nearest(megatron, llama8().graph, odd);
+  REQUIRE(even);
+  CHECK(even->stages[0].micro_batch == 8);
+  // 24 samples: three for each of two replicas, six for one alone, divide; eight for two do not.
+  odd.training.mini_batch = 24;
+  for (auto& stage : odd.stages) stage.micro_batch = 16;
+  CHECK(nearest(megatron, llama8().graph, odd)->stages[0].micro_batch == 12);
+  // ZeRO 2 comes to the next framework's stage that shards as much: ZeRO 3 of AutoModel, ZeRO 1 of
+  // Megatron-LM, which has no more.
+  for (auto& stage : odd.stages) stage.zero = 2;
+  CHECK(nearest(megatron, llama8().graph, odd)->stages[0].zero == 1);
+  CHECK(nearest(framework_named("torchtitan"), llama8().graph, odd)->stages[0].zero == 2);
+}
+
+TEST_CASE("a layer that is cut goes where most of its work is, not most of its operators") {
+  // All of layer 3 but its products in the first stage: the products decide.
+  auto plan = llama8().plan({4, 9}, 2);
+  auto &first = plan.stages[0].operators, &second = plan.stages[1].operators;
+  std::size_t moved = 0, stayed = 0;
+  for (auto it = first.begin(); it != first.end();) {
+    const auto& op = llama8().graph.op(*it);
+    const bool product = op.kind == graph::OpKind::linear || op.kind == graph::OpKind::attention;
+    if (llama8().row.part_of[it->index()] == 4 && product) {
+      second.push_back(*it);
+      it = first.erase(it);
+      ++moved;
+    } else {
+      stayed += llama8().row.part_of[it->index()] == 4 ? 1 : 0;
+      ++it;
+    }
+  }
+  REQUIRE(stayed > moved);
+  std::ranges::sort(second);
+  const auto taken = nearest(framework_named("megatron"), llama8().graph, plan);
+  REQUIRE(taken);
+  for (std::size_t v = 0; v < llama8().graph.size(); ++v)
+    if (llama8().row.part_of[v] == 4) CHECK(std::ranges::count(taken->stages[1].operators, OpId(v)) == 1);
+}

@@ -440,3 +440,95 @@ TEST_CASE("a vocabulary that the tokenizer knows is given beside") {
   const auto run = from_megatron(none, "train.sh", {"8xH100", 4}, 4, {{"vocabulary", "1000"}});
   CHECK(run.plan.model.parameters.at("vocabulary") == "1000");
 }
+
+namespace {
+
+std::map<std::string, std::string> model_of(const std::string& text, std::int64_t devices = 1) {
+  return read(text, devices).plan.model.parameters;
+}
+
+const std::string kNoWidth =
+    kModel + "--swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear ";
+
+}  // namespace
+
+// Defaults of Megatron-LM's arguments.py and of its TransformerConfig.
+TEST_CASE("widths that a script leaves out are Megatron-LM's") {
+  // SwiGLU: two thirds of four times the width, in steps of 64: 4 x 64 x 2 / 3 = 170, down to 128.
+  CHECK(model_of(kNoWidth).at("feed_forward") == "128");
+  CHECK(model_of(kModel).at("feed_forward") == "256");
+  CHECK(model_of(kNoWidth).at("kv_heads") == "4");
+  CHECK(model_of(kNoWidth + "--group-query-attention").at("kv_heads") == "1");
+  CHECK(model_of(kNoWidth + "--num-query-groups 2").at("kv_heads") == "2");
+  CHECK(model_of(kNoWidth + "--kv-channels 32").at("head_width") == "32");
+  CHECK_FALSE(model_of(kNoWidth).contains("head_width"));
+  CHECK_FALSE(model_of(kNoWidth).contains("qkv_bias"));
+  CHECK(model_of(kNoWidth + "--add-qkv-bias").at("qkv_bias") == "yes");
+  CHECK(model_of(kNoWidth).at("tied_head") == "yes");
+  CHECK(model_of(kNoWidth + "--untie-embeddings-and-output-weights").at("tied_head") == "no");
+  CHECK(model_of(kNoWidth).at("attention") == "flash");
+  CHECK(model_of(kNoWidth + "--attention-backend unfused").at("attention") == "plain");
+}
+
+TEST_CASE("what a script leaves out of mixtures and latent attention is Megatron-LM's") {
+  const auto mixture = model_of(kLlama + "--num-experts 4");
+  CHECK(mixture.at("chosen") == "2");
+  CHECK(mixture.at("expert_width") == "128");  // as the feed-forward
+  CHECK(model_of(kLlama + "--num-experts 4 --moe-router-topk 1").at("chosen") == "1");
+  CHECK(model_of(kLlama + "--num-experts 4 --moe-ffn-hidden-size 48").at("expert_width") == "48");
+  CHECK(model_of(kLlama + "--num-experts 4 --moe-shared-expert-intermediate-size 40").at("shared_width") ==
+        "40");
+  const auto latent = model_of(kLlama + "--num-experts 4 --multi-latent-attention");
+  CHECK(latent.at("query_rank") == "0");
+  CHECK(latent.at("key_rank") == "32");
+  CHECK(latent.at("head_width") == "128");
+  CHECK(latent.at("rotary_width") == "64");
+  CHECK(latent.at("value_width") == "128");
+}
+
+TEST_CASE("a bucket left out holds 40 million gradients, or a million for each replica beyond 40") {
+  const auto bucket = [](std::int64_t devices, const std::string& more) {
+    const std::string text = kLlama + "--overlap-grad-reduce " + more;
+    return read(text.substr(0, text.find("--global-batch-size 16")) + "--global-batch-size 64 " +
+                    text.substr(text.find("--global-batch-size 16") + 22),
+                devices)
+        .plan.training.bucket;
+  };
+  CHECK(bucket(8, "--bf16") == core::Bytes(40'000'000LL * 4));
+  CHECK(bucket(64, "--bf16") == core::Bytes(64'000'000LL * 4));
+  CHECK(bucket(64, "--bf16 --context-parallel-size 2") ==
+        core::Bytes(64'000'000LL * 4));  // with equal weights
+  CHECK(bucket(64, "--bf16 --tensor-model-parallel-size 2") == core::Bytes(40'000'000LL * 4));
+  // fp16 sums its gradients in two bytes unless told to take four.
+  CHECK(bucket(8, "--fp16 --ddp-bucket-size 1000") == core::Bytes(2000));
+  CHECK(bucket(8, "--fp16 --ddp-bucket-size 1000 --accumulate-allreduce-grads-in-fp32") == core::Bytes(4000));
+  CHECK(read(kLlama + "--bf16", 8).plan.training.bucket == core::Bytes(0));
+}
+
+TEST_CASE("descent without momentum, selective recomputation of old scripts, one tensor-parallel device") {
+  const auto optimizer = [](const std::string& more) {
+    return read(kLlama + more, 1).plan.training.optimizer;
+  };
+  CHECK(optimizer("") == plan::Optimizer::adam);
+  CHECK(optimizer("--optimizer sgd") == plan::Optimizer::momentum);
+  CHECK(optimizer("--optimizer sgd --sgd-momentum 0.9") == plan::Optimizer::momentum);
+  CHECK(optimizer("--optimizer sgd --sgd-momentum 0") == plan::Optimizer::sgd);
+  const auto recompute = [](const std::string& more) {
+    return plan::written(read(kLlama + more, 1).plan.stages.front().recompute);
+  };
+  CHECK(recompute("") == "none");
+  CHECK(recompute("--recompute-activations") == "selective");
+  CHECK(recompute("--recompute-granularity full") == "layers");
+  CHECK_FALSE(read(kLlama + "--sequence-parallel", 2).plan.stages.front().sequence_parallel);
+  CHECK(read(kLlama + "--sequence-parallel --tensor-model-parallel-size 2", 2)
+            .plan.stages.front()
+            .sequence_parallel);
+  // A last stage of the loss alone has nothing to compute again.
+  const auto stages = read(kLlama +
+                               "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout \"Et*8|L\" "
+                               "--recompute-granularity full",
+                           2)
+                          .plan.stages;
+  CHECK(plan::written(stages[0].recompute) == "layers");
+  CHECK(plan::written(stages[1].recompute) == "none");
+}

@@ -247,3 +247,111 @@ TEST_CASE("configs are told from our own files") {
   CHECK(refusal("[1, 2]").find("expected a mapping") != std::string::npos);
   CHECK(refusal("{").find("not valid YAML") != std::string::npos);
 }
+
+namespace {
+
+using Given = std::map<std::string, std::string>;
+
+/// Parameters of the model that the smallest config of an architecture means: `sizes` and the rest left out.
+Given read_sparse(const std::string& type, const std::string& sizes,
+                  std::optional<std::int64_t> tokens = {}) {
+  return parse_hf_config("{\"model_type\": \"" + type + "\", " + sizes + "}", "c.json", tokens)
+      .model.parameters;
+}
+
+const std::string kSizes =
+    R"("vocab_size": 1000, "hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4)";
+
+}  // namespace
+
+// Defaults of transformers' configuration classes, which configs need not repeat.
+TEST_CASE("positions that a config leaves out are its class's") {
+  const std::string dense = kSizes + R"(, "intermediate_size": 200)";
+  CHECK(read_sparse("llama", dense).at("sequence") == "2048");
+  CHECK(read_sparse("mistral", dense).at("sequence") == "131072");
+  CHECK(read_sparse("qwen2", dense).at("sequence") == "32768");
+  CHECK(read_sparse("qwen3", dense).at("sequence") == "32768");
+  CHECK(read_sparse("mixtral", dense).at("sequence") == "131072");
+  CHECK(read_sparse("olmoe", dense).at("sequence") == "4096");
+  CHECK(read_sparse("gpt_neox", dense).at("sequence") == "2048");
+  const std::string latent =
+      kSizes +
+      R"(, "intermediate_size": 200, "kv_lora_rank": 32, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8,
+         "v_head_dim": 16, "n_routed_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 24)";
+  CHECK(read_sparse("deepseek_v3", latent).at("sequence") == "4096");
+  CHECK(read_sparse("deepseek_v2", latent).at("sequence") == "4096");
+}
+
+TEST_CASE("widths that a config leaves out are its class's") {
+  const std::string dense = kSizes + R"(, "intermediate_size": 200)";
+  // Qwen3's heads are 128 wide whatever its width is; others' heads fill it.
+  CHECK(read_sparse("qwen3", dense).at("head_width") == "128");
+  for (const char* type : {"llama", "mistral", "qwen2", "mixtral", "olmoe"}) {
+    CAPTURE(type);
+    CHECK_FALSE(read_sparse(type, dense).contains("head_width"));
+    CHECK(read_sparse(type, dense).at("kv_heads") == "4");
+  }
+  const Given mixtral = read_sparse("mixtral", dense), olmoe = read_sparse("olmoe", dense);
+  CHECK(mixtral.at("experts") == "8");
+  CHECK(mixtral.at("chosen") == "2");
+  CHECK(olmoe.at("experts") == "64");
+  CHECK(olmoe.at("chosen") == "8");
+  const std::string gpt2 =
+      R"("vocab_size": 1000, "n_embd": 96, "n_layer": 2, "n_head": 4, "n_positions": 64)";
+  CHECK(read_sparse("gpt2", gpt2).at("feed_forward") == "384");
+  CHECK(read_sparse("gpt2", gpt2 + R"(, "n_inner": 100)").at("feed_forward") == "100");
+  CHECK(read_sparse("gpt2", gpt2).at("tied_head") == "yes");
+  CHECK(read_sparse("gpt_neox", dense).at("parallel") == "yes");
+  CHECK(read_sparse("gpt_neox", dense).at("tied_head") == "no");
+  CHECK(read_sparse("llama", dense).at("tied_head") == "no");
+}
+
+TEST_CASE("a ViT's images, patches and classes left out: 224, 16, as many as labels or two") {
+  const std::string vit =
+      R"("hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 200)";
+  const Given usual = read_sparse("vit", vit);
+  CHECK(usual.at("resolution") == "224");
+  CHECK(usual.at("patch") == "16");
+  CHECK(usual.at("classes") == "2");
+  CHECK(read_sparse("vit", vit + R"(, "id2label": {"0": "a", "1": "b", "2": "c"})").at("classes") == "3");
+}
+
+TEST_CASE("of more positions than a sample may have tokens that many count, of fewer all") {
+  const auto sequence = [](std::int64_t at_most) {
+    const std::string text = "{\"model_type\": \"llama\", " + kSizes +
+                             R"(, "intermediate_size": 200, "max_position_embeddings": 512})";
+    return parse_hf_config(text, "c.json", frameworks::SampleTokens{{}, at_most})
+        .model.parameters.at("sequence");
+  };
+  CHECK(sequence(4096) == "512");
+  CHECK(sequence(512) == "512");
+  CHECK(sequence(100) == "100");
+}
+
+TEST_CASE("LLaVA's tower and text left out: CLIP's and Llama's, or Mistral's with eight heads of keys") {
+  const auto read_llava = [](const std::string& text) {
+    return parse_hf_config(
+               R"({"model_type": "llava", "vision_config": {"model_type": "clip_vision_model"}, "text_config": )" +
+                   text + "}",
+               "c.json", 1024)
+        .model.parameters;
+  };
+  const Given llama = read_llava(R"({"model_type": "llama"})"),
+              mistral = read_llava(R"({"model_type": "mistral"})");
+  const std::pair<const char*, const char*> tower[] = {
+      {"vision_hidden", "768"}, {"vision_layers", "12"},
+      {"vision_heads", "12"},   {"vision_feed_forward", "3072"},
+      {"resolution", "224"},    {"patch", "32"},
+      {"layers", "32"},         {"hidden", "4096"},
+      {"heads", "32"},          {"vocabulary", "32000"},
+      {"text", "975"}};  // 49 patches of 1024 tokens
+  for (const auto& [key, value] : tower) {
+    CAPTURE(key);
+    CHECK(llama.at(key) == value);
+    CHECK(mistral.at(key) == value);
+  }
+  CHECK(llama.at("kv_heads") == "32");
+  CHECK(llama.at("feed_forward") == "11008");
+  CHECK(mistral.at("kv_heads") == "8");
+  CHECK(mistral.at("feed_forward") == "14336");
+}

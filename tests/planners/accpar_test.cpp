@@ -470,3 +470,32 @@ TEST_CASE("the simulator takes as long as the planner says") {
       CHECK(std::abs(found.estimate.value().value() / simulated - 1) < 1e-9);
     }
 }
+
+TEST_CASE("even load: shares as fast as devices are, none where groups differ or devices do not") {
+  // Two devices of 1 TFLOP/s and two of 2.
+  auto types = support::tiny_cluster(1).types();
+  types.push_back(types[0]);
+  types[1].name = "fast";
+  types[1].peak[0] = types[0].peak[0] * 2;
+  std::vector<cluster::Link> links;
+  for (std::size_t d = 0; d < 4; ++d) {
+    links.push_back({d, 4, core::Bandwidth(1e9), core::Seconds(0)});
+    links.push_back({4, d, core::Bandwidth(1e9), core::Seconds(0)});
+  }
+  const cluster::Cluster c("mixed", types, {{0, 0}, {1, 0}, {0, 0}, {1, 0}}, 1, links);
+  const auto g = support::tiny_graph(1, {}, {1e15});  // so much work that launches and bytes do not count
+  const cost::AnalyticCosts costs;
+  const cost::Problem problem{g, c, costs, {8}};
+  const auto shares = [&](const std::vector<std::size_t>& devices) {
+    plan::Stage stage;
+    stage.operators = {core::OpId(0)};
+    for (const std::size_t d : devices) stage.devices.emplace_back(d);
+    stage.micro_batch = 8;
+    stage.tensor_parallel = 2;
+    return planners::even_load(problem, stage);
+  };
+  CHECK(shares({0, 1}) == std::vector<std::int64_t>{2048, 4096});
+  CHECK(shares({1, 0, 3, 2}) == std::vector<std::int64_t>{4096, 2048});
+  CHECK(shares({0, 1, 3, 2}).empty());  // slow and fast, then fast and slow
+  CHECK(shares({0, 2}).empty());
+}

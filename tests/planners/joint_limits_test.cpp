@@ -2,11 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include "joint/joint_judge.hpp"
 #include "joint/plan_limits.hpp"
 #include "models/catalogue.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/score/validate.hpp"
+#include "support/fixed_costs.hpp"
+#include "support/matrices.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -100,4 +103,24 @@ TEST_CASE("no plan within the limits is said so, and a start outside of them is 
   CHECK_THROWS_AS(planners::planner("joint").plan(tight.problem, options, {}), core::BadInput);
   CHECK_THROWS_AS(tight.plan({{"max_zero", "0"}, {"max_tensor_parallel", "1"}, {"recompute", "none"}}),
                   core::Infeasible);
+}
+
+TEST_CASE("a plan that does not fit, or breaks a rule, is the worst, however fast it is") {
+  const auto g = support::matrices(2);
+  const auto costs = support::FixedCosts::uniform(2, 1e-3, 2e-3);
+  plan::Plan p;
+  p.training.mini_batch = 8;
+  p.stages = {support::stage(0, 1, 1, 1)};
+  p.stages[0].micro_batch = p.stages[0].in_flight = 8;
+  const auto judged = [&](std::int64_t memory) {
+    const auto cluster = support::tiny_cluster(1, memory);
+    const cost::Problem problem{g, cluster, costs, p.training};
+    planners::SearchOptions options;
+    return planners::JointJudge(problem, options).worth(p);
+  };
+  // 16 kB of weights and gradients and more than as much of tensors.
+  CHECK(judged(1 << 20).least < 1);
+  CHECK(judged(20'000) == planners::Worth{});
+  p.stages[0].micro_batch = 3;  // of eight samples
+  CHECK(judged(1 << 20) == planners::Worth{});
 }

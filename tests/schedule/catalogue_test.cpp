@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "penstock/core/error.hpp"
@@ -167,5 +168,81 @@ TEST_CASE("a group changes the schedule, or the family refuses it") {
       }
       CHECK(violation.starts_with(family.name + ": needs no group, it has none (ranks 4"));
     }
+  }
+}
+
+namespace {
+
+/// [rank] micro-batches of a stage that it holds at most, from a forward to the weight gradient.
+std::vector<int> most_held(const Schedule& schedule) {
+  std::vector<int> out;
+  for (const RankOrder& row : schedule.ranks) {
+    int held = 0, most = 0;
+    for (const Action& action : row) {
+      using enum ActionKind;
+      held += action.kind == forward || action.kind == load ? 1 : 0;
+      most = std::max(most, held);
+      held -= action.kind == backward || action.kind == weight_gradient || action.kind == evict ? 1 : 0;
+    }
+    out.push_back(most);
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("ranks hold as many activations as their families' papers say") {
+  using Counts = std::vector<int>;
+  // DAPPLE's policy B: min(2 (p - r) - 1, m).
+  CHECK(most_held(make_schedule("dapple", shape(3, 1, 8))) == Counts{5, 3, 1});
+  CHECK(most_held(make_schedule("dapple", shape(3, 1, 4))) == Counts{4, 3, 1});
+  CHECK(most_held(make_schedule("1f1b", shape(3, 1, 8))) == Counts{3, 2, 1});
+  // BPipe: (p + 2) / 2, rounded up; of three ranks none has more than 1F1B's three, and nothing is parked.
+  CHECK(most_held(make_schedule("bpipe", shape(3, 1, 8))) == Counts{3, 2, 1});
+  CHECK(to_csv(make_schedule("bpipe", shape(3, 1, 8))) == to_csv(make_schedule("1f1b", shape(3, 1, 8))));
+  CHECK(most_held(make_schedule("bpipe", shape(5, 1, 8)))[0] == 4);
+  // ZB-H1 holds p, ZB-H2 2p - 1, on every rank.
+  CHECK(most_held(make_schedule("zb_h1", shape(3, 1, 9))) == Counts{3, 3, 3});
+  CHECK(most_held(make_schedule("zb_h2", shape(3, 1, 9))) == Counts{5, 5, 5});
+}
+
+TEST_CASE("ZB-H2 on two ranks: weight gradients of the second lag by two") {
+  CHECK(to_csv(make_schedule("zb_h2", shape(2, 1, 3))) ==
+        "0F0,0F1,0F2,0I0,0W0,0I1,0W1,0I2,0W2\n1F0,1I0,1F1,1I1,1F2,1I2,1W0,1W1,1W2\n");
+}
+
+TEST_CASE("a group of more micro-batches than there are is all of them") {
+  ScheduleShape grouped = shape(2, 2, 3), all = grouped;
+  grouped.group = 8;
+  all.group = 3;
+  CHECK(to_csv(make_schedule("interleaved_1f1b", grouped)) == to_csv(make_schedule("interleaved_1f1b", all)));
+  // Rank 0 warms up with three micro-batches of its first chunk and two more: 3 (v - 1) + 2 (p - 1).
+  CHECK(to_csv(make_schedule("interleaved_1f1b", grouped)).starts_with("0F0,0F1,0F2,2F0,2F1,2F2,2B0,"));
+  CHECK(to_csv(make_schedule("interleaved_1f1b", grouped)).find("\n1F0,1F1,1F2,3F0,3B0,3F1,3B1,") !=
+        std::string::npos);
+}
+
+TEST_CASE("as many micro-batches are cut in halves as keep the last rank busy: (p - 1) F / 2B, rounded up") {
+  // Of three ranks the last begins F earlier, and has done h cut ones when the next whole one comes, after
+  // (h + 2) F: h (F + B) + F >= (h + 2) F.
+  const auto cut = [](std::int64_t forward, std::int64_t input, std::int64_t weight) {
+    ScheduleShape out = shape(3, 1, 20);
+    out.costs = {core::Picoseconds(forward), core::Picoseconds(input), core::Picoseconds(weight)};
+    return make_schedule("sliced_1f1b", out).halves / 2;
+  };
+  CHECK(cut(10, 2, 1) == 4);  // 20 / 6
+  CHECK(cut(9, 2, 1) == 3);   // 18 / 6
+  CHECK(cut(10, 10, 10) == 1);
+}
+
+TEST_CASE("Hanayo's wave by hand: backward first, then the deeper stage; at most p micro-batches inside") {
+  CHECK(to_csv(make_schedule("hanayo", shape(2, 2, 2))) ==
+        "0F0,0F1,3F0,3B0,3F1,3B1,0B0,0B1\n1F0,2F0,1F1,2F1,2B0,1B0,2B1,1B1\n");
+  for (const int p : {2, 3, 4}) {
+    const RankOrder first = make_schedule("hanayo", shape(p, 2, 3 * p)).ranks[0];
+    int inside = 0, most = 0;
+    for (const Action& action : first)
+      if (action.stage == 0) most = std::max(most, inside += action.kind == ActionKind::forward ? 1 : -1);
+    CHECK(most == p);
   }
 }

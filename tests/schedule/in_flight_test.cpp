@@ -70,3 +70,39 @@ TEST_CASE("with several successors the most demanding counts; CANDLE-Uno's strat
   // The sequential version of the same file: six stages, 6 down to 1.
   CHECK(chain({64, 64, 64, 64, 64, 64}, 512) == std::vector<std::int64_t>{384, 320, 256, 192, 128, 64});
 }
+
+TEST_CASE(
+    "PipeDream holds the replicas from here on over its own, rounded up; the most demanding successor") {
+  // Harlap et al., section 3.2: NOAM = ceil(machines / machines of the input stage).
+  const auto held = [](const std::vector<int>& replicas) {
+    std::vector<std::pair<int, int>> edges;
+    for (std::size_t s = 0; s + 1 < replicas.size(); ++s)
+      edges.emplace_back(static_cast<int>(s), static_cast<int>(s + 1));
+    const auto graph = support::tiny_graph(replicas.size(), edges);
+    plan::Plan p;
+    p.training.mini_batch = 32;
+    p.schedule = "pipedream";
+    std::size_t device = 0;
+    for (std::size_t s = 0; s < replicas.size(); ++s) {
+      plan::Stage& stage = p.stages.emplace_back();
+      stage.operators = {core::OpId(s)};
+      for (int r = 0; r < replicas[s]; ++r) stage.devices.emplace_back(device++);
+      stage.micro_batch = 4;
+    }
+    schedule::derive_in_flight(p, plan::StageGraph(graph, p));
+    std::vector<std::int64_t> out;
+    for (const auto& stage : p.stages) out.push_back(stage.in_flight / stage.micro_batch);
+    return out;
+  };
+  CHECK(held({2, 1}) == std::vector<std::int64_t>{2, 1});        // ceil(3 / 2)
+  CHECK(held({3, 1, 1}) == std::vector<std::int64_t>{2, 2, 1});  // ceil(5 / 3)
+  CHECK(held({1, 3}) == std::vector<std::int64_t>{4, 1});
+  // Two successors, with micro-batches of four and of one: the first demands eight, the last two.
+  const auto graph = support::tiny_graph(3, {{0, 1}, {0, 2}});
+  plan::Plan p;
+  p.training.mini_batch = 32;
+  for (std::size_t s = 0; s < 3; ++s)
+    p.stages.push_back({{core::OpId(s)}, {core::DeviceId(s)}, s == 1 ? 4 : 1, 1, 0, {}});
+  schedule::derive_in_flight(p, plan::StageGraph(graph, p));
+  CHECK(p.stages[0].in_flight == 8);
+}

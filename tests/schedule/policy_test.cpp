@@ -44,3 +44,24 @@ TEST_CASE("a policy that never starts anything is told so") {
                                           [](const Choice&) { return std::optional<std::size_t>(); }),
                        "the policy lets every rank wait for ever", core::Error);
 }
+
+TEST_CASE("messages take a delay between ranks, not within one; a whole backward pass both its halves") {
+  const auto deepest = [](const Choice& c) -> std::optional<std::size_t> {
+    std::size_t best = 0;
+    for (std::size_t k = 1; k < c.ready.size(); ++k) {
+      const Action &a = c.ready[k], &b = c.ready[best];
+      const bool back = a.kind == ActionKind::backward, best_back = b.kind == ActionKind::backward;
+      if (back != best_back ? back : a.stage > b.stage) best = k;
+    }
+    return best;
+  };
+  PassCosts costs{core::Picoseconds(1), core::Picoseconds(1), core::Picoseconds(3), core::Picoseconds(5)};
+  // Two stages on one rank: the second is ready at once.
+  CHECK(to_csv(schedule_by_policy({loop_placement(1, 2), 1, 2, false, costs}, deepest)) ==
+        "0F0,1F0,1B0,0B0,0F1,1F1,1B1,0B1\n");
+  // Two ranks without delay: the last one's backward of four units ends at 6, when the first has run six
+  // forwards.
+  costs.delay = core::Picoseconds(0);
+  CHECK(to_csv(schedule_by_policy({loop_placement(2, 1), 2, 8, false, costs}, deepest))
+            .starts_with("0F0,0F1,0F2,0F3,0F4,0F5,0B0,"));
+}

@@ -6,6 +6,7 @@
 
 #include "penstock/score/validate.hpp"
 #include "support/fixed_costs.hpp"
+#include "support/matrices.hpp"
 #include "support/near.hpp"
 #include "support/tiny.hpp"
 
@@ -179,4 +180,90 @@ TEST_CASE("a bucket of fp32 gradients is one of half as many bytes of bf16 weigh
   CHECK(score::assume_network(cluster, training).bucket == core::Bytes(1 << 20));
   training.precision = plan::mixed_precision("mixed_bf16");
   CHECK(score::assume_network(cluster, training).bucket == core::Bytes(1 << 19));
+}
+
+namespace {
+
+/// Devices in a row of cables of 1 GB/s.
+cluster::Cluster row_of(std::size_t devices) {
+  std::vector<cluster::Link> links;
+  for (std::size_t d = 0; d + 1 < devices; ++d) {
+    links.push_back({d, d + 1, core::Bandwidth(1e9), core::Seconds(0)});
+    links.push_back({d + 1, d, core::Bandwidth(1e9), core::Seconds(0)});
+  }
+  return {"row", support::tiny_cluster(1).types(), std::vector<cluster::Device>(devices), 0, links};
+}
+
+}  // namespace
+
+TEST_CASE("messages to the devices behind share cables, and reach no farther than half of the cluster") {
+  const auto network = score::assume_network(row_of(4), {8});
+  CHECK(network.link[1].per_byte == support::near(1e-9));
+  // Devices 0 and 1 send to 2 and 3, both over the cable in the middle; a stage of three has its neighbours
+  // two away too.
+  CHECK(network.link[2].per_byte == support::near(2e-9));
+  CHECK(network.link[3].per_byte == support::near(2e-9));
+}
+
+TEST_CASE("compressed tensors and gradients of another precision are fewer bytes, or more") {
+  const auto cluster = support::tiny_cluster(4);
+  plan::Training training{8};
+  const auto whole = score::assume_network(cluster, training);
+  training.compression.activations = 0.25;
+  training.compression.gradients = 0.5;
+  const auto less = score::assume_network(cluster, training);
+  CHECK(less.link[2].per_byte == support::near(whole.link[2].per_byte / 4));
+  CHECK(less.all_reduce[2].algorithms.front().per_byte ==
+        support::near(whole.all_reduce[2].algorithms.front().per_byte / 2));
+  CHECK(less.all_reduce[2].sent == 0.5);
+  plan::Training mixed{8};
+  mixed.precision = plan::mixed_precision("mixed_bf16");  // fp32 gradients of bf16 weights
+  CHECK(score::assume_network(cluster, mixed).all_reduce[2].sent == 2);
+  CHECK(score::assume_network(cluster, mixed).all_reduce[2].algorithms.front().per_byte ==
+        support::near(2 * whole.all_reduce[2].algorithms.front().per_byte));
+}
+
+TEST_CASE("the slowest aligned group counts, first or last") {
+  for (const std::size_t slow : {0, 2}) {
+    std::vector<cluster::Link> links;
+    for (std::size_t d = 0; d < 4; ++d) {
+      const core::Bandwidth bandwidth(d == slow ? 1e8 : 1e9);
+      links.push_back({d, 4, bandwidth, core::Seconds(0)});
+      links.push_back({4, d, bandwidth, core::Seconds(0)});
+    }
+    const cluster::Cluster c("uneven", support::tiny_cluster(1).types(), std::vector<cluster::Device>(4), 1,
+                             links);
+    // A ring of two over the slow cable.
+    CHECK(score::assume_network(c, {8}).all_reduce[2].time(Bytes(1'000'000)).value() == support::near(0.01));
+  }
+}
+
+TEST_CASE("a tensor-parallel stage's bucket is compared with its part of the weights") {
+  // 4 kB of weights, of which each of two devices has 2 kB: a bucket of 2 kB holds them all.
+  const auto g = support::matrices(1);
+  const auto cluster = support::tiny_cluster(4);
+  const auto costs = support::FixedCosts::uniform(1, 1.0, 2.0);
+  plan::Plan p;
+  p.training.mini_batch = 8;
+  p.training.bucket = Bytes(2000);
+  p.stages = {support::stage(0, 0, 4, 2)};
+  p.stages[0].micro_batch = 2;
+  const auto reduced = [&] { return score::estimate({g, cluster, costs, p.training}, p).stages[0].reduce; };
+  CHECK(reduced() == support::near(2e-6 / 8));  // after the last pass: a ring of two
+  // Two buckets: half of it hides behind the pass.
+  p.training.bucket = Bytes(1000);
+  CHECK(reduced() == support::near(1e-6 / 8));
+}
+
+TEST_CASE("replicas that take turns send whole micro-batches") {
+  // Cables of 0.5 s: a message takes 1 s and 1 us per kB. A micro-batch of two for each of two replicas.
+  const auto g = support::tiny_graph(2, {{0, 1}});
+  const support::FixedCosts costs({1e-3, 1e-3}, {0, 0});
+  const auto cluster = support::tiny_cluster(3, std::int64_t{1} << 40, 1e9, 0.5);
+  plan::Plan p;
+  p.training.mini_batch = 8;
+  p.schedule = "pipedream";
+  p.stages = {{{OpId(0)}, {DeviceId(0)}, 2, 1, 4, {}}, {{OpId(1)}, {DeviceId(1), DeviceId(2)}, 2, 1, 2, {}}};
+  const auto estimate = score::estimate({g, cluster, costs, p.training}, p);
+  CHECK(estimate.stages[1].communication == support::near(1.0 / 4, 1e-3));
 }

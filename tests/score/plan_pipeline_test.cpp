@@ -6,8 +6,11 @@
 #include "penstock/schedule/list_order.hpp"
 #include "penstock/score/least_iteration.hpp"
 #include "penstock/score/order.hpp"
+#include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
+#include "src/score/exposed_reduction.hpp"
 #include "support/fixed_costs.hpp"
+#include "support/matrices.hpp"
 #include "support/near.hpp"
 #include "support/tiny.hpp"
 
@@ -166,4 +169,87 @@ TEST_CASE("stages of different micro-batch sizes have no bound, and say so") {
   CHECK_THROWS_WITH_AS(score::pipeline_of(row.problem(), row.plan),
                        "stages[1]: micro-batches of 8 samples, stages[0] has 4; a pipeline has one size",
                        core::BadInput);
+}
+
+TEST_CASE("a bound hides all-reduces behind what is computed again, too") {
+  // Two matrices of 4 kB, a bucket each: 4 us over a ring of two. Of the last pass a's part, 1 us of
+  // gradients and 1 us computed again, hides some of b's all-reduce.
+  const auto g = support::matrices(2);
+  const auto cluster = support::tiny_cluster(2);
+  const auto costs = support::FixedCosts::uniform(2, 1e-6, 1e-6);
+  plan::Training training{2};
+  training.bucket = core::Bytes(4000);
+  const cost::Problem problem{g, cluster, costs, training};
+  auto stage = support::stage(0, 1, 2, 1);
+  stage.micro_batch = 2;
+  const auto exposed = [&] {
+    return score::ExposedReduction(problem, stage, stage.operators).time(0, 1).value();
+  };
+  CHECK(exposed() == support::near(8e-6 - 1e-6, 1e-5));
+  stage.recompute = plan::kRecomputeStage;
+  CHECK(exposed() == support::near(8e-6 - 2e-6, 1e-5));
+}
+
+TEST_CASE("recomputation is early only where the plan says so") {
+  Row row = two_by_two();
+  const auto early = [&](plan::Recomputation how) {
+    row.plan.stages[0].recompute = how;
+    return score::device_pipeline(row.problem(), row.plan).stages[0];
+  };
+  // Forward again: two operators of two samples, 4 ms before the backward pass's 8.
+  CHECK(early(plan::kRecomputeStage).early == Picoseconds(0));
+  CHECK(early(plan::kRecomputeStage).backward == Picoseconds(12 * kMillisecond));
+  CHECK(early(plan::kRecomputeEarly).early == Picoseconds(4 * kMillisecond));
+  CHECK(early(plan::kRecomputeEarly).backward == Picoseconds(12 * kMillisecond));
+}
+
+TEST_CASE("a message between groups goes in parts, compressed, and is as slow as the slowest part") {
+  Row row = two_by_two();
+  row.plan.training.compression.activations = 0.5;
+  CHECK(score::device_pipeline(row.problem(), row.plan).links[0].forward == Picoseconds(kMillisecond));
+  row.plan.training.compression = {};
+  // Pairs of devices instead of replicas: four samples are 4 kB, 2 kB for each pair of partners.
+  for (auto& stage : row.plan.stages) stage.tensor_parallel = 2;
+  const auto link = [&] { return score::device_pipeline(row.problem(), row.plan).links.at(0).forward; };
+  CHECK(link() == Picoseconds(2 * kMillisecond));
+  // Cables of 0.5 MB/s of the first or the last partner.
+  for (const std::size_t slow : {0, 1, 2, 3}) {
+    std::vector<cluster::Link> links;
+    for (std::size_t d = 0; d < 4; ++d) {
+      links.push_back({d, 4, core::Bandwidth(d == slow ? 5e5 : 1e6), core::Seconds(0)});
+      links.push_back({4, d, core::Bandwidth(d == slow ? 5e5 : 1e6), core::Seconds(0)});
+    }
+    row.cluster = cluster::Cluster("uneven", support::tiny_cluster(1).types(),
+                                   std::vector<cluster::Device>(4), 1, links);
+    CHECK(link() == Picoseconds(4 * kMillisecond));
+  }
+}
+
+TEST_CASE("a recomputed stage keeps one micro-batch whole; stashed weights are counted") {
+  const auto g = support::matrices(2);
+  const auto cluster = support::tiny_cluster(2);
+  const auto costs = support::FixedCosts::uniform(2, 1e-3, 2e-3);
+  plan::Plan p;
+  p.training.mini_batch = 8;
+  p.stages = {support::stage(0, 1, 1, 1)};
+  p.stages[0].micro_batch = 2;
+  p.stages[0].in_flight = 8;
+  const cost::Problem problem{g, cluster, costs, p.training};
+  const auto activations = [&] {
+    return at(score::stage_memories(problem, p)[0], plan::MemoryKind::activations);
+  };
+  CHECK(activations() == core::Bytes(2 * 1000 * 8));
+  p.stages[0].recompute = plan::kRecomputeStage;
+  CHECK(activations() == core::Bytes(2 * 1000 * 2));
+  // PipeDream on two ranks: the first keeps one older version of its 4 kB, the last none.
+  plan::Plan stashing;
+  stashing.training.mini_batch = 8;
+  stashing.schedule = "pipedream";
+  stashing.stages = {support::stage(0, 0, 1, 1), support::stage(1, 1, 1, 1)};
+  stashing.stages[1].devices = {DeviceId(1)};
+  for (auto& stage : stashing.stages) stage.micro_batch = 1, stage.in_flight = 0;
+  stashing.stages[0].in_flight = 2, stashing.stages[1].in_flight = 1;
+  const auto memories = score::stage_memories(problem, stashing);
+  CHECK(at(memories[0], plan::MemoryKind::versions) == core::Bytes(4000));
+  CHECK(at(memories[1], plan::MemoryKind::versions) == core::Bytes(0));
 }
