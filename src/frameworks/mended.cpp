@@ -22,7 +22,8 @@ std::vector<std::size_t> stages_by_work(const graph::OpGraph& graph, const Plan&
   std::vector<std::size_t> out;
   for (const auto& shares : work) {
     const auto most = std::ranges::max_element(shares, {}, [](const auto& share) { return share.second; });
-    out.push_back(most == shares.end() ? out.back() : most->first);
+    const std::size_t before = out.empty() ? 0 : out.back();  // of a part without operators
+    out.push_back(most == shares.end() ? before : most->first);
   }
   return out;
 }
@@ -143,6 +144,7 @@ std::optional<Plan> mended(const graph::OpGraph& graph, const Plan& plan, const 
                      micro_batch = fitting_micro_batch(plan, usual, degrees->data);
   const bool sequence = can.sequence_parallel && degrees->tensor > 1 &&
                         std::ranges::any_of(plan.stages, [](const Stage& s) { return s.sequence_parallel; });
+  const Recomputation recompute = recomputation_of(plan, can);  // of stages that have layers
   for (Stage& stage : out.stages) {
     stage.micro_batch = micro_batch * degrees->data;
     stage.k = 1;
@@ -150,7 +152,7 @@ std::optional<Plan> mended(const graph::OpGraph& graph, const Plan& plan, const 
     stage.after.clear();
     stage.partition.clear();
     stage.shares.clear();
-    stage.recompute = recomputation_of(plan, can);
+    stage.recompute = plan::applies(graph, stage.operators, recompute) ? recompute : Recomputation{};
     stage.zero = stage.weight_replicas() > 1 ? zero_of(plan, can) : 0;
     stage.sequence_parallel = sequence;
   }

@@ -68,3 +68,11 @@ TEST_CASE("collectives by name") {
   }
   CHECK_THROWS_AS(cluster::collective_kind("broadcast"), core::BadInput);
 }
+
+TEST_CASE("of two times of one size the slower counts, whichever comes last") {
+  for (const bool slow_first : {true, false}) {
+    const CollectiveTimes times({{CollectiveKind::all_reduce, 2, 100, slow_first ? 5.0 : 3.0},
+                                 {CollectiveKind::all_reduce, 2, 100, slow_first ? 3.0 : 5.0}});
+    CHECK(times.find(CollectiveKind::all_reduce, 2, Bytes(100))->time.value() == near(5));
+  }
+}

@@ -1,5 +1,7 @@
 // Mixtures of experts as products: one by one by hand, in every source of times.
 
+#include "penstock/layout/experts.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -252,4 +254,14 @@ TEST_CASE("buckets of a distributed optimizer: new weights of experts are gather
   CHECK(experts.all_gather);
   CHECK(experts.bytes * 2 == mixture);
   CHECK(experts.groups.front().size() == 2);
+}
+
+TEST_CASE("the fullest device's experts have their imbalance more rows, FLOPs and copies") {
+  const auto graph = support::small_mixture("1");
+  const auto& whole = graph.op(experts_of(graph));
+  const auto part = layout::expert_shard(whole, 2, 1.5);
+  CHECK(graph::as<graph::Experts>(part).experts == 4);
+  CHECK(graph::as<graph::Experts>(part).rows == 24);  // of 16
+  CHECK(part.forward_flops.value() == near(1.5 * whole.forward_flops.value()));
+  CHECK(part.parameters * 2 == whole.parameters);
 }

@@ -4,6 +4,7 @@
 
 #include "models/catalogue.hpp"
 #include "penstock/cost/analytic.hpp"
+#include "penstock/cost/pass_pieces.hpp"
 #include "support/checkout.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/matrices.hpp"
@@ -408,4 +409,25 @@ TEST_CASE("ZeRO 3 gathers frozen weights too; gradients are scattered as they ar
   const auto half = cost::stage_time({bf16, cluster, costs, mixed}, s, 1).collectives;
   CHECK(half.forward.value() == support::near(3e-6 * 3 / 4));
   CHECK(half.weight_gradient.value() == support::near(4e-6 * 3 / 4));
+}
+
+TEST_CASE("gradients are scattered behind the pass that makes them, whole or split") {
+  const auto g = matrices(2);
+  const auto cluster = support::tiny_cluster(2);
+  const auto costs = support::FixedCosts::uniform(2, 1.0, 2.0);
+  const cost::Problem problem{g, cluster, costs, {4}};
+  auto s = stage(0, 1, 2, 1);
+  s.zero = 2;
+  const cost::PassPieces pieces(problem, s);
+  using Pass = cost::PassPieces::Pass;
+  const auto scattered = [&](Pass pass) {
+    Bytes sum;
+    for (const auto& piece : pieces.of(pass, s.operators))
+      for (const auto& c : piece.gradients) sum += c.bytes;
+    return sum;
+  };
+  CHECK(scattered(Pass::backward) == Bytes(8000));
+  CHECK(scattered(Pass::weight_gradient) == Bytes(8000));
+  CHECK(scattered(Pass::input_gradient) == Bytes(0));
+  CHECK(scattered(Pass::forward) == Bytes(0));
 }

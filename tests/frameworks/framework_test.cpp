@@ -9,6 +9,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/frameworks/megatron_layout.hpp"
+#include "penstock/graph/graph_builder.hpp"
 #include "penstock/plan/colocated.hpp"
 #include "penstock/plan/violations.hpp"
 #include "penstock/schedule/schedule_csv.hpp"
@@ -650,4 +651,36 @@ TEST_CASE("a layer that is cut goes where most of its work is, not most of its o
   REQUIRE(taken);
   for (std::size_t v = 0; v < llama8().graph.size(); ++v)
     if (llama8().row.part_of[v] == 4) CHECK(std::ranges::count(taken->stages[1].operators, OpId(v)) == 1);
+}
+
+TEST_CASE("nearest plans of a row without embedding, and of a stage without layers to compute again") {
+  // Operators of layers alone.
+  graph::GraphBuilder builder("bare");
+  for (const char* name : {"layer0.a", "layer0.b", "layer1.a", "layer1.b"}) {
+    graph::Operator op;
+    op.name = name;
+    op.kind = graph::OpKind::profiled;
+    op.forward_flops = core::Flops(1e9);
+    op.output_bytes = core::Bytes(1000);
+    builder.add(op);
+  }
+  for (std::size_t v = 1; v < 4; ++v) builder.add_edge(OpId(v - 1), OpId(v));
+  const auto bare = builder.build();
+  plan::Plan two;
+  two.training = {8};
+  for (std::size_t s = 0; s < 2; ++s) {
+    plan::Stage& stage = two.stages.emplace_back();
+    stage.operators = {OpId(2 * s), OpId(2 * s + 1)};
+    stage.devices = {DeviceId(s)};
+  }
+  for (const Framework& each : catalogue())
+    if (const auto near = nearest(each, bare, two)) CHECK(near->stages[0].operators.size() == 2);
+  // The last stage has the head alone.
+  auto plan = llama8().plan({4, 8, 9}, 3);
+  for (auto& stage : plan.stages) stage.recompute = plan::kRecomputeStage;
+  const auto near = nearest(framework_named("megatron"), llama8().graph, plan);
+  REQUIRE(near);
+  CHECK(near->stages[0].recompute == plan::kRecomputeLayers);
+  CHECK(near->stages[1].recompute == plan::kRecomputeLayers);
+  CHECK_FALSE(near->stages[2].recompute);
 }

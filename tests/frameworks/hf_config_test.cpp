@@ -301,6 +301,9 @@ TEST_CASE("widths that a config leaves out are its class's") {
   CHECK(read_sparse("gpt2", gpt2).at("feed_forward") == "384");
   CHECK(read_sparse("gpt2", gpt2 + R"(, "n_inner": 100)").at("feed_forward") == "100");
   CHECK(read_sparse("gpt2", gpt2).at("tied_head") == "yes");
+  CHECK_FALSE(read_sparse("gpt2", gpt2).contains("attention_dropout"));  // the zoo's gpt has 0.1 too
+  CHECK(read_sparse("gpt2", gpt2 + R"(, "attn_pdrop": 0.0, "resid_pdrop": 0.0)").at("attention_dropout") ==
+        "0");
   CHECK(read_sparse("gpt_neox", dense).at("parallel") == "yes");
   CHECK(read_sparse("gpt_neox", dense).at("tied_head") == "no");
   CHECK(read_sparse("llama", dense).at("tied_head") == "no");
@@ -354,4 +357,17 @@ TEST_CASE("LLaVA's tower and text left out: CLIP's and Llama's, or Mistral's wit
   CHECK(llama.at("feed_forward") == "11008");
   CHECK(mistral.at("kv_heads") == "8");
   CHECK(mistral.at("feed_forward") == "14336");
+}
+
+TEST_CASE("an OPT that says nothing of dropout drops a tenth of its layers' outputs") {
+  const std::string opt =
+      R"("vocab_size": 1000, "hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 200,
+         "max_position_embeddings": 64)";
+  const Given usual = read_sparse("opt", opt), none = read_sparse("opt", opt + R"(, "dropout": 0.0)");
+  const auto dropout = [](const Given& parameters) {
+    const auto found = parameters.find("hidden_dropout");
+    return found == parameters.end() ? "the zoo's" : found->second;
+  };
+  CHECK(dropout(usual) == "the zoo's");  // 0.1
+  CHECK(dropout(none) == "0");
 }

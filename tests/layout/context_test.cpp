@@ -132,3 +132,31 @@ TEST_CASE("what has no tokens to divide is named") {
     CHECK(layout::context_violations(g, whole(g, 1)).empty());
   }
 }
+
+TEST_CASE("Ulysses trades queries, keys with values, and the output; its devices have whole heads of each") {
+  const layout::ContextTensors tensors{Bytes(10), Bytes(20), Bytes(30)};
+  const auto traded = layout::context_collectives(OpId(0), tensors, plan::ContextExchange::ulysses);
+  Bytes forward, backward;
+  for (const auto& c : traded.forward) forward += c.bytes;
+  for (const auto& c : traded.backward) backward += c.bytes;
+  CHECK(forward == Bytes(60));
+  CHECK(backward == Bytes(60));
+  // Four heads that share two keys: two devices have one key each, four have none for two of them.
+  const auto g = models::build("llama", {{"layers", "1"},
+                                         {"hidden", "16"},
+                                         {"heads", "4"},
+                                         {"kv_heads", "2"},
+                                         {"feed_forward", "32"},
+                                         {"sequence", "8"},
+                                         {"vocabulary", "32"}});
+  CHECK(layout::context_violations(g, whole(g, 2, plan::ContextExchange::ulysses)).empty());
+  CHECK_FALSE(layout::context_violations(g, whole(g, 4, plan::ContextExchange::ulysses)).empty());
+  CHECK(layout::context_violations(g, whole(g, 4)).empty());
+}
+
+TEST_CASE("a group looks up its tokens' part of a table") {
+  const auto g = small_gpt();
+  const auto table = *std::ranges::find(g.operators(), graph::OpKind::embedding, &graph::Operator::kind);
+  REQUIRE(table.gathered_parameters == 8 * 16);
+  CHECK(layout::token_shard(table, 4).gathered_parameters == 2 * 16);
+}

@@ -94,3 +94,23 @@ TEST_CASE("a vision tower keeps its patches") {
 TEST_CASE("a model without attention has no sequence") {
   CHECK(layout::sequence(models::build("dlrm", {})) == 0);
 }
+
+TEST_CASE("scores of a shorter sample are tokens x keys, kept too") {
+  // Plain attention of operators of its own: scores and shares keep heads x queries x keys.
+  const auto whole = models::build("gpt", {{"layers", "1"},
+                                           {"hidden", "32"},
+                                           {"heads", "4"},
+                                           {"sequence", "16"},
+                                           {"vocabulary", "64"},
+                                           {"attention", "split"}});
+  const auto shorter = layout::shortened(whole, {8, 8});
+  int scores = 0;
+  for (std::size_t v = 0; v < whole.size(); ++v) {
+    const auto* product = std::get_if<graph::Matmul>(&whole.op(OpId(v)).attributes);
+    if (!product || product->rows != 16 || product->columns != 16) continue;
+    ++scores;
+    CHECK(shorter.op(OpId(v)).saved_bytes * 4 == whole.op(OpId(v)).saved_bytes);
+    CHECK(shorter.op(OpId(v)).output_bytes * 4 == whole.op(OpId(v)).output_bytes);
+  }
+  CHECK(scores == 1);
+}

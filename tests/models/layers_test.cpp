@@ -182,3 +182,22 @@ TEST_CASE("shapes say what a kernel has to know") {
   CHECK(extent("a", "bias") == 1);
   CHECK(extent("bag", "sum") == 1);
 }
+
+TEST_CASE("normalised queries and keys are kept before their norms too; a window's largest keeps its place") {
+  // 8 tokens, 16 wide, 4 heads: queries and keys of 128 numbers each.
+  const auto saved = [](bool norm) {
+    Layers net("m");
+    const Tensor x = net.input("x", {8, 16});
+    net.attention("attention", x, x, x, 4, {.qk_norm = norm});
+    return net.build().op(core::OpId(1)).saved_bytes;
+  };
+  CHECK(saved(true) - saved(false) == Bytes(2 * 8 * 16 * 4));
+  // 2 x 2 windows of a 4 x 4 image of 3 channels: 12 outputs of four bytes, and a byte of place for each.
+  Layers net("m");
+  const Tensor x = net.input("x", {3, 4, 4});
+  net.max_pool("most", x, {{2, 2}, {2, 2}});
+  net.average_pool("mean", x, {{2, 2}, {2, 2}});
+  const auto g = net.build();
+  CHECK(op(g, 1).saved_bytes == Bytes(12 * 4 + 12));
+  CHECK(op(g, 2).saved_bytes == Bytes(12 * 4));
+}

@@ -106,3 +106,11 @@ TEST_CASE("weights have the size of the model's numbers") {
   CHECK(plan::precision_violation(whole, mixed) == "weights in bf16 have 2 bytes, the model's numbers 4");
   CHECK_FALSE(plan::precision_violation(whole, adam({})));
 }
+
+TEST_CASE("compressed bytes are rounded up, so that nothing is sent as nothing") {
+  const plan::Compression tenth{0.1, 0.25};
+  CHECK(tenth.gradient_bytes(Bytes(1)) == Bytes(1));
+  CHECK(tenth.gradient_bytes(Bytes(101)) == Bytes(11));
+  CHECK(tenth.activation_bytes(Bytes(5)) == Bytes(2));
+  CHECK(plan::Compression{}.activation_bytes(Bytes(5)) == Bytes(5));
+}

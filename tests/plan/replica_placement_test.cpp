@@ -66,3 +66,28 @@ TEST_CASE("sharded over two of four: neighbours have a part each, every other de
   CHECK(plan::reduces_gradients(hybrid));
   CHECK(!plan::reduces_gradients(stage(8, 2, 1, 3)));
 }
+
+TEST_CASE("state of experts is sharded over the replicas that hold the same ones") {
+  plan::Stage experts = stage(8, 1, 1, 1);
+  experts.expert_parallel = 4;
+  CHECK(replica_placement(experts).shards == 8);
+  CHECK(replica_placement(experts).expert_shards == 2);
+  experts.expert_parallel = 1;
+  CHECK(replica_placement(experts).expert_shards == 8);
+}
+
+TEST_CASE(
+    "what all devices of a group hold whole is summed, where samples or tokens are divided among them") {
+  // One replica of two devices: only weights of operators that these divide by samples or tokens.
+  plan::Stage one = stage(2, 2, 1, 0);
+  CHECK_FALSE(plan::reduces_gradients(one));
+  one.partition[core::OpId(0)] = plan::Partition::column;
+  CHECK_FALSE(plan::reduces_gradients(one));
+  one.partition[core::OpId(0)] = plan::Partition::batch;
+  CHECK(plan::reduces_gradients(one));
+  one.partition[core::OpId(0)] = plan::Partition::sequence;
+  CHECK(plan::reduces_gradients(one));
+  one.partition.clear();
+  one.sequence_parallel = true;
+  CHECK(plan::reduces_gradients(one));
+}

@@ -19,12 +19,14 @@
 #include "penstock/score/plan_pipeline.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
+#include "row_plan.hpp"
 #include "src/planners/rows/dapple_latency.hpp"
 #include "src/planners/rows/layers.hpp"
 #include "support/checkout.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/near.hpp"
 #include "support/random_problem.hpp"
+#include "units.hpp"
 
 using namespace penstock;
 
@@ -339,4 +341,28 @@ TEST_CASE("an experiment runs all three") {
     CHECK(outcome.row.status == "ok");
     CHECK(outcome.row.iteration_s.value() > 0);
   }
+}
+
+TEST_CASE(
+    "runs of units take as long as on a rank's slowest device, and their forward pass twice if recomputed") {
+  // Two operators of 1 s forward and 2 s backward per sample; the third device computes at half the pace.
+  const auto g = support::tiny_graph(2, {{0, 1}});
+  auto types = support::tiny_cluster(1).types();
+  types.push_back(types[0]);
+  types[0].kernel_slowdown = 2;
+  std::vector<cluster::Link> links;
+  for (std::size_t d = 0; d < 4; ++d) {
+    links.push_back({d, 4, core::Bandwidth(1e9), core::Seconds(0)});
+    links.push_back({4, d, core::Bandwidth(1e9), core::Seconds(0)});
+  }
+  const cluster::Cluster c("mixed", types, {{1, 0}, {1, 0}, {0, 0}, {1, 0}}, 1, links);
+  const support::FixedCosts costs({1, 1}, {2, 2});
+  const cost::Problem problem{g, c, costs, {8}};
+  const auto units = planners::planning_units(g);
+  const planners::RunTimes times(problem, units, 4, 2, false), again(problem, units, 4, 2, true);
+  const std::size_t all = units.operators.size();
+  CHECK(times(0, 0, all) == support::near(2 * 2 * 3));  // two samples for each replica
+  CHECK(times(1, 0, all) == support::near(2 * 2 * 3 * 2));
+  CHECK(again(0, 0, all) == support::near(2 * 2 * 4));
+  CHECK(again(1, 0, all) == support::near(2 * 2 * 4 * 2));
 }
