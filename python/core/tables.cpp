@@ -18,9 +18,11 @@ report::Columns everything(const report::Results& results) {
 }
 
 /// As the command line reads them, with a name that Python has.
-std::vector<std::string> checked_columns(const std::vector<std::string>& names, const report::Results& results) {
+std::vector<std::string> checked_columns(const std::vector<std::string>& names,
+                                         const report::Results& results) {
   try {
-    return names.empty() ? names : report::parse_columns(fmt::format("{}", fmt::join(names, ",")), results.rows);
+    return names.empty() ? names
+                         : report::parse_columns(fmt::format("{}", fmt::join(names, ",")), results.rows);
   } catch (const core::BadInput& e) {
     throw core::BadInput({"", 0, "columns"}, e.what());
   }
@@ -50,7 +52,8 @@ std::string table_text(report::Results results, const TableChoice& choice) {
     return names.empty() ? report::to_json(rows, results.provenance, everything(results))
                          : report::chosen_json(rows, names, results.provenance);
   if (choice.format == "text")
-    return names.empty() ? report::comparison(rows, results.baseline, true) : report::chosen_table(rows, names);
+    return names.empty() ? report::comparison(rows, results.baseline, true)
+                         : report::chosen_table(rows, names);
   throw core::BadInput({"", 0, "format"}, "expected html, text, markdown, csv, json or latex");
 }
 

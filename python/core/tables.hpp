@@ -17,8 +17,8 @@ struct TableChoice {
   bool plain() const { return columns.empty() && !baseline; }
 };
 
-/// The rows as text, markdown, csv, json or latex. Throws BadInput for another format, for columns that there are not,
-/// and for a baseline of no row.
+/// The rows as text, markdown, csv, json or latex. Throws BadInput for another format, for columns that there
+/// are not, and for a baseline of no row.
 std::string table_text(report::Results results, const TableChoice& choice);
 
 /// Gives the rows the choice's ratios. Throws BadInput.

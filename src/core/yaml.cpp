@@ -206,6 +206,8 @@ Yaml Yaml::at(std::string_view key) const {
 }
 
 std::vector<Yaml> Yaml::items() const {
+  if (is_scalar() && !node_->yaml.Scalar().empty())
+    fail(fmt::format("expected a list, as in [{}]", node_->yaml.Scalar()));
   if (!is_list()) fail("expected a list");
   std::vector<Yaml> out;
   for (const auto& item : node_->yaml)

@@ -188,6 +188,9 @@ CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, c
   if (setting.perturbation) options.perturbation = setting.perturbation;
   CellOutcome out =
       simulated(problem, score::scheduled(problem, std::move(found.plan)), row, options, setting.keep_trace);
+  if (setting.options.progress)
+    setting.options.progress(fmt::format("found {:.1f} samples/s ({}), computing what no plan beats",
+                                         *out.row.samples_per_s, *out.row.strategy));
   const bool ended = add_bounds(problem, cell, options, std::move(others), stop, out);
   if (!found.complete)
     out.row.status = fmt::format("{}: the best plan found until then", limit_word(stop));

@@ -51,6 +51,12 @@ report::Results load_results(const std::string& folder) {
   const std::string validation = folder + "/validation.json";
   if (!std::filesystem::exists(folder + "/results.json") && std::filesystem::exists(validation))
     return provenance_of_validation(validation);
+  if (!std::filesystem::exists(folder)) throw core::BadInput("there is no folder " + folder);
+  if (std::filesystem::exists(folder + "/predictions.csv"))
+    throw core::BadInput(
+        folder +
+        " holds predictions of `penstock validate --against`, of which there is no page: see its "
+        "table.txt, errors.csv, predictions.csv and pictures");
   if (std::filesystem::is_directory(folder) && !std::filesystem::exists(folder + "/results.json"))
     throw core::BadInput(folder +
                          " is no results folder: it has no results.json, which `penstock run` writes");

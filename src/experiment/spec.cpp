@@ -14,6 +14,7 @@
 #include "penstock/cluster/catalogue.hpp"
 #include "penstock/core/digest.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/core/spelling.hpp"
 #include "penstock/core/yaml.hpp"
 #include "penstock/experiment/cell.hpp"
 #include "penstock/experiment/inputs.hpp"
@@ -163,6 +164,8 @@ std::vector<plan::ClusterRef> read_cluster(const Yaml& node, const fs::path& fol
 std::vector<Scenario> read_scenarios(const Yaml& root, const fs::path& folder, const Snapshot& inputs) {
   std::vector<Scenario> out;
   for (const Yaml& node : root.at("clusters").items()) {
+    if (node.is_scalar())
+      node.fail(fmt::format("expected a mapping, as in {{name: {}, devices: [4]}}", node.text()));
     const auto clusters = read_cluster(node, folder, inputs);
     const auto perturbation = read_perturbation(node, folder, clusters, inputs);
     for (const auto& cluster : clusters) out.push_back({cluster, read_label(node), perturbation});
@@ -229,7 +232,9 @@ void read_grid(const Yaml& root, const fs::path& folder, Spec& spec,
                const std::vector<PlannerEntry>& planners) {
   const auto settings = read_axes(root, folder);
   const std::vector<Scenario> scenarios = read_scenarios(root, folder, *spec.inputs);
-  for (const Yaml& node : root.at("models").items())
+  for (const Yaml& node : root.at("models").items()) {
+    if (node.is_scalar())
+      node.fail(fmt::format("expected a mapping, as in {{name: {}, mini_batch: [64]}}", node.text()));
     for (plan::ModelRef& model : read_models(node, folder)) {
       const ModelAxis axis = read_model(node, std::move(model), *spec.inputs);
       for (const Scenario& scenario : scenarios) {
@@ -239,6 +244,7 @@ void read_grid(const Yaml& root, const fs::path& folder, Spec& spec,
         add_cells(spec, axis, scenario, planners, settings);
       }
     }
+  }
   check_names(root, spec);
   spec.cells = select(root, spec.cells);
   if (spec.cells.empty()) root.fail("there is nothing to run: every cell is excluded");
@@ -314,7 +320,11 @@ std::string read_baseline(const Yaml& node, const std::vector<PlannerEntry>& pla
     return planner.name() == node.text() || planners::written(planner.choice) == node.text();
   };
   const auto found = std::ranges::find_if(planners, is_baseline);
-  if (found == planners.end()) node.fail("the baseline is none of the planners");
+  if (found == planners.end()) {
+    std::vector<std::string> names;
+    for (const PlannerEntry& planner : planners) names.push_back(planner.name());
+    node.fail("the baseline is none of the planners; " + core::did_you_mean(node.text(), names));
+  }
   return found->name();
 }
 

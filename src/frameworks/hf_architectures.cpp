@@ -143,12 +143,21 @@ void read_mixtral(ConfigKeys& keys, Tokens tokens, Parameters& out) {
   set(keys, out, "expert_width", "intermediate_size");
 }
 
+/// transformers 5 writes the number of experts as Mixtral's configs do.
+const char* experts_key(ConfigKeys& keys) {
+  constexpr const char *kOwn = "num_experts", *kMixtrals = "num_local_experts";
+  if (!keys.find(kMixtrals)) return kOwn;
+  if (keys.find(kOwn) && keys.count(kOwn) != keys.count(kMixtrals))
+    keys.fail(kMixtrals, fmt::format("expected {}, as num_experts says", keys.count(kOwn)));
+  return kMixtrals;
+}
+
 void read_qwen_experts(ConfigKeys& keys, Parameters& out) {
   read_qwen_windows(keys, std::stoll(out["sequence"]));
   demand_experts_everywhere(keys);
   read_rotary_statements(keys, {}, out);
   read_routing(keys, {}, out);
-  set(keys, out, "experts", "num_experts");
+  set(keys, out, "experts", experts_key(keys));
   set(keys, out, "chosen", "num_experts_per_tok");
   set(keys, out, "expert_width", "moe_intermediate_size");
 }

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "log_axis.hpp"
 #include "penstock/report/lines.hpp"
@@ -93,6 +95,21 @@ class Across {
   bool log_ = false;
 };
 
+/// Where lines have equal points, later markers stand beside the first, and later lines are dashed, so that
+/// none hides another.
+class TakenPixels {
+ public:
+  /// How far right of the pixel a marker stands: 0, then 7, -7, 14, ... pixels.
+  Tenths step(Tenths x, Tenths y) {
+    constexpr Tenths kStep = 7 * kPixel;
+    const int before = counts_[{x / kPixel, y / kPixel}]++;
+    return (before + 1) / 2 * (before % 2 == 1 ? kStep : -kStep);
+  }
+
+ private:
+  std::map<std::pair<Tenths, Tenths>, int> counts_;
+};
+
 std::string shortened(const std::string& text, std::size_t letters) {
   return display_width(text) <= letters ? text : wrapped(text, letters - 2).front() + " …";
 }
@@ -127,15 +144,21 @@ std::string lines_element(const ChartPanel& panel, int x, int y) {
     out += text_element(x + kPlotLeft + static_cast<int>(at / kPixel), bottom + 16, "quiet middle", text);
   }
   out += text_element(x + kPlotLeft + kPlotWide / 2, bottom + 32, "middle", panel.along);
+  TakenPixels taken;
   for (const ChartLine& line : panel.lines) {
     std::string path, markers;
+    bool over = false, beside = false;  // over: the line joins two points that are taken
     for (const auto& [place, value] : line.points) {
       const Tenths px_x = (x + kPlotLeft) * kPixel + across.at(place), px_y = bottom * kPixel - up.at(value);
       path += fmt::format("{}{} {}", path.empty() ? "M" : "L", px(px_x), px(px_y));
-      markers += marker_element(line.ink, px_x, px_y);
+      const Tenths step = taken.step(px_x, px_y);
+      over = over || (beside && step != 0);
+      beside = step != 0;
+      markers += marker_element(line.ink, px_x + step, px_y);
     }
     if (line.points.size() > 1)
-      out += fmt::format("<path class=\"line\" stroke=\"{}\" d=\"{}\"/>\n", ink_of(line.ink), path);
+      out += fmt::format("<path class=\"line\" stroke=\"{}\"{} d=\"{}\"/>\n", ink_of(line.ink),
+                         over ? " stroke-dasharray=\"6 6\"" : "", path);
     out += markers;
   }
   return out;

@@ -548,6 +548,8 @@ expect 11 "did you mean 'mmt'" "$penstock" plan --model mtt --cluster "$clusters
 echo words >words.txt
 expect 11 "words.txt is no model file" "$penstock" plan --model words.txt --cluster summit --mini-batch 8 -o bad.yaml
 expect 11 "is no results folder" "$penstock" report .
+mkdir -p predicted && touch predicted/predictions.csv
+expect 11 "holds predictions of \`penstock validate --against\`, of which there is no page" "$penstock" report predicted
 expect 0 "0-31" "$penstock" plan --model dlrm --cluster summit --planner data_parallel --mini-batch 64
 expect 20 "micro-batches of 32 samples on each of 8 replicas do not divide the mini-batch 128" \
   "$penstock" plan --model dlrm --cluster summit --devices 8 --planner data_parallel --micro-batch 32 --mini-batch 128 -o bad.yaml
@@ -684,7 +686,7 @@ fi
 expect 0 "" "$penstock" report out/piper --format csv -o again.csv
 expect 0 "" grep -q '^model,cluster,devices,planner,mini_batch,setting,.*,search_s,.*,status,date,hardware$' again.csv
 expect 0 "5 of 6" bash -c 'cut -d, -f6,19 again.csv | grep -c "^,[0-9.e-]*[0-9]$" | sed "s/$/ of 6/"'
-expect 11 "nowhere/results.json" "$penstock" report nowhere
+expect 11 "there is no folder nowhere" "$penstock" report nowhere
 
 # Ctrl-C: what is finished stays, nothing is half written, exit code 30.
 cat >long.yaml <<YAML

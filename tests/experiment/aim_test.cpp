@@ -85,7 +85,7 @@ TEST_CASE("a search that the user ends has the best plan so far, whatever it is 
     std::atomic<bool> ended{false};
     const core::StopToken stop = core::StopToken().until_ended(ended);
     experiment::SearchSetting setting;
-    setting.options.progress = [&](const std::string& text) { ended = text.ends_with("judged"); };
+    setting.options.progress = [&](const std::string& text) { ended = ended || text.ends_with("judged"); };
     const auto found = experiment::search_for(aimed, c.problem(), c.cell, setting, stop);
     CHECK(found.outcome.row.status.starts_with("interrupted: the "));
     CHECK(experiment::interrupted(found.outcome.row));

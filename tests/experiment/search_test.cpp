@@ -291,9 +291,13 @@ TEST_CASE("what the user ends behind a search leaves its plan, without a lower b
   asked.planner = {"ends_then"};
   experiment::SearchSetting setting;
   setting.time_limit = core::Seconds(3600);  // is none of the bound
+  std::string told;
+  setting.options.progress = [&told](const std::string& text) { told = text; };
   const auto waited = experiment::search(problem, asked, setting, {});
   CHECK(waited.row.status == "ok");
   REQUIRE(waited.row.lower_bound_s);
+  CHECK(told.starts_with("found "));
+  CHECK(told.ends_with(" samples/s (" + *waited.row.strategy + "), computing what no plan beats"));
   ended = false;
   const auto found = experiment::search(problem, asked, setting, core::StopToken().until_ended(ended));
   CHECK(found.row.status == "interrupted: the search was over, its lower bound is left out");

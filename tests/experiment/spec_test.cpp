@@ -224,7 +224,13 @@ TEST_CASE("bad experiment files are refused with line and key before anything ru
   CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [pipe]\n"))
             .starts_with("e.yaml:6: planners[0]: unknown planner 'pipe'"));
   CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nbaseline: graphpipe\n")) ==
-        "e.yaml:7: baseline: the baseline is none of the planners");
+        "e.yaml:7: baseline: the baseline is none of the planners; expected one of spp");
+  CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nbaseline: sp\n")) ==
+        "e.yaml:7: baseline: the baseline is none of the planners; did you mean 'spp'?");
+  CHECK(fault_of(text("  - mmt\n")) ==
+        "e.yaml:3: models[0]: expected a mapping, as in {name: mmt, mini_batch: [64]}");
+  CHECK(fault_of(text("  - {name: mmt, mini_batch: 64}\n")) ==
+        "e.yaml:3: models[0].mini_batch: expected a list, as in [64]");
   CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nmicro_batch: 3\n")) ==
         "e.yaml:7: micro_batch: micro-batch 3 does not divide the mini-batch 64 of mmt");
   CHECK(fault_of(text("  - {name: mmt, mini_batch: [64, 64]}\n"))

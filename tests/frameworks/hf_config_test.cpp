@@ -130,6 +130,18 @@ TEST_CASE("a config keeps what no operator depends on, where it is not the famil
   CHECK(stated(config("deepseek_v2_lite")).at("router_bias") == "no");
 }
 
+TEST_CASE("the number of experts has two names") {
+  const char* own = "\"num_experts\": 128";
+  const auto experts = [](const std::string& text) {
+    return parse_hf_config(text, "config.json", 64).model.parameters.at("experts");
+  };
+  CHECK(experts(config("qwen3_30b_a3b")) == "128");
+  CHECK(experts(changed("qwen3_30b_a3b", own, "\"num_local_experts\": 96")) == "96");  // by transformers 5
+  CHECK(experts(changed("qwen3_30b_a3b", own, "\"num_experts\": 128, \"num_local_experts\": 128")) == "128");
+  CHECK(refusal(changed("qwen3_30b_a3b", own, "\"num_experts\": 128, \"num_local_experts\": 96"))
+            .find("num_local_experts: expected 128, as num_experts says") != std::string::npos);
+}
+
 TEST_CASE("what would be another network is refused by file, line and key") {
   CHECK(refusal(changed("mixtral_8x7b", "\"mixtral\"", "\"dbrx\"")) ==
         "config.json:13: model_type: 'dbrx' routes tokens to experts otherwise than the zoo's families do; "

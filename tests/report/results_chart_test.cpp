@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdio>
+#include <set>
 
 #include "penstock/core/error.hpp"
 #include "support/near.hpp"
@@ -95,4 +96,16 @@ TEST_CASE("of many planners the best twelve are drawn; without any value there i
   CHECK(count(svg, ">p8</text>") == 1);
   CHECK_THROWS_AS(results_chart_svg(many, Quantity::memory, ""), penstock::core::BadInput);
   CHECK_THROWS_AS(quantity("memry"), penstock::core::BadInput);
+}
+
+TEST_CASE("where planners are equal no line and no marker hides another") {
+  std::vector same{row("mmt", 4, "a", 100),  row("mmt", 16, "a", 200), row("mmt", 4, "b", 100),
+                   row("mmt", 16, "b", 200), row("mmt", 4, "c", 100),  row("mmt", 16, "c", 150)};
+  const std::string svg = results_chart_svg(same, Quantity::throughput, "");
+  CHECK(count(svg, "class=\"line\"") == 3);
+  CHECK(count(svg, "stroke-dasharray") == 1);  // b; c has but one point in common with others
+  std::set<std::string> places;
+  for (auto at = svg.find("class=\"marker\""); at != svg.npos; at = svg.find("class=\"marker\"", at + 1))
+    places.insert(svg.substr(svg.find("translate", at), 24));
+  CHECK(places.size() == 3 + 6);  // with the legend's
 }

@@ -256,9 +256,9 @@ class Joint {
 
   void report() const {
     if (options_.progress && evaluations_ > 0)
-      options_.progress(fmt::format("best {}, {} of {} plans judged",
-                                    judge_.in_words(told_.draft.plan, told_.worth),
-                                    std::min(counted_, evaluations_), evaluations_));
+      options_.progress(fmt::format(
+          "{}best {}, {} of {} plans judged", layers_ && !options_.from ? "by whole layers: " : "",
+          judge_.in_words(told_.draft.plan, told_.worth), std::min(counted_, evaluations_), evaluations_));
   }
 
   const cost::Problem& problem_;

@@ -98,7 +98,7 @@ function seriesMarks({ ink, name, points, line }, along, up, { x, y }, taken) {
   for (const one of new Set(points.map(key))) taken.set(one, (taken.get(one) || 0) + 1);
   const out = svg('g', { class: 'series' });
   if (line && points.length > 1)
-    out.append(svg('path', { class: `line ink-${ink % kInks}${beside.some(Boolean) ? ' over' : ''}`, d: `M${points.map((p) => place(p).map((v) => v.toFixed(1)).join(' ')).join('L')}` }));
+    out.append(svg('path', { class: `line ink-${ink % kInks}${beside.some((one, i) => one && beside[i + 1]) ? ' over' : ''}`, d: `M${points.map((p) => place(p).map((v) => v.toFixed(1)).join(' ')).join('L')}` }));
   if (points.length > kMostMarkers)
     return fill(out, {}, [svg('path', { class: `marker ink-${ink % kInks}`, d: points.map((p) => `M${place(p).map((v) => v.toFixed(1)).join(' ')}m-1-1h2v2h-2z`).join('') })]);
   points.forEach((p, i) => {
