@@ -1,5 +1,6 @@
 // penstock import kernels: public tables of kernel times become costs.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "import_command.hpp"
 #include "penstock/core/files.hpp"
@@ -117,7 +118,8 @@ void take(const std::string& file, Tables& tables) {
 core::ExitCode run(const ImportKernelsFlags& flags) {
   Tables tables;
   for (const std::string& file : flags.files) take(file, tables);
-  if (tables.products.empty()) throw core::BadInput("none of the files has a product in bfloat16");
+  if (tables.products.empty())
+    throw core::BadInput(fmt::format("{}: no product in bfloat16", fmt::join(flags.files, ", ")));
   const cost::TableCosts costs(tables.device, std::move(tables.products), std::move(tables.attention),
                                tables.streaming, std::move(tables.collectives), std::move(tables.grouped));
   core::write_file(flags.output, cost::to_yaml(costs));

@@ -6,6 +6,7 @@
 
 #include "budget.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/core/named_fault.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/experiment/against.hpp"
 #include "penstock/report/published_scatter.hpp"
@@ -136,7 +137,8 @@ core::ExitCode run_against(const AgainstFlags& flags, const CostFlags& costs, co
   options.allow_foreign = costs.allow_foreign;
   options.progress = AgainstProgress();
   const auto model = experiment::load_costs(costs.file);
-  const experiment::Against found = experiment::against(runs, *model, options, limit.stop());
+  const experiment::Against found =
+      core::naming(flags.runs, [&] { return experiment::against(runs, *model, options, limit.stop()); });
   for (const auto& [line, doubt] : found.doubts) warn(fmt::format("{}:{}: {}", flags.runs, line, doubt));
   print_page(text(found, screen), screen);
   if (!folder.empty()) {

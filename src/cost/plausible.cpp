@@ -15,10 +15,10 @@
 namespace penstock::cost {
 namespace {
 
-constexpr double kFastest = 20e15;         ///< FLOP/s in 16 bits: several times the fastest GPU of 2026
-constexpr double kWidestMemory = 50e12;    ///< B/s, likewise
-constexpr double kWidestLink = 10e12;      ///< B/s, likewise
-constexpr double kScatter = 0.9;           ///< a later time may be this share of an earlier one
+constexpr double kFastest = 20e15;       ///< FLOP/s in 16 bits: several times the fastest GPU of 2026
+constexpr double kWidestMemory = 50e12;  ///< B/s, likewise
+constexpr double kWidestLink = 10e12;    ///< B/s, likewise
+constexpr double kScatter = 0.9;         ///< a later time may be this share of an earlier one
 constexpr double kRounding = 1 + 1e-6;
 
 struct Limits {
@@ -27,7 +27,8 @@ struct Limits {
 };
 
 std::string in_lower_case(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
@@ -72,8 +73,9 @@ Limits limits_of(const std::string& device) {
 std::string above_peak(double flops, double seconds, const std::string& device) {
   const Limits limits = limits_of(device);
   if (flops <= limits.flops * seconds * kRounding) return "";
-  return fmt::format("{:.6g} TFLOP/s, above the {:.6g} TFLOP/s of {} at its peak: is the time in another unit?",
-                     flops / seconds * 1e-12, limits.flops * 1e-12, limits.name);
+  return fmt::format(
+      "{:.6g} TFLOP/s, above the {:.6g} TFLOP/s of {} at its peak: is the time in another unit?",
+      flops / seconds * 1e-12, limits.flops * 1e-12, limits.name);
 }
 
 std::string above_memory_bandwidth(double bytes, double seconds, const std::string& device) {

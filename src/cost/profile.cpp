@@ -47,7 +47,7 @@ ProfileCosts read(const Yaml& root) {
   for (const auto& [op, node] : root.at("operators").entries()) entries.emplace(op, read_entry(node));
   std::optional<graph::PiperWorkload> workload;
   if (const auto node = root.find("workload")) workload = read_workload(*node);
-  return ProfileCosts(root.at("device").text(), std::move(entries), std::move(workload));
+  return ProfileCosts(root.at("device").text(), std::move(entries), std::move(workload), root.place().file);
 }
 
 }  // namespace
@@ -107,7 +107,8 @@ Estimate ProfileCosts::estimate(const graph::OpGraph& graph, core::OpId id, cons
   const auto entry = entries_.find(op.name);
   if (entry == entries_.end()) {
     if (op.kind == graph::OpKind::input || op.kind == graph::OpKind::reshape) return {};
-    throw core::BadInput(fmt::format("the profile of {} has no operator '{}'", device_, op.name));
+    throw core::BadInput({file_, 0, "operators"},
+                         fmt::format("the profile of {} has no operator '{}'", device_, op.name));
   }
   const bool weighs = op.parameters > 0;
   const double launch = device.launch_overhead.value();

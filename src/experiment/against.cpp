@@ -71,6 +71,9 @@ std::string doubt_of(const StatedRun& run, double predicted_s) {
   if (off > kFar || off < 1 / kFar)
     return fmt::format("{}: {} s, where {:.3g} s are predicted; most likely another unit than seconds", who,
                        row.measured_s, predicted_s);
+  if (row.measured_gib && *row.measured_gib > run.device_gib())
+    return fmt::format("measured_gib of run '{}' of '{}': {} GiB, of devices that have {:.4g} GiB", row.id,
+                       row.set, *row.measured_gib, run.device_gib());
   return "";
 }
 

@@ -15,7 +15,8 @@ constexpr double kRounded = 1e-6;
 /// Most likely, by where times come from.
 std::string cause_of(const report::CellResult& row) {
   if (row.costs == "analytic" || row.costs.empty())
-    return "the cluster file most likely states too low a peak for numbers of this size, or a perturbation makes "
+    return "the cluster file most likely states too low a peak for numbers of this size, or a perturbation "
+           "makes "
            "devices faster";
   return fmt::format("the costs ({}) most likely have times in another unit, or of another model or device",
                      row.costs);
@@ -33,7 +34,8 @@ std::vector<std::string> doubts(const report::CellResult& row) {
   if (row.bubble && !(*row.bubble >= -kRounded && *row.bubble <= 1 + kRounded))
     out.push_back(fmt::format("a bubble of {:.1f} %, outside 0 to 100 %", *row.bubble * 100));
   if (row.gap && !(*row.gap >= -kRounded))
-    out.push_back(fmt::format("{:.3f} % faster than the lower bound for any plan: please report this", -*row.gap * 100));
+    out.push_back(fmt::format("{:.3f} % faster than the lower bound for any plan: please report this",
+                              -*row.gap * 100));
   return out;
 }
 
@@ -45,10 +47,11 @@ std::vector<std::string> doubts(const cost::Problem& problem, const CellOutcome&
     held += static_cast<double>(device.peak.value());
   const double weights = static_cast<double>(problem.graph.parameters()) * problem.graph.element_bytes();
   if (held < weights)
-    out.push_back(fmt::format("all devices together hold {} at their peaks, less than the model's weights of {}: "
-                              "please report this",
-                              core::show(core::Bytes(static_cast<std::int64_t>(held))),
-                              core::show(core::Bytes(static_cast<std::int64_t>(weights)))));
+    out.push_back(
+        fmt::format("all devices together hold {} at their peaks, less than the model's weights of {}: "
+                    "please report this",
+                    core::show(core::Bytes(static_cast<std::int64_t>(held))),
+                    core::show(core::Bytes(static_cast<std::int64_t>(weights)))));
   return out;
 }
 

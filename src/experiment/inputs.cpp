@@ -9,6 +9,7 @@
 #include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/core/named_fault.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/cost/curve_costs.hpp"
 #include "penstock/experiment/snapshot.hpp"
@@ -54,7 +55,9 @@ graph::OpGraph load_model(const plan::ModelRef& given) {
       throw core::BadInput(model.name + " is no model file: the names of these end in .json or .yaml");
     if (model.name.find_first_of("./") != std::string::npos)
       throw core::BadInput("there is no model file or folder '" + model.name + "'");
-    return models::build(model.name, model.parameters);
+    if (model.name == given.name) return models::build(model.name, model.parameters);
+    return core::naming(model_file_of(given.name),
+                        [&] { return models::build(model.name, model.parameters); });
   }
   if (!model.parameters.empty())
     throw core::BadInput("model file '" + model.name +

@@ -14,6 +14,8 @@
 #include "penstock/core/parallel.hpp"
 #include "penstock/core/paths.hpp"
 #include "penstock/core/statistics.hpp"
+#include "penstock/cost/plausible.hpp"
+#include "penstock/cost/utilisation.hpp"
 #include "penstock/experiment/plan_input.hpp"
 #include "penstock/report/csv_record.hpp"
 #include "run_prediction.hpp"
@@ -47,6 +49,21 @@ class ReadRun {
   const plan::Plan& plan() const { return input_->plan; }
   core::Bytes reserved() const { return input_->cluster.types().front().reserved; }
 
+  /// Throws BadInput for what the devices cannot have done or held: most likely a number in another unit.
+  void check_plausible(const std::string& file) const {
+    const double rate = static_cast<double>(input_->plan.training.mini_batch) / run_.seconds;
+    const auto wrong = cost::above_whole(cost::utilisation(input_->graph, input_->cluster, rate).mfu);
+    if (!wrong.empty())
+      throw core::BadInput({file, run_.line, "iteration_s"},
+                           fmt::format("{} s mean {}; expected seconds", run_.seconds, wrong));
+    double most = 0;
+    for (const auto& type : input_->cluster.types())
+      most = std::max(most, static_cast<double>(type.memory.value()));
+    if (run_.gib && *run_.gib * kGib > most)
+      throw core::BadInput({file, run_.line, "memory_gib"},
+                           fmt::format("{} GiB, of devices that have {:.4g} GiB", *run_.gib, most / kGib));
+  }
+
   RunPrediction stated(core::StopToken stop) const {
     return run_prediction(input_->problem(), input_->plan, stop);
   }
@@ -68,6 +85,7 @@ ReadRuns read_all(const std::vector<MeasuredRun>& runs, const std::string& file,
   ReadRuns out;
   for (const MeasuredRun& run : runs) {
     out.push_back(std::make_unique<ReadRun>(run, file, costs));
+    out.back()->check_plausible(file);
     const std::string &cluster = out.back()->plan().cluster.name, &first = out.front()->plan().cluster.name;
     if (cluster != first)
       throw core::BadInput(

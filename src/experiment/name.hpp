@@ -9,8 +9,10 @@ namespace penstock::experiment {
 
 /// Throws BadInput for a text that is no name.
 inline std::string read_name(const core::Yaml& node) {
-  if (node.text().find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") != std::string::npos)
-    node.fail("the name becomes a folder: expected lower-case letters, digits, - and _");
+  const std::string name = node.text();
+  if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") != std::string::npos ||
+      name.front() == '-')  // commands would take the folder for an option
+    node.fail("the name becomes a folder: expected lower-case letters, digits, - and _, no - in front");
   return node.text();
 }
 

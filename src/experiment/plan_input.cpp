@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "penstock/core/named_fault.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/plan/violations.hpp"
 #include "penstock/score/order.hpp"
@@ -14,8 +15,8 @@ namespace penstock::experiment {
 
 PlanInput read_plan(const std::string& text, const std::string& file, const plan::PlanHead& head,
                     const CostsOf& costs) {
-  graph::OpGraph graph = load_model(head.model);
-  const cluster::Cluster stated = load_cluster(head.cluster);
+  graph::OpGraph graph = core::naming(file, [&] { return load_model(head.model); });
+  const cluster::Cluster stated = core::naming(file, [&] { return load_cluster(head.cluster); });
   auto measured = costs(stated);
   cluster::Cluster here = cost::measured_by(*measured, stated);
   plan::Plan plan = plan::parse_plan(text, file, graph);

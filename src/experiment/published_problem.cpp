@@ -111,7 +111,14 @@ std::string unstated(const report::PublishedRun& run) {
 PublishedProblem published_problem(const report::PublishedRun& run) {
   if (const std::string what = unstated(run); !what.empty())
     throw core::BadInput(fmt::format("run {} has {}, which the zoo does not", run.id, what));
-  PublishedProblem out{load_model(model_of(run)), {}};
+  const auto build = [&] {
+    try {
+      return load_model(model_of(run));
+    } catch (const core::BadInput& fault) {
+      throw core::BadInput(fmt::format("line {}: run {}: {}", run.line, run.id, fault.what()));
+    }
+  };
+  PublishedProblem out{build(), {}};
   out.plan.model = model_of(run);
   out.plan.cluster = {run.cluster, run.devices};
   out.plan.planner = "published";

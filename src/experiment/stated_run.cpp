@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "penstock/core/error.hpp"
@@ -39,6 +40,13 @@ StatedRun::StatedRun(const report::PublishedRun& run, const cluster::Cluster& wh
 double StatedRun::measured_mfu() const {
   const double rate = static_cast<double>(stated_.plan.training.mini_batch) / run_.measured_s;
   return cost::utilisation(stated_.graph, cluster_, rate).mfu;
+}
+
+double StatedRun::device_gib() const {
+  constexpr double kGib = 1024.0 * 1024 * 1024;
+  double most = 0;
+  for (const auto& type : cluster_.types()) most = std::max(most, static_cast<double>(type.memory.value()));
+  return most / kGib;
 }
 
 PublishedPrediction StatedRun::predict(core::StopToken stop) const {

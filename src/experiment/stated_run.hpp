@@ -17,6 +17,8 @@ class StatedRun {
   report::PublishedPrediction predict(core::StopToken stop) const;
   /// Share of the devices' peak that the measured time means.
   double measured_mfu() const;
+  /// Memory of the largest device.
+  double device_gib() const;
   /// With a constant of time.
   report::PublishedPrediction predict(Constant what, double value, core::StopToken stop) const;
   /// Size of the relative error of the iteration time with it.

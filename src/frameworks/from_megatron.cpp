@@ -6,6 +6,7 @@
 
 #include "megatron_run.hpp"
 #include "models/catalogue.hpp"
+#include "penstock/core/named_fault.hpp"
 #include "penstock/plan/layer_row.hpp"
 
 namespace penstock::frameworks {
@@ -145,7 +146,8 @@ MegatronRun from_megatron(const std::string& text, const std::string& file, cons
   if (plan.training.precision) plan.model.parameters.emplace("element_bytes", "2");
   plan.cluster = cluster;
   plan.planner = "Megatron-LM";
-  const graph::OpGraph graph = models::build(plan.model.name, plan.model.parameters);
+  const graph::OpGraph graph =
+      core::naming(file, [&] { return models::build(plan.model.name, plan.model.parameters); });
   const auto stages = read_megatron_stages(args, args.count("num_layers"), degrees.ranks);
   plan.stages.resize(stages.size());
   plan.schedule = static_cast<std::int64_t>(stages.size()) > degrees.ranks ? "interleaved_1f1b" : "1f1b";

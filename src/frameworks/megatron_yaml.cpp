@@ -37,9 +37,12 @@ std::string layer_letters(const core::Yaml& item) {
   const std::size_t star = text.find('*');
   std::string name = text.substr(0, star);
   while (name.ends_with(' ')) name.pop_back();
-  const char letter = name == "embedding" ? 'E' : name == "decoder" ? 't' : name == "mtp" ? 'm' : name == "loss" ? 'L' : '?';
-  if (letter == '?')
-    item.fail(fmt::format("expected embedding, decoder, mtp or loss, found '{}'", text));
+  const char letter = name == "embedding" ? 'E'
+                      : name == "decoder" ? 't'
+                      : name == "mtp"     ? 'm'
+                      : name == "loss"    ? 'L'
+                                          : '?';
+  if (letter == '?') item.fail(fmt::format("expected embedding, decoder, mtp or loss, found '{}'", text));
   if (star == text.npos) return {letter};
   std::int64_t count = 0;
   const char* end = text.data() + text.size();
@@ -56,7 +59,8 @@ std::string layout_text(const core::Yaml& list) {
   std::string out;
   bool first = true;
   for (const core::Yaml& stage : list.items()) {
-    if (!stage.is_list()) stage.fail("expected a list of layers for each stage: [[embedding, decoder], [decoder, loss]]");
+    if (!stage.is_list())
+      stage.fail("expected a list of layers for each stage: [[embedding, decoder], [decoder, loss]]");
     if (!first) out += '|';
     first = false;
     for (const core::Yaml& item : stage.items()) out += layer_letters(item);

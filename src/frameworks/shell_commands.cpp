@@ -17,8 +17,7 @@ using Words = std::set<std::string, std::less<>>;
 
 class Parser {
  public:
-  Parser(std::vector<Token> tokens, std::string file)
-      : tokens_(std::move(tokens)), file_(std::move(file)) {}
+  Parser(std::vector<Token> tokens, std::string file) : tokens_(std::move(tokens)), file_(std::move(file)) {}
 
   Body all() {
     Body out = body({});
@@ -82,10 +81,10 @@ class Parser {
   }
 
   Step::After link() {
-    const Step::After after = op("&&")                ? Step::After::success
-                              : op("||")              ? Step::After::failure
-                              : op("|") || op("|&")   ? Step::After::pipe
-                                                      : Step::After::always;
+    const Step::After after = op("&&")              ? Step::After::success
+                              : op("||")            ? Step::After::failure
+                              : op("|") || op("|&") ? Step::After::pipe
+                                                    : Step::After::always;
     if (after != Step::After::always || op(";") || op("&")) ++at_;
     return after;
   }
@@ -158,8 +157,10 @@ class Parser {
       branch.body = body({});
       out.branches.push_back(std::move(branch));
       if (op(";&") || op(";;&")) fail("a case that falls through to the next is not read");
-      if (op(";;")) ++at_;
-      else if (skip_lines(); !word("esac")) fail(fmt::format("expected ';;' or 'esac' of line {}", begin));
+      if (op(";;"))
+        ++at_;
+      else if (skip_lines(); !word("esac"))
+        fail(fmt::format("expected ';;' or 'esac' of line {}", begin));
     }
     expect(Kind::word, "esac", begin);
     return out;

@@ -31,7 +31,7 @@ struct Command {
   enum class Kind { simple, branches, cases, loop, group, function };
   Kind kind = Kind::simple;
   int line = 0;
-  std::vector<Token> words{};      ///< of a simple command; the word of case; variable and words of for
+  std::vector<Token> words{};  ///< of a simple command; the word of case; variable and words of for
   std::vector<std::string> documents{};
   std::vector<Branch> branches{};  ///< of a loop, group or function one
   bool over_words = false;         ///< for, not while

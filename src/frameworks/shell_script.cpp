@@ -48,7 +48,8 @@ auto worlds(const Variables& variables, const std::string& file, int line, const
       if (!met.insert(name).second) continue;
       const auto& choices = variables.find(name)->second;
       for (std::size_t i = 1; i < choices.size(); ++i) {
-        if (open.size() == kMostChoices) throw core::BadInput({file, line, ""}, "more than 200 branches meet");
+        if (open.size() == kMostChoices)
+          throw core::BadInput({file, line, ""}, "more than 200 branches meet");
         open.push_back({now.picks, choices[i]});
         open.back().picks[name] = i;
       }
@@ -104,9 +105,7 @@ class Runner {
     for (const Step& step : body) {
       if (!state.alive || returning_) break;
       const bool linked = step.after == Step::After::success || step.after == Step::After::failure;
-      const Truth runs = !linked                               ? Truth::yes
-                         : step.after == Step::After::success ? status
-                                                              : !status;
+      const Truth runs = !linked ? Truth::yes : step.after == Step::After::success ? status : !status;
       if (runs == Truth::no) continue;
       State other = runs == Truth::maybe ? state : State{};
       Truth result = run_command(*step.command, state);
@@ -125,11 +124,16 @@ class Runner {
   Truth run_command(const Command& command, State& state) {
     if (++steps_ > kMostSteps) throw core::BadInput({file_, command.line, ""}, "runs too many commands");
     switch (command.kind) {
-      case Command::Kind::simple: return run_simple(command, state);
-      case Command::Kind::branches: return run_branches(command, 0, state);
-      case Command::Kind::cases: return run_cases(command, 0, state);
-      case Command::Kind::loop: return run_loop(command, state);
-      case Command::Kind::group: return run_body(command.branches.front().body, state);
+      case Command::Kind::simple:
+        return run_simple(command, state);
+      case Command::Kind::branches:
+        return run_branches(command, 0, state);
+      case Command::Kind::cases:
+        return run_cases(command, 0, state);
+      case Command::Kind::loop:
+        return run_loop(command, state);
+      case Command::Kind::group:
+        return run_body(command.branches.front().body, state);
       case Command::Kind::function:
         functions_[command.words.front().text] = command;
         return Truth::yes;
@@ -199,9 +203,9 @@ class Runner {
     }
     if (append && before != state.variables.end()) {
       if (array)
-        word.items.insert(word.items.begin(),
-                          {Token::Kind::word, was_array ? "\"${" + name + "[@]}\"" : "\"${" + name + "}\"",
-                           word.line});
+        word.items.insert(
+            word.items.begin(),
+            {Token::Kind::word, was_array ? "\"${" + name + "[@]}\"" : "\"${" + name + "}\"", word.line});
       else
         word.text = "\"${" + name + ":-}\"" + word.text;
     }
@@ -244,7 +248,8 @@ class Runner {
     std::size_t at = 0;
     const bool all = std::ranges::all_of(words, [](const Token& word) {
       const std::size_t equals = word.text.find('=');
-      const std::size_t end = equals != word.text.npos && equals > 0 && word.text[equals - 1] == '+' ? equals - 1 : equals;
+      const std::size_t end =
+          equals != word.text.npos && equals > 0 && word.text[equals - 1] == '+' ? equals - 1 : equals;
       return equals != word.text.npos && is_name(word.text.substr(0, end));
     });
     if (all) {
@@ -301,8 +306,7 @@ class Runner {
     Expander expander(state.variables, {}, file_);
     for (const Token& word : words) expander.text(word);
     for (const auto& [name, value] : expander.assigned)
-      if (is_name(name))
-        assign(name, {Token::Kind::word, value, words.front().line}, false, state);
+      if (is_name(name)) assign(name, {Token::Kind::word, value, words.front().line}, false, state);
   }
 
   Truth call(const Command& function, std::span<const Token> words, State& state) {

@@ -78,7 +78,8 @@ class Condition {
       return out;
     }
     const Token& first = words_[at_++];
-    if (first.text.size() == 2 && first.text.front() == '-' && at_ < words_.size() && !binary(words_[at_].text))
+    if (first.text.size() == 2 && first.text.front() == '-' && at_ < words_.size() &&
+        !binary(words_[at_].text))
       return unary(first.text[1], words_[at_++]);
     if (at_ + 1 < words_.size() && binary(words_[at_].text)) {
       const std::string op = words_[at_].text;

@@ -109,17 +109,16 @@ class Tokenizer {
   }
 
   void take_operator(std::vector<Token>& out) {
-    constexpr std::string_view kLong[] = {"<<<", "&>>", "<<-", "&&", "||", ";;&", ";;", ";&", "|&",
-                                          "&>",  ">>",  ">&",  "<<", "<&", "<>",  ">|"};
+    constexpr std::string_view kLong[] = {"<<<", "&>>", "<<-", "&&", "||", ";;&", ";;", ";&",
+                                          "|&",  "&>",  ">>",  ">&", "<<", "<&",  "<>", ">|"};
     std::string_view found = text_.substr(at_, 1);
     for (const std::string_view op : kLong)
       if (at(op) && op.size() > found.size()) found = op;
     const bool redirects = found.find_first_of("<>") != found.npos;
     // A number that touches the operator is a file's, no word: 2>&1.
     if (redirects && !out.empty() && out.back().kind == Token::Kind::word && at_ > 0 &&
-        kMeta.find(text_[at_ - 1]) == kMeta.npos && std::ranges::all_of(out.back().text, [](char c) {
-          return c >= '0' && c <= '9';
-        }))
+        kMeta.find(text_[at_ - 1]) == kMeta.npos &&
+        std::ranges::all_of(out.back().text, [](char c) { return c >= '0' && c <= '9'; }))
       out.pop_back();
     const std::string op(found);
     at_ += op.size();
@@ -220,15 +219,19 @@ std::vector<Token> tokens_of(std::string_view text, const std::string& file) {
 
 std::size_t end_of_part(std::string_view text, std::size_t at) {
   switch (text[at]) {
-    case '\\': return at + 2 <= text.size() ? at + 2 : text.npos;
+    case '\\':
+      return at + 2 <= text.size() ? at + 2 : text.npos;
     case '\'':
     case '`': {
       const std::size_t end = text.find(text[at], at + 1);
       return end == text.npos ? end : end + 1;
     }
-    case '"': return end_of_double(text, at);
-    case '$': return end_of_dollar(text, at, 0);
-    default: return at + 1;
+    case '"':
+      return end_of_double(text, at);
+    case '$':
+      return end_of_dollar(text, at, 0);
+    default:
+      return at + 1;
   }
 }
 

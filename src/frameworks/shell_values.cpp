@@ -87,7 +87,8 @@ const Choice* Expander::find(std::string_view name) {
   if (found == variables_.end()) return nullptr;
   if (found->second.size() > 1) choices.emplace(name);
   const auto pick = picks_.find(name);
-  const Choice& out = found->second[pick == picks_.end() ? 0 : std::min(pick->second, found->second.size() - 1)];
+  const Choice& out =
+      found->second[pick == picks_.end() ? 0 : std::min(pick->second, found->second.size() - 1)];
   return out.set ? &out : nullptr;
 }
 
@@ -103,8 +104,8 @@ void Expander::insert(std::string_view name, std::string_view raw, bool all, boo
   }
   if (!value->array) return put(value->words.front(), quoted);
   if (!all && !list && value->words.size() > 1)
-    array_fault = fmt::format("{} is an array, of which ${} is the first word: write \"${{{}[@]}}\"", name, name,
-                              name);
+    array_fault =
+        fmt::format("{} is an array, of which ${} is the first word: write \"${{{}[@]}}\"", name, name, name);
   for (std::size_t i = 0; i < value->words.size(); ++i) {
     if (i > 0 && one_) letter(' ');
     if (i > 0 && !one_) end();
@@ -167,8 +168,9 @@ void Expander::braces(std::string_view inner, std::string_view raw, bool quoted)
   const char op = rest.front();
   rest.remove_prefix(1);
   const Choice* found = find(name);
-  const bool empty = !found || (colon && (found->words.empty() || (found->words.size() == 1 &&
-                                                                   found->words.front().text.empty())));
+  const bool empty =
+      !found ||
+      (colon && (found->words.empty() || (found->words.size() == 1 && found->words.front().text.empty())));
   if (op == '+' ? empty : !empty) {
     if (op != '+') insert(name, raw, all, quoted);
     return;

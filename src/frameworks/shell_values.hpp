@@ -28,9 +28,9 @@ struct Choice {
   std::vector<Field> words{};  ///< one of a scalar
   bool array = false;
   bool set = true;
-  int line = 0;        ///< where the branch sets it
-  int against = 0;     ///< where the first choice is set; 0: this is the first
-  std::string by{};    ///< variable that the branch sets
+  int line = 0;      ///< where the branch sets it
+  int against = 0;   ///< where the first choice is set; 0: this is the first
+  std::string by{};  ///< variable that the branch sets
   bool same(const Choice& other) const {
     return array == other.array && set == other.set && words == other.words;
   }
@@ -50,10 +50,10 @@ class Expander {
   /// The word as one text: as in an assignment or a test.
   std::string text(const Token& word);
 
-  std::set<std::string, std::less<>> choices;  ///< variables of several choices that were used
-  bool unset_used = false;                     ///< a variable that the script sets nowhere
-  bool opaque = false;                         ///< what only a shell computes: $(command)
-  std::string array_fault;                     ///< an array used as a scalar
+  std::set<std::string, std::less<>> choices;                 ///< variables of several choices that were used
+  bool unset_used = false;                                    ///< a variable that the script sets nowhere
+  bool opaque = false;                                        ///< what only a shell computes: $(command)
+  std::string array_fault;                                    ///< an array used as a scalar
   std::vector<std::pair<std::string, std::string>> assigned;  ///< by ${NAME:=value}
 
  private:

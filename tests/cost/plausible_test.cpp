@@ -67,10 +67,12 @@ TEST_CASE("kernel tables in another unit are refused by row") {
   // 2 x 4096^3 FLOPs in 0.5 ms are 275 TFLOP/s.
   CHECK(tables("A100", "products: |\n  64 64 64 5\n  4096 4096 4096 500\n") == "taken");
   CHECK(tables("A100", "products: |\n  64 64 64 5\n  4096 4096 4096 0.5\n") ==
-        "t.yaml:3: products: row 2: expected microseconds; this is 274878 TFLOP/s, above the 312 TFLOP/s of a100 at "
+        "t.yaml:3: products: row 2: expected microseconds; this is 274878 TFLOP/s, above the 312 TFLOP/s of "
+        "a100 at "
         "its peak: is the time in another unit?");
   const std::string product = "products: |\n  64 64 64 5\n";
-  CHECK(tables("A100", product + "grouped: |\n  4096 4096 4096 0.5\n").find("grouped: row 1") != std::string::npos);
+  CHECK(tables("A100", product + "grouped: |\n  4096 4096 4096 0.5\n").find("grouped: row 1") !=
+        std::string::npos);
   // Half of 4 x 4096^2 x 32 x 128 FLOPs is causal attention's: 0.137e12.
   CHECK(tables("A100", product + "attention: |\n  1 4096 32 128 500 1200\n") == "taken");
   CHECK(tables("A100", product + "attention: |\n  1 4096 32 128 0.5\n").find("attention: row 1") !=
@@ -78,11 +80,12 @@ TEST_CASE("kernel tables in another unit are refused by row") {
   CHECK(tables("A100", product + "attention: |\n  1 4096 32 128 500 1.2\n").find("attention: row 1") !=
         std::string::npos);
   CHECK(tables("A100", product + "all_reduce: |\n  8 1073741824 5000\n") == "taken");
-  CHECK(tables("A100", product + "all_reduce: |\n  8 1024 20\n  8 1073741824 5\n").find("all_reduce: row 2") !=
-        std::string::npos);
+  CHECK(
+      tables("A100", product + "all_reduce: |\n  8 1024 20\n  8 1073741824 5\n").find("all_reduce: row 2") !=
+      std::string::npos);
   CHECK(tables("A100", "streaming: {bandwidth: 1.5TB/s, latency: 3us}\n" + product) == "taken");
-  CHECK(tables("A100", "streaming: {bandwidth: 15TB/s, latency: 3us}\n" + product).find("bandwidth: 15000 GB/s, above") !=
-        std::string::npos);
+  CHECK(tables("A100", "streaming: {bandwidth: 15TB/s, latency: 3us}\n" + product)
+            .find("bandwidth: 15000 GB/s, above") != std::string::npos);
 }
 
 TEST_CASE("a profile whose time falls as the batch grows is refused; what scatters is not") {

@@ -37,12 +37,16 @@ TEST_CASE(
   const auto predicted = experiment::predicted(
       runs[0], experiment::load_cluster({support::checkout("/experiments/clusters/summit.yaml"), 0}), kCosts,
       {});
-  std::vector<std::map<std::string, std::string>> rows = {{{"measured_s", std::to_string(predicted.seconds)}},
-                                                          {{"measured_s", "0.0000000125"}},
-                                                          {{"measured_s", "900000"}},
-                                                          {{"measured_s", ""}}};
+  std::vector<std::map<std::string, std::string>> rows = {
+      {{"measured_s", std::to_string(predicted.seconds)}},
+      {{"measured_s", "0.0000000125"}},
+      {{"measured_s", "900000"}},
+      {{"measured_s", std::to_string(predicted.seconds)}, {"measured_gib", "16000"}},
+      {{"measured_s", ""}}};
   const auto found = experiment::against(read(rows), kCosts, options(), {});
-  REQUIRE(found.doubts.size() == 2);
+  REQUIRE(found.doubts.size() == 3);
+  CHECK(found.doubts[2].second ==
+        "measured_gib of run '4' of 'made_up': 16000 GiB, of devices that have 16 GiB");
   CHECK(found.doubts[0].first == 3);
   CHECK(found.doubts[0].second.find("measured_s of run '2' of 'made_up': 1.25e-08 s mean MFU ") == 0);
   CHECK(found.doubts[1].first == 4);

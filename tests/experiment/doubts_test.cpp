@@ -25,8 +25,9 @@ TEST_CASE("an answer within all limits is not doubted") {
 
 TEST_CASE("an MFU above the whole names the costs that most likely are wrong") {
   CHECK(doubts(row(2.413, "kernel tables of A100")) ==
-        std::vector<std::string>{"MFU 241.3 %: no device computes faster than its peak; the costs (kernel tables of "
-                                 "A100) most likely have times in another unit, or of another model or device"});
+        std::vector<std::string>{
+            "MFU 241.3 %: no device computes faster than its peak; the costs (kernel tables of "
+            "A100) most likely have times in another unit, or of another model or device"});
   CHECK(doubts(row(1.1)).front().find("too low a peak") != std::string::npos);
 }
 

@@ -38,7 +38,8 @@ TEST_CASE(
 TEST_CASE("names and claims begin no HTML, and folders with blanks have addresses") {
   const support::Scratch scratch("index_html");
   core::write_file(scratch.path("a <b> c/results.json"), R"({"results": [{"x": 1}]})");
-  core::write_file(scratch.path("a <b> c/claims.json"), R"({"experiment": "b", "summary": "<img src=x>", "claims": [
+  core::write_file(scratch.path("a <b> c/claims.json"),
+                   R"({"experiment": "b", "summary": "<img src=x>", "claims": [
     {"claim": "< 5 %", "source": "s", "paper": null, "ours": null, "verdict": "ambiguous", "reason": "<i>"}]})");
   const std::string text = experiment::results_index(scratch.path(""));
   CHECK(text.find("| [a &lt;b> c](a%20%3Cb%3E%20c/) | &lt;img src=x> | 1 |") != std::string::npos);

@@ -52,10 +52,12 @@ class Runs {
                         static_cast<double>(*found.row.peak_memory_bytes) / kGib + truth_.reserved);
   }
 
-  FittedCluster fit() const {
-    const std::string file = scratch_.path("runs.csv");
-    return experiment::fit_cluster(experiment::parse_measured_runs(csv_, file), file, analytic, {});
+  std::vector<experiment::MeasuredRun> rows() const { return experiment::parse_measured_runs(csv_, file()); }
+  FittedCluster fit() const { return fit(rows()); }
+  FittedCluster fit(const std::vector<experiment::MeasuredRun>& rows) const {
+    return experiment::fit_cluster(rows, file(), analytic, {});
   }
+  std::string file() const { return scratch_.path("runs.csv"); }
 
  private:
   const support::Scratch& scratch_;
@@ -64,6 +66,30 @@ class Runs {
 };
 
 }  // namespace
+
+TEST_CASE("times above the devices' peak and memory above theirs are refused by row") {
+  const support::Scratch scratch("measured_runs_units");
+  Runs runs(scratch, {});
+  runs.add("bert", 4, 16, 4);
+  runs.add("candle_uno", 2, 64, 1);
+  const auto refusal = [&](const auto& change) {
+    auto rows = runs.rows();
+    change(rows[1]);
+    try {
+      (void)runs.fit(rows);
+    } catch (const core::BadInput& e) {
+      return std::string(e.what());
+    }
+    return std::string("taken");
+  };
+  using Run = experiment::MeasuredRun;
+  CHECK(refusal([](Run& run) { run.seconds *= 1e-3; }).starts_with(runs.file() + ":3: iteration_s: "));
+  CHECK(refusal([](Run& run) {
+          run.seconds *= 1e-3;
+        }).find("no device computes faster than its peak; expected seconds") != std::string::npos);
+  CHECK(refusal([](Run& run) { run.gib = 1024; }) ==
+        runs.file() + ":3: memory_gib: 1024 GiB, of devices that have 16 GiB");
+}
 
 TEST_CASE("the constants behind three simulated runs are found again") {
   for (const Truth& truth : {Truth{1.27, core::Seconds(30e-6), 2.5}, Truth{0.9, core::Seconds(80e-6), 0.25},

@@ -158,8 +158,7 @@ TEST_CASE("a profile must know every operator before anything runs") {
     experiment::load_spec(scratch.path("e.yaml"));
     FAIL("accepted");
   } catch (const core::BadInput& e) {
-    CHECK(std::string(e.what()).find("e.yaml:7: costs: the profile of V100 has no operator") !=
-          std::string::npos);
+    CHECK(std::string(e.what()).find("the profile of V100 has no operator") != std::string::npos);
   }
 }
 

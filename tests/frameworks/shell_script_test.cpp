@@ -67,9 +67,10 @@ TEST_CASE("what a shell alone knows stays as it is written") {
 
 TEST_CASE("conditions that the script decides choose one branch") {
   const std::string both = "then A=1; else A=2; fi\nrun --a $A";
-  for (const char* holds : {"[ $S = small ]", "[[ $S == sm* ]]", "[ \"$S\" != large ]", "test -n \"$S\"",
-                            "[ -z \"$NONE\" ]", "[ $N -ge 8 ]", "[[ $N -lt 9 && ( $S == x || $N -eq 8 ) ]]",
-                            "(( N > 7 ))", "[ ! -z $S ]", "[ $# -eq 0 ]", "[ -z \"$1\" ]", "true", "! false"}) {
+  for (const char* holds :
+       {"[ $S = small ]", "[[ $S == sm* ]]", "[ \"$S\" != large ]", "test -n \"$S\"", "[ -z \"$NONE\" ]",
+        "[ $N -ge 8 ]", "[[ $N -lt 9 && ( $S == x || $N -eq 8 ) ]]", "(( N > 7 ))", "[ ! -z $S ]",
+        "[ $# -eq 0 ]", "[ -z \"$1\" ]", "true", "! false"}) {
     CAPTURE(holds);
     CHECK(launched("S=small\nN=8\nif " + std::string(holds) + "; " + both) == "run --a 1");
   }

@@ -44,9 +44,13 @@ class ProfileCosts final : public EstimatedCosts {
     Curve forward;
     Curve backward;
   };
+  /// `file` is named where an operator is missing.
   ProfileCosts(std::string device, std::map<std::string, Entry> entries,
-               std::optional<graph::PiperWorkload> workload = {})
-      : device_(std::move(device)), entries_(std::move(entries)), workload_(std::move(workload)) {}
+               std::optional<graph::PiperWorkload> workload = {}, std::string file = "")
+      : device_(std::move(device)),
+        entries_(std::move(entries)),
+        workload_(std::move(workload)),
+        file_(std::move(file)) {}
 
   /// Operators of kind input and reshape cost nothing when the file is silent about them; any other silence
   /// is BadInput. Of the device type only its launch overhead counts: a profile knows one device.
@@ -69,6 +73,7 @@ class ProfileCosts final : public EstimatedCosts {
   std::string device_;
   std::map<std::string, Entry> entries_;
   std::optional<graph::PiperWorkload> workload_;
+  std::string file_;
 };
 
 /// The file form, operators by name; parse_profile gives back the same times.
