@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind.hpp"
+#include "penstock/experiment/doubts.hpp"
 #include "penstock/report/results.hpp"
 
 namespace penstock::python {
@@ -64,6 +65,11 @@ void bind_rows(nb::module_& m) {
       .def_ro("states", &Row::states, "Table rows the planner computed.")
       .def_ro("search_memory_bytes", &Row::search_memory_bytes, "Growth of the process during the search.")
       .def_ro("costs", &Row::costs, "Where times of operators come from.")
+      .def_prop_ro(
+          "doubts", [](const Row& row) { return experiment::doubts(row); },
+          "Limits that the numbers break, each with its likely cause: MFU above 1, no time, a time below its "
+          "bound. Empty "
+          "where they can be right.")
       .def_ro("status", &Row::status, "\"ok\", or why there is no plan, or not the best.")
       .def("__repr__", [](const Row& row) {
         return "<penstock.Row " + row.planner + ": " + row.strategy.value_or(row.status) + ">";

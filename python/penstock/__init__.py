@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from ._planning import compare, export, improve, plan, simulate, validate
     from ._results import chart, pareto, report
     from ._schedules import schedule
-    from .errors import BadInput, Error, Infeasible, Internal, InvalidPlan, Limit, SearchInterrupted
+    from .errors import BadInput, Error, ImplausibleAnswer, Infeasible, Internal, InvalidPlan, Limit, SearchInterrupted
 
 __all__ = [
-    "BadInput", "Cluster", "Comparison", "Error", "Handover", "Infeasible", "Internal", "InvalidPlan", "Limit",
-    "Model", "Plan", "Problem", "Reached", "Results", "Row", "Schedule", "SearchInterrupted", "Simulation", "Stage",
-    "StageCost", "chart", "compare", "export", "import_hf", "improve", "load", "pareto", "plan", "planner", "repeat", "report",
+    "BadInput", "Cluster", "Comparison", "Error", "Handover", "ImplausibleAnswer", "Infeasible", "Internal",
+    "InvalidPlan", "Limit", "Model", "Plan", "Problem", "Reached", "Results", "Row", "Schedule", "SearchInterrupted",
+    "Simulation", "Stage", "StageCost", "chart", "compare", "export", "import_hf", "improve", "load", "pareto", "plan",
+    "planner", "repeat", "report",
     "run", "schedule", "simulate", "stage_cost", "stage_memory", "validate", "zoo",
 ]
 
@@ -41,7 +42,7 @@ _HOME = {
     **dict.fromkeys(["compare", "export", "improve", "plan", "simulate", "validate"], "_planning"),
     **dict.fromkeys(["chart", "pareto", "report"], "_results"),
     "schedule": "_schedules",
-    **dict.fromkeys(["BadInput", "Error", "Infeasible", "Internal", "InvalidPlan", "Limit", "SearchInterrupted"], "errors"),
+    **dict.fromkeys(["BadInput", "Error", "ImplausibleAnswer", "Infeasible", "Internal", "InvalidPlan", "Limit", "SearchInterrupted"], "errors"),
 }
 
 

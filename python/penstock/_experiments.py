@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from . import _core, _planners, _progress
 from ._inputs import _text
+from .errors import doubted
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -62,6 +63,7 @@ def run(
         results, error = _core.run_experiment(read, setting, client is None, told if client is None else None)
     if failed or error:
         raise failed or error  # type: ignore[misc]
+    doubted(results.rows)
     return results
 
 

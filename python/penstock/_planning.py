@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from . import _core, _planners, _progress
 from ._inputs import _text
-from .errors import Error, SearchInterrupted
+from .errors import Error, SearchInterrupted, doubted
 
 
 def _written(planner: str, options: Mapping[str, object]) -> str:
@@ -38,6 +38,8 @@ def _noted(plan: _core.Plan) -> _core.Plan:
     """Warns where Ctrl-C ended the search."""
     if plan.simulation and plan.simulation.row.status.startswith("interrupted"):
         warnings.warn("interrupted: the best plan found until then", SearchInterrupted, stacklevel=3)
+    if plan.simulation:
+        doubted([plan.simulation.row], stacklevel=4)
     return plan
 
 
@@ -192,7 +194,9 @@ def compare(
     names = planners if isinstance(planners, str) else ",".join(planners)
     aimed = _aim(aim, perturbation, seed, seeds, slower)
     with _progress.of_rows(progress, "planner") as told:
-        return _core.compare(problem, names, flags, aimed, told)
+        found = _core.compare(problem, names, flags, aimed, told)
+    doubted(found.rows)
+    return found
 
 
 def simulate(
@@ -215,7 +219,9 @@ def simulate(
 
     Raises InvalidPlan with every violation, BadInput, KeyboardInterrupt.
     """
-    return _core.simulate(plan, schedule, network, collective, pass_collectives, verify, explain, what_if)
+    found = _core.simulate(plan, schedule, network, collective, pass_collectives, verify, explain, what_if)
+    doubted([found.row])
+    return found
 
 
 def validate(plan: _core.Plan) -> tuple[str, ...]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
 
 class Error(Exception):
     """Base of all errors that Penstock raises on purpose.
@@ -47,6 +51,17 @@ class Internal(Error):
 class SearchInterrupted(UserWarning):
     """Ctrl-C ended a search, and its best plan until then was returned. `warnings.simplefilter("error",
     penstock.SearchInterrupted)` makes an exception of it."""
+
+
+class ImplausibleAnswer(UserWarning):
+    """An answer breaks a limit, such as an MFU above 1: most likely costs have times in another unit."""
+
+
+def doubted(rows: Iterable[Any], stacklevel: int = 3) -> None:
+    """Warns of each limit that a row breaks."""
+    for row in rows:
+        for doubt in row.doubts:
+            warnings.warn(f"{row.model}, {row.planner}: {doubt}", ImplausibleAnswer, stacklevel=stacklevel)
 
 
 _KINDS = {10: BadInput, 11: BadInput, 20: Infeasible, 21: InvalidPlan, 31: Limit, 40: Internal}
