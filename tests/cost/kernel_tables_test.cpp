@@ -374,3 +374,17 @@ TEST_CASE("a flash core's head is as wide as its keys and values in the mean") {
   CHECK(costs.core_forward(graph, core::OpId(1), kDevice, 2, {}).value() ==
         near(2e-12 * 2 * 4 * 64 * 64 * 12));
 }
+
+TEST_CASE("a file's times are microseconds, backward times of attention among them") {
+  const auto costs = cost::parse_kernel_tables(
+      "penstock_kernel_tables: 1\ndevice: NVIDIA V100\nproducts: |\n  8 16 32 2.5\nattention: |\n"
+      "  1 64 4 16 40 100\n  2 64 4 16 70\nall_reduce: |\n  2 1000 30\n",
+      "tables.yaml");
+  CHECK(costs.products()[0].seconds == near(2.5e-6));
+  REQUIRE(costs.attention().size() == 2);
+  CHECK(costs.attention()[0].seconds == near(40e-6));
+  CHECK(costs.attention()[0].backward == near(100e-6));
+  CHECK(costs.attention()[1].backward == 0);
+  CHECK(costs.collectives()->rows()[0].seconds == near(30e-6));
+  CHECK(cost::parse_kernel_tables(to_yaml(costs), "again.yaml").attention()[0].backward == near(100e-6));
+}

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "frameworks/writers.hpp"
 #include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
@@ -531,4 +532,29 @@ TEST_CASE("descent without momentum, selective recomputation of old scripts, one
                           .plan.stages;
   CHECK(plan::written(stages[0].recompute) == "layers");
   CHECK(plan::written(stages[1].recompute) == "none");
+}
+
+TEST_CASE("what no operator depends on and a script leaves out is Megatron-LM's") {
+  const auto all = [](const std::string& text) {
+    const auto model = read(text, 1).plan.model;
+    return frameworks::all_parameters(model);
+  };
+  CHECK(all(kModel).at("attention_dropout") == "0.1");
+  CHECK(all(kModel).at("hidden_dropout") == "0.1");
+  CHECK(all(kLlama).at("attention_dropout") == "0.1");
+  CHECK(all(kLlama).at("rope_base") == "10000");
+  CHECK(all(kLlama).at("rope_scaling") == "none");
+  CHECK(all(kLlama + "--use-rope-scaling").at("rope_scaling").find("factor=8") != std::string::npos);
+  CHECK(all(kLlama + "--use-rope-scaling --rope-scaling-factor 4").at("rope_scaling").find("factor=4") !=
+        std::string::npos);
+  const auto latent = all(kLlama + "--num-experts 4 --multi-latent-attention");
+  CHECK(latent.at("rope_scaling").starts_with("yarn:"));
+  CHECK(latent.at("rope_scaling").find("original_max_position_embeddings=4096") != std::string::npos);
+  CHECK(all(kLlama + "--num-experts 4 --multi-latent-attention --rope-type rope").at("rope_scaling") ==
+        "none");
+  const auto balance = [&](const std::string& more) {
+    return all(kLlama + "--num-experts 4 " + more).at("balance_over");
+  };
+  CHECK(balance("") == "batch");
+  CHECK(balance("--moe-router-load-balancing-type seq_aux_loss") == "sample");
 }

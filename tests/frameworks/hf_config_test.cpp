@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "frameworks/writers.hpp"
 #include "models/catalogue.hpp"
 #include "penstock/core/files.hpp"
 #include "support/checkout.hpp"
@@ -382,4 +383,25 @@ TEST_CASE("an OPT that says nothing of dropout drops a tenth of its layers' outp
   };
   CHECK(dropout(usual) == "the zoo's");  // 0.1
   CHECK(dropout(none) == "0");
+}
+
+TEST_CASE(
+    "what a DeepSeek says nothing of is its class's: groups of experts, scale and norm of their shares") {
+  const std::string latent =
+      kSizes +
+      R"(, "intermediate_size": 200, "kv_lora_rank": 32, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8,
+         "v_head_dim": 16, "n_routed_experts": 16, "num_experts_per_tok": 2, "moe_intermediate_size": 24)";
+  const auto all = [&](const std::string& type) {
+    return frameworks::all_parameters({"deepseek_v3", read_sparse(type, latent)});
+  };
+  const auto third = all("deepseek_v3"), second = all("deepseek_v2");
+  CHECK(third.at("router_groups") == "8");
+  CHECK(third.at("router_groups_chosen") == "4");
+  CHECK(third.at("router_scale") == "2.5");
+  CHECK(third.at("router_normalised") == "yes");
+  CHECK(third.at("balance_over") == "sample");
+  CHECK(second.at("router_groups") == "1");
+  CHECK(second.at("router_scale") == "1");
+  CHECK(second.at("router_normalised") == "no");
+  CHECK(second.at("balance_over") == "sample");
 }

@@ -9,6 +9,8 @@
 #include <set>
 #include <string>
 
+#include "candidates.hpp"
+#include "micro_batches.hpp"
 #include "models/catalogue.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/cost/analytic.hpp"
@@ -22,8 +24,10 @@
 #include "row_plan.hpp"
 #include "src/planners/rows/dapple_latency.hpp"
 #include "src/planners/rows/layers.hpp"
+#include "src/planners/rows/slice_costs.hpp"
 #include "support/checkout.hpp"
 #include "support/fixed_costs.hpp"
+#include "support/matrices.hpp"
 #include "support/near.hpp"
 #include "support/random_problem.hpp"
 #include "units.hpp"
@@ -365,4 +369,95 @@ TEST_CASE(
   CHECK(times(1, 0, all) == support::near(2 * 2 * 3 * 2));
   CHECK(again(0, 0, all) == support::near(2 * 2 * 4));
   CHECK(again(1, 0, all) == support::near(2 * 2 * 4 * 2));
+}
+
+namespace {
+
+/// Devices on one switch, of two types, of which one computes at half the pace.
+cluster::Cluster two_paces(const std::vector<std::size_t>& type_of, std::size_t slow = 1) {
+  auto types = support::tiny_cluster(1).types();
+  types.push_back(types[0]);
+  types[slow].kernel_slowdown = 2;
+  std::vector<cluster::Link> links;
+  std::vector<cluster::Device> devices;
+  for (std::size_t d = 0; d < type_of.size(); ++d) {
+    devices.push_back({type_of[d], 0});
+    links.push_back({d, type_of.size(), core::Bandwidth(1e9), core::Seconds(0)});
+    links.push_back({type_of.size(), d, core::Bandwidth(1e9), core::Seconds(0)});
+  }
+  return {"paces", types, devices, 1, links};
+}
+
+}  // namespace
+
+TEST_CASE("a slice is as slow as its slowest device, and reduces gradients as they are sent") {
+  const auto g = support::matrices(2);
+  const support::FixedCosts costs({1, 1}, {2, 2});
+  plan::Training training{8};
+  training.bucket = core::Bytes(0);
+  training.compression.gradients = 0.5;
+  for (const std::size_t slow : {0, 1}) {
+    const auto c = two_paces({0, 1}, slow);
+    const cost::Problem problem{g, c, costs, training};
+    const planners::Layers layers(problem, 8, 4, {});
+    planners::SlicePrices prices(problem, layers, 4, 1);
+    const int both = prices.of({core::DeviceId(0), core::DeviceId(1)});
+    const auto& times = prices[both].times[layers.index(0, layers.size())];
+    CHECK(times.forward == support::near(2 * 2 * 2));  // two samples of two operators on the slow one
+    CHECK(times.backward == support::near(2 * 2 * 4));
+    CHECK(times.reduce == support::near(8000 * 0.5 / 1e9));  // half of 8 kB round a ring of two
+  }
+  // Compressed tensors take their share of a route's time.
+  const auto c = two_paces({0, 0});
+  const planners::Routes routes(c, {1, 0.25}, {});
+  CHECK(routes(core::DeviceId(0), core::DeviceId(1)).per_byte == support::near(0.25e-9));
+}
+
+TEST_CASE("an input is planned with its first reader") {
+  graph::GraphBuilder b("input");
+  graph::Operator input = support::unit_op("x");
+  input.kind = graph::OpKind::input;
+  const auto x = b.add(input);
+  const auto first = b.add(support::unit_op("a"), {x});
+  b.add(support::unit_op("b"), {first});
+  const auto units = planners::planning_units(b.build());
+  REQUIRE(units.operators.size() == 2);
+  CHECK(units.operators[0] == std::vector<core::OpId>{core::OpId(0), core::OpId(1)});
+}
+
+TEST_CASE("the least that a mini-batch takes is on the fastest devices, all at once") {
+  const auto g = support::tiny_graph(2, {{0, 1}});
+  const support::FixedCosts costs({1, 1}, {2, 2});
+  for (const std::size_t slow : {0, 1}) {
+    const auto c = two_paces({0, 1}, slow);
+    // Eight samples of 6 s on two devices as fast as the faster one.
+    CHECK(planners::least_compute({g, c, costs, {8}}, 4).value() == support::near(8 * 6 / 2.0, 1e-6));
+  }
+}
+
+TEST_CASE("what stages of one rank need adds up; a candidate that may win is evaluated") {
+  const auto g = support::matrices(2);
+  const support::FixedCosts costs({1, 1}, {2, 2});
+  const auto c = support::tiny_cluster(1);
+  plan::Plan p;
+  p.training = {8};
+  p.schedule = "looped_bfs";
+  p.stages = {support::stage(0, 0, 1, 1), support::stage(1, 1, 1, 1)};
+  const cost::Problem problem{g, c, costs, p.training};
+  for (auto& stage : p.stages) stage.micro_batch = 4, stage.in_flight = 8;
+  const auto memories = score::stage_memories(problem, p);
+  CHECK(planners::fullest_need(problem, p) == plan::total(memories[0]) + plan::total(memories[1]));
+  // Both promise a second at least; the first takes 1.1 s, the second 1.05 s.
+  std::vector<planners::Candidate> found(2);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    found[i].plan = p;
+    found[i].plan->planner = i == 0 ? "first" : "second";
+    found[i].seconds = 2;
+    found[i].late = false;
+  }
+  planners::SearchOptions options;
+  options.evaluate = [](const plan::Plan& one) { return core::Seconds(one.planner == "first" ? 1.1 : 1.05); };
+  options.at_least = [](const plan::Plan&) { return core::Seconds(1); };
+  CHECK(planners::evaluate_leading(found, options, 8, {}));
+  CHECK(planners::winner(problem, found, {}).plan->planner == "second");
 }

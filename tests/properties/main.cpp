@@ -24,7 +24,8 @@ struct Options {
 std::uint64_t number(const char* option, const char* text) {
   char* end = nullptr;
   const auto value = std::strtoull(text, &end, 10);
-  if (*text == 0 || *end != 0) throw core::BadInput(fmt::format("{}: expected a whole number, not '{}'", option, text));
+  if (*text == 0 || *end != 0)
+    throw core::BadInput(fmt::format("{}: expected a whole number, not '{}'", option, text));
   return value;
 }
 
@@ -68,7 +69,8 @@ std::optional<std::string> checked(const World& world, const Property& property)
   }
 }
 
-void report(const Options& options, const ProblemSpec& spec, const Property& property, const std::string& failure) {
+void report(const Options& options, const ProblemSpec& spec, const Property& property,
+            const std::string& failure) {
   fmt::print("FAILED {} seed {}: {}\n", property.name, spec.seed, failure);
   const ProblemSpec small = shrunk(spec, property);
   const World world(small);
@@ -117,8 +119,8 @@ int run(const Options& options) {
     failed += c.failed > 0;
     vacuous += c.held + c.failed == 0;
   }
-  fmt::print("{} problems from seed {}: {} properties hold, {} fail, {} concern none of them\n", options.problems,
-             options.seed, properties.size() - failed - vacuous, failed, vacuous);
+  fmt::print("{} problems from seed {}: {} properties hold, {} fail, {} concern none of them\n",
+             options.problems, options.seed, properties.size() - failed - vacuous, failed, vacuous);
   return failed > 0 ? 1 : 0;
 }
 

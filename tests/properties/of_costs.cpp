@@ -31,20 +31,25 @@ std::vector<DeviceId> everybody(const World& world) {
 }
 
 double total(const World& world, OpId op, std::int64_t samples, const cost::OpShard& part = {}) {
-  return world.costs().part_time(world.graph(), op, world.cluster().types().front(), samples, part).total().value();
+  return world.costs()
+      .part_time(world.graph(), op, world.cluster().types().front(), samples, part)
+      .total()
+      .value();
 }
 
 template <class Of>
 std::string every_operator(const World& world, const Of& of) {
   for (std::size_t v = 0; v < world.graph().size(); ++v)
-    if (auto bad = of(OpId(v)); !bad.empty()) return "operator " + world.graph().op(OpId(v)).name + ": " + bad;
+    if (auto bad = of(OpId(v)); !bad.empty())
+      return "operator " + world.graph().op(OpId(v)).name + ": " + bad;
   return "";
 }
 
 std::string more_samples(const World& world) {
   return every_operator(world, [&](OpId op) {
     for (const std::int64_t n : {1, 2, 4, 8})
-      if (auto bad = not_above(total(world, op, n), total(world, op, 2 * n), fmt::format("{} samples", n)); !bad.empty())
+      if (auto bad = not_above(total(world, op, n), total(world, op, 2 * n), fmt::format("{} samples", n));
+          !bad.empty())
         return bad;
     return std::string();
   });
@@ -53,7 +58,8 @@ std::string more_samples(const World& world) {
 std::string sublinear(const World& world) {
   return every_operator(world, [&](OpId op) {
     for (const std::int64_t n : {1, 2, 4, 8})
-      if (auto bad = not_above(total(world, op, 2 * n), 2 * total(world, op, n), fmt::format("twice {} samples", n));
+      if (auto bad =
+              not_above(total(world, op, 2 * n), 2 * total(world, op, n), fmt::format("twice {} samples", n));
           !bad.empty())
         return bad;
     return std::string();
@@ -93,7 +99,8 @@ std::string reductions_grow(const World& world) {
   double before = 0;
   for (std::int64_t bytes = 1; bytes < (std::int64_t{1} << 32); bytes *= 8) {
     const double time = reduce.time(Bytes(bytes)).value();
-    if (auto bad = not_above(before, time, fmt::format("all-reduce of {} bytes", bytes)); !bad.empty()) return bad;
+    if (auto bad = not_above(before, time, fmt::format("all-reduce of {} bytes", bytes)); !bad.empty())
+      return bad;
     before = time;
   }
   return "";
@@ -101,7 +108,8 @@ std::string reductions_grow(const World& world) {
 
 std::string gathers_are_shorter(const World& world) {
   const std::vector<std::vector<DeviceId>> group{everybody(world)};
-  const auto reduce = cost::all_reduce(world.cluster(), group), gather = cost::all_gather(world.cluster(), group);
+  const auto reduce = cost::all_reduce(world.cluster(), group),
+             gather = cost::all_gather(world.cluster(), group);
   const Bytes bytes(10'000'000);
   return not_above(gather.time(bytes).value(), reduce.time(bytes).value(), "all-gather, and all-reduce");
 }
@@ -122,10 +130,12 @@ std::string ring_bytes(const World& world) {
   std::int64_t sum = 0;
   for (const auto& message : messages) sum += message.bytes;
   const auto r = static_cast<std::int64_t>(group.size());
-  return sum == 2 * (r - 1) * bytes ? "" : fmt::format("a ring sends {} bytes, not {}", sum, 2 * (r - 1) * bytes);
+  return sum == 2 * (r - 1) * bytes ? ""
+                                    : fmt::format("a ring sends {} bytes, not {}", sum, 2 * (r - 1) * bytes);
 }
 
-schedule::ScheduleShape random_shape(const World& world, const schedule::Family& family, core::Random& random) {
+schedule::ScheduleShape random_shape(const World& world, const schedule::Family& family,
+                                     core::Random& random) {
   schedule::ScheduleShape out;
   out.ranks = random.between(1, 6);
   out.chunks = family.chunks;
@@ -147,17 +157,19 @@ std::string every_schedule(const World& world, const Of& of) {
       continue;
     }
     if (auto bad = of(family, shape, *made); !bad.empty())
-      return fmt::format("{} on {} ranks of {} micro-batches: {}", family.name, shape.ranks, shape.micro_batches, bad);
+      return fmt::format("{} on {} ranks of {} micro-batches: {}", family.name, shape.ranks,
+                         shape.micro_batches, bad);
   }
   return "";
 }
 
 std::string schedules_are_sound(const World& world) {
-  return every_schedule(world, [](const auto&, const auto& shape, const schedule::Schedule& made) -> std::string {
-    const auto violations =
-        schedule::schedule_violations(made, (shape.micro_batches + made.halves / 2) / made.copies);
-    return violations.empty() ? "" : violations.front();
-  });
+  return every_schedule(
+      world, [](const auto&, const auto& shape, const schedule::Schedule& made) -> std::string {
+        const auto violations =
+            schedule::schedule_violations(made, (shape.micro_batches + made.halves / 2) / made.copies);
+        return violations.empty() ? "" : violations.front();
+      });
 }
 
 std::string schedules_read_back(const World& world) {
@@ -180,7 +192,8 @@ std::string equal_stages(const World& world) {
     const auto times = sim::simulate_schedule(made, costs);
     const auto each = costs.forward + costs.input_gradient + costs.weight_gradient;
     const auto expected = each * (shape.micro_batches + shape.ranks - 1);
-    if (times.makespan != expected) return fmt::format("{} takes {}, not {} ps", family, times.makespan.value(), expected.value());
+    if (times.makespan != expected)
+      return fmt::format("{} takes {}, not {} ps", family, times.makespan.value(), expected.value());
   }
   return "";
 }
@@ -188,25 +201,27 @@ std::string equal_stages(const World& world) {
 }  // namespace
 
 std::vector<Property> of_costs() {
-  return {{"more_samples_take_longer", "an operator takes no less for twice the samples", more_samples},
-          {"samples_together_are_no_slower", "an operator takes at most twice as long for twice the samples",
-           [](const World& w) {
-             if (w.spec().costs == CostsKind::tables) throw NotConcerned();  // of any rates
-             return sublinear(w);
-           }},
-          {"halves_cover_the_whole", "half of an operator takes half of its time at least, and no more than all",
-           [](const World& w) {
-             if (w.spec().costs == CostsKind::tables) throw NotConcerned();
-             return parts_cover(w);
-           }},
-          {"stages_add_up", "a stage's forward pass takes as long as its parts", stages_add_up},
-          {"all_reduces_grow", "more bytes take no less", reductions_grow},
-          {"gathers_are_shorter", "an all-gather takes no longer than an all-reduce", gathers_are_shorter},
-          {"smaller_groups_are_faster", "an all-reduce of one device less takes no longer", smaller_groups},
-          {"ring_sends_its_bytes", "a ring sends 2 (r - 1) times the bytes", ring_bytes},
-          {"schedules_are_sound", "schedules of every family have no violations", schedules_are_sound},
-          {"schedules_read_back", "schedules of every family read back as written", schedules_read_back},
-          {"equal_stages_take_their_formula", "1F1B and GPipe of equal stages take (m + p - 1)(F + B)", equal_stages}};
+  return {
+      {"more_samples_take_longer", "an operator takes no less for twice the samples", more_samples},
+      {"samples_together_are_no_slower", "an operator takes at most twice as long for twice the samples",
+       [](const World& w) {
+         if (w.spec().costs == CostsKind::tables) throw NotConcerned();  // of any rates
+         return sublinear(w);
+       }},
+      {"halves_cover_the_whole", "half of an operator takes half of its time at least, and no more than all",
+       [](const World& w) {
+         if (w.spec().costs == CostsKind::tables) throw NotConcerned();
+         return parts_cover(w);
+       }},
+      {"stages_add_up", "a stage's forward pass takes as long as its parts", stages_add_up},
+      {"all_reduces_grow", "more bytes take no less", reductions_grow},
+      {"gathers_are_shorter", "an all-gather takes no longer than an all-reduce", gathers_are_shorter},
+      {"smaller_groups_are_faster", "an all-reduce of one device less takes no longer", smaller_groups},
+      {"ring_sends_its_bytes", "a ring sends 2 (r - 1) times the bytes", ring_bytes},
+      {"schedules_are_sound", "schedules of every family have no violations", schedules_are_sound},
+      {"schedules_read_back", "schedules of every family read back as written", schedules_read_back},
+      {"equal_stages_take_their_formula", "1F1B and GPipe of equal stages take (m + p - 1)(F + B)",
+       equal_stages}};
 }
 
 }  // namespace penstock::properties

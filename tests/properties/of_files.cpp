@@ -64,7 +64,8 @@ std::string costs_file(const World& world) {
 plan::Plan megatron_plan(const World& world) {
   const std::string& family = world.spec().zoo.name;
   if (family != "gpt" && family != "llama" && family != "mixtral") throw NotConcerned();
-  auto near = frameworks::nearest(frameworks::framework_named("megatron"), world.graph(), plan_or_skip(world));
+  auto near =
+      frameworks::nearest(frameworks::framework_named("megatron"), world.graph(), plan_or_skip(world));
   if (!near) throw NotConcerned();
   score::derive_in_flight(world.problem(), *near);
   return *near;
@@ -74,7 +75,8 @@ std::string through_megatron(const World& world) {
   const auto& megatron = frameworks::framework_named("megatron");
   const plan::Plan plan = megatron_plan(world);
   const std::string text = frameworks::exported(megatron, world.graph(), plan, "");
-  auto read = frameworks::from_megatron(text, "train.sh", plan.cluster, world.spec().cluster.count(), {}).plan;
+  auto read =
+      frameworks::from_megatron(text, "train.sh", plan.cluster, world.spec().cluster.count(), {}).plan;
   const auto graph = models::build(read.model.name, read.model.parameters);
   const cost::Problem problem{graph, world.cluster(), world.costs(), read.training};
   score::derive_in_flight(problem, read);
@@ -86,7 +88,8 @@ std::string through_megatron(const World& world) {
       return fmt::format("stage {} differs", s);
   }
   const cost::Problem stated{world.graph(), world.cluster(), world.costs(), plan.training};
-  return equal(seconds(stated, plan), seconds(problem, read), "time of the plan, and of what comes back", 1e-9);
+  return equal(seconds(stated, plan), seconds(problem, read), "time of the plan, and of what comes back",
+               1e-9);
 }
 
 std::string nearest_is_valid(const World& world) {
@@ -95,7 +98,8 @@ std::string nearest_is_valid(const World& world) {
     if (!near) continue;
     const auto violations = plan::structural_violations(world.graph(), world.cluster(), *near);
     if (!violations.empty()) return framework.name + ": " + violations.front();
-    if (frameworks::exported(framework, world.graph(), *near, "").empty()) return framework.name + " writes nothing";
+    if (frameworks::exported(framework, world.graph(), *near, "").empty())
+      return framework.name + " writes nothing";
   }
   return "";
 }
@@ -103,12 +107,15 @@ std::string nearest_is_valid(const World& world) {
 }  // namespace
 
 std::vector<Property> of_files() {
-  return {{"plan_file_reads_back", "a plan file reads back to the same bytes and the same time", plan_file},
-          {"model_file_reads_back", "a model file reads back to the same bytes and the same time", model_file},
-          {"order_file_reads_back", "an order of passes reads back as it was written", order_file},
-          {"costs_file_reads_back", "tables and profiles read back as they were written", costs_file},
-          {"megatron_reads_back", "what is exported to Megatron-LM comes back as the same plan", through_megatron},
-          {"nearest_plans_are_valid", "the nearest plan of every framework is valid and exported", nearest_is_valid}};
+  return {
+      {"plan_file_reads_back", "a plan file reads back to the same bytes and the same time", plan_file},
+      {"model_file_reads_back", "a model file reads back to the same bytes and the same time", model_file},
+      {"order_file_reads_back", "an order of passes reads back as it was written", order_file},
+      {"costs_file_reads_back", "tables and profiles read back as they were written", costs_file},
+      {"megatron_reads_back", "what is exported to Megatron-LM comes back as the same plan",
+       through_megatron},
+      {"nearest_plans_are_valid", "the nearest plan of every framework is valid and exported",
+       nearest_is_valid}};
 }
 
 }  // namespace penstock::properties

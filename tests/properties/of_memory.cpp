@@ -60,7 +60,8 @@ std::string zero_shares_more(const World& world) {
   auto before = memories(world, [](plan::Plan& p) { set_zero(p, 0); });
   for (int zero = 1; zero <= 3; ++zero) {
     const auto next = memories(world, [&](plan::Plan& p) { set_zero(p, zero); });
-    if (auto bad = falls(before, next, fmt::format("state of ZeRO {}", zero), state); !bad.empty()) return bad;
+    if (auto bad = falls(before, next, fmt::format("state of ZeRO {}", zero), state); !bad.empty())
+      return bad;
     before = next;
   }
   return "";
@@ -80,7 +81,8 @@ std::string optimizers_hold(const World& world) {
   auto before = memories(world, [](plan::Plan& p) { p.training.optimizer = plan::Optimizer::adam; });
   for (const auto optimizer : {plan::Optimizer::momentum, plan::Optimizer::sgd}) {
     const auto next = memories(world, [&](plan::Plan& p) { p.training.optimizer = optimizer; });
-    if (auto bad = falls(before, next, "optimizer state", bytes_of(MemoryKind::optimizer)); !bad.empty()) return bad;
+    if (auto bad = falls(before, next, "optimizer state", bytes_of(MemoryKind::optimizer)); !bad.empty())
+      return bad;
     before = next;
   }
   return "";
@@ -109,8 +111,10 @@ std::string weights_are_held(const World& world) {
     const plan::Stage& stage = plan.stages[s];
     const double shards = static_cast<double>(stage.weight_replicas() * stage.tensor_parallel);
     double all = 0;
-    for (const core::OpId op : stage.operators) all += static_cast<double>(world.graph().parameter_bytes(op).value());
-    if (auto bad = not_above(all / shards, whole(found[s]), fmt::format("a device's part of weights, stage {}", s), 0);
+    for (const core::OpId op : stage.operators)
+      all += static_cast<double>(world.graph().parameter_bytes(op).value());
+    if (auto bad = not_above(all / shards, whole(found[s]),
+                             fmt::format("a device's part of weights, stage {}", s), 0);
         !bad.empty())
       return bad;
   }
@@ -151,16 +155,18 @@ std::string more_memory_fits(const World& world) {
 }  // namespace
 
 std::vector<Property> of_memory() {
-  return {{"zero_shares_more", "each stage of ZeRO holds no more state than the one before", zero_shares_more},
-          {"recomputation_saves", "recomputed stages keep no more activations", recomputation_saves},
-          {"optimizers_hold_in_turn", "Adam holds no less than momentum, momentum no less than descent",
-           optimizers_hold},
-          {"trace_fits_prediction", "no device's simulated peak is above what the plan needs", trace_fits_prediction},
-          {"weights_are_held", "a stage holds its part of its weights at least", weights_are_held},
-          {"gpipe_holds_more", "1F1B keeps no more activations than fill-drain", gpipe_holds_more},
-          {"tensor_groups_hold_less", "devices of a tensor-parallel group hold no more weights than one alone",
-           tensor_groups_hold_less},
-          {"more_memory_fits", "what fits a device fits one of twice the memory", more_memory_fits}};
+  return {
+      {"zero_shares_more", "each stage of ZeRO holds no more state than the one before", zero_shares_more},
+      {"recomputation_saves", "recomputed stages keep no more activations", recomputation_saves},
+      {"optimizers_hold_in_turn", "Adam holds no less than momentum, momentum no less than descent",
+       optimizers_hold},
+      {"trace_fits_prediction", "no device's simulated peak is above what the plan needs",
+       trace_fits_prediction},
+      {"weights_are_held", "a stage holds its part of its weights at least", weights_are_held},
+      {"gpipe_holds_more", "1F1B keeps no more activations than fill-drain", gpipe_holds_more},
+      {"tensor_groups_hold_less", "devices of a tensor-parallel group hold no more weights than one alone",
+       tensor_groups_hold_less},
+      {"more_memory_fits", "what fits a device fits one of twice the memory", more_memory_fits}};
 }
 
 }  // namespace penstock::properties

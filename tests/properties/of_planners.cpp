@@ -27,12 +27,15 @@ struct Found {
   plan::Plan plan;
 };
 
-/// What the planner finds, as `plan` searches; nothing where nothing fits. NotConcerned where it does not take
-/// the problem.
+/// What the planner finds, as `plan` searches; nothing where nothing fits. NotConcerned where it does not
+/// take the problem.
 std::optional<Found> planned(const cost::Problem& problem, const PlannerChoice& planner,
                              const plan::Plan* from = nullptr, std::optional<std::int64_t> micro_batch = {}) {
-  experiment::Cell cell{{"random", {}}, {"random", static_cast<int>(problem.cluster.size())}, planner,
-                        problem.training, micro_batch};
+  experiment::Cell cell{{"random", {}},
+                        {"random", static_cast<int>(problem.cluster.size())},
+                        planner,
+                        problem.training,
+                        micro_batch};
   experiment::SearchSetting setting;
   setting.options.micro_batch = micro_batch;
   setting.options.from = from;
@@ -71,7 +74,8 @@ void small_only(const World& world) {
 const char* const kJoint = "joint:evaluations=300";
 
 Property joint_not_above(const std::string& planner) {
-  return {"joint_not_above_" + planner, "joint's plan is no slower than that of " + planner, [planner](const World& w) {
+  return {"joint_not_above_" + planner, "joint's plan is no slower than that of " + planner,
+          [planner](const World& w) {
             small_only(w);
             const auto other = known(w, planner);
             if (!other || plan::asynchronous(other->plan)) throw NotConcerned();
@@ -88,7 +92,8 @@ Property plans_are_valid(const std::string& planner) {
             if (!found) throw NotConcerned();
             const auto violations = score::violations(w.problem(), found->plan);
             if (!violations.empty()) return violations.front();
-            if (plan::asynchronous(found->plan)) return std::string();  // falls short of it by what it began with
+            if (plan::asynchronous(found->plan))
+              return std::string();  // falls short of it by what it began with
             const double bound = score::bound_for(w.problem(), found->plan).time.value();
             return not_above(bound, found->seconds + rounding(found->plan), "bound", 0);
           }};
@@ -101,10 +106,12 @@ std::vector<OperatorSpec> reordered(const std::vector<OperatorSpec>& operators, 
   while (out.size() < operators.size()) {
     std::vector<std::size_t> ready;
     for (std::size_t v = 0; v < operators.size(); ++v)
-      if (place[v] == operators.size() &&
-          std::ranges::all_of(operators[v].inputs, [&](std::size_t from) { return place[from] < operators.size(); }))
+      if (place[v] == operators.size() && std::ranges::all_of(operators[v].inputs, [&](std::size_t from) {
+            return place[from] < operators.size();
+          }))
         ready.push_back(v);
-    const std::size_t v = ready[static_cast<std::size_t>(random.between(0, static_cast<int>(ready.size()) - 1))];
+    const std::size_t v =
+        ready[static_cast<std::size_t>(random.between(0, static_cast<int>(ready.size()) - 1))];
     place[v] = out.size();
     OperatorSpec op = operators[v];
     for (std::size_t& from : op.inputs) from = place[from];
@@ -113,7 +120,8 @@ std::vector<OperatorSpec> reordered(const std::vector<OperatorSpec>& operators, 
   return out;
 }
 
-std::string compare(const World& world, const World& other, const std::string& planner, const std::string& what) {
+std::string compare(const World& world, const World& other, const std::string& planner,
+                    const std::string& what) {
   const auto a = planned(world.problem(), planners::planner_choice(planner)),
              b = planned(other.problem(), planners::planner_choice(planner));
   if (!a != !b) return planner + " finds a plan of one of them alone: " + what;
@@ -192,7 +200,8 @@ Property free_not_above_pinned(const std::string& planner) {
               const auto pinned = planned(w.problem(), planners::planner_choice(planner), nullptr, size);
               if (!pinned) continue;
               any = true;
-              bad = free ? not_above(free->seconds, pinned->seconds, fmt::format("free, and pinned to {}", size), 1e-9)
+              bad = free ? not_above(free->seconds, pinned->seconds,
+                                     fmt::format("free, and pinned to {}", size), 1e-9)
                          : fmt::format("a plan with micro-batches of {} alone", size);
             }
             if (!any) throw NotConcerned();
@@ -216,7 +225,8 @@ std::string what_if_nothing(const World& world) {
   const plan::Plan& plan = plan_or_skip(world);
   const double today =
       to_seconds(sim::simulate_time(world.problem(), score::scheduled(world.problem(), plan))).value();
-  const cost::Problem problem{world.graph(), world.cluster().slowed_by(1), world.costs(), world.spec().training};
+  const cost::Problem problem{world.graph(), world.cluster().slowed_by(1), world.costs(),
+                              world.spec().training};
   return equal(today, to_seconds(sim::simulate_time(problem, score::scheduled(problem, plan))).value(),
                "kernels slowed by one", 0);
 }
@@ -226,9 +236,10 @@ std::string plans_read_back(const World& world) {
   if (!found) throw NotConcerned();
   const std::string text = plan::to_yaml(world.graph(), found->plan);
   const plan::Plan read = plan::parse_plan(text, "plan.yaml", world.graph());
-  return equal(found->seconds,
-               to_seconds(sim::simulate_time(world.problem(), score::scheduled(world.problem(), read))).value(),
-               "a plan's time, and that of its file", 1e-9);
+  return equal(
+      found->seconds,
+      to_seconds(sim::simulate_time(world.problem(), score::scheduled(world.problem(), read))).value(),
+      "a plan's time, and that of its file", 1e-9);
 }
 
 std::string searched_twice(const World& world) {
@@ -245,7 +256,8 @@ std::string searched_twice(const World& world) {
 
 std::vector<Property> of_planners() {
   std::vector<Property> out;
-  for (const char* planner : {"spp", "graphpipe", "dapple", "megatron", "data_parallel", "pipedream", "exhaustive"})
+  for (const char* planner :
+       {"spp", "graphpipe", "dapple", "megatron", "data_parallel", "pipedream", "exhaustive"})
     if (std::string(planner) != "exhaustive")
       out.push_back(plans_are_valid(planner));
     else
@@ -263,13 +275,18 @@ std::vector<Property> of_planners() {
                    return check(w);
                  }});
   for (const char* planner : {"spp", "graphpipe", "megatron"}) out.push_back(free_not_above_pinned(planner));
-  out.push_back({"improve_not_above_input", "improve hands over no slower plan than its input", improve_not_above});
-  out.push_back({"more_memory_is_not_slower", "exhaustive finds no slower plan with more memory", more_memory_not_slower});
+  out.push_back(
+      {"improve_not_above_input", "improve hands over no slower plan than its input", improve_not_above});
+  out.push_back({"more_memory_is_not_slower", "exhaustive finds no slower plan with more memory",
+                 more_memory_not_slower});
   out.push_back({"names_do_not_matter", "operators of other names make no other plan", names_do_not_matter});
-  out.push_back({"threads_do_not_matter", "planners find one plan with any number of threads", threads_do_not_matter});
-  out.push_back({"joint_threads_do_not_matter", "joint finds one plan with any number of threads", joint_threads});
+  out.push_back(
+      {"threads_do_not_matter", "planners find one plan with any number of threads", threads_do_not_matter});
+  out.push_back(
+      {"joint_threads_do_not_matter", "joint finds one plan with any number of threads", joint_threads});
   out.push_back({"nothing_changed_is_nothing", "kernels slowed by one take as long", what_if_nothing});
-  out.push_back({"found_plans_read_back", "a plan that was found takes as long when read from its file", plans_read_back});
+  out.push_back({"found_plans_read_back", "a plan that was found takes as long when read from its file",
+                 plans_read_back});
   out.push_back({"searched_twice_is_one_plan", "two searches find one plan", searched_twice});
   return out;
 }

@@ -64,10 +64,12 @@ std::string memo_changes_nothing(const World& world) {
   cost::Problem problem = world.problem();
   memo.serve(problem);
   for (int turn = 0; turn < 2; ++turn)
-    if (auto bad = equal(plain, seconds_on(problem, plan_or_skip(world)), "without and with a memo", 0); !bad.empty())
+    if (auto bad = equal(plain, seconds_on(problem, plan_or_skip(world)), "without and with a memo", 0);
+        !bad.empty())
       return bad;
   return equal(score::estimate(world.problem(), plan_or_skip(world)).iteration.value(),
-               score::estimate(problem, plan_or_skip(world)).iteration.value(), "estimate without and with a memo", 0);
+               score::estimate(problem, plan_or_skip(world)).iteration.value(),
+               "estimate without and with a memo", 0);
 }
 
 std::string verified(const World& world, const sim::SimulationOptions& options) {
@@ -114,7 +116,8 @@ std::string busy_within_iteration(const World& world) {
   if (plan::asynchronous(plan_or_skip(world))) throw NotConcerned();
   const auto summary = sim::simulate_summary(world.problem(), scheduled(world));
   for (const auto& device : summary.devices)
-    if (auto bad = not_above(device.busy.value(), summary.iteration.value(), "a device is busy"); !bad.empty())
+    if (auto bad = not_above(device.busy.value(), summary.iteration.value(), "a device is busy");
+        !bad.empty())
       return bad;
   return "";
 }
@@ -133,7 +136,8 @@ std::string devices_renumbered(const World& world) {
 std::string seeds_agree(const World& world) {
   const auto order = scheduled(world);
   for (const core::Picoseconds time : sim::repeat(world.problem(), order, {}, 3))
-    if (auto bad = equal(seconds(world), to_seconds(time).value(), "unperturbed", 0); !bad.empty()) return bad;
+    if (auto bad = equal(seconds(world), to_seconds(time).value(), "unperturbed", 0); !bad.empty())
+      return bad;
   return "";
 }
 
@@ -156,7 +160,8 @@ std::string fewer_bytes(const World& world) {
   less.training.compression = {0.5, 0.5};
   const cost::Problem problem{world.graph(), world.cluster(), world.costs(), less.training};
   return not_above(score::estimate(problem, less).iteration.value(),
-                   score::estimate(world.problem(), plan).iteration.value(), "estimate with compressed messages");
+                   score::estimate(world.problem(), plan).iteration.value(),
+                   "estimate with compressed messages");
 }
 
 }  // namespace
@@ -166,11 +171,13 @@ std::vector<Property> of_simulation() {
   std::vector<Property> out = {
       {"time_is_of_the_trace", "the time alone is that of the trace",
        [](const World& w) {
-         return equal(seconds(w), to_seconds(sim::simulate(w.problem(), scheduled(w)).iteration).value(), "time", 0);
+         return equal(seconds(w), to_seconds(sim::simulate(w.problem(), scheduled(w)).iteration).value(),
+                      "time", 0);
        }},
       {"summary_is_of_the_trace", "the summary's iteration is that of the trace",
        [](const World& w) {
-         return equal(seconds(w), sim::simulate_summary(w.problem(), scheduled(w)).iteration.value(), "time", 0);
+         return equal(seconds(w), sim::simulate_summary(w.problem(), scheduled(w)).iteration.value(), "time",
+                      0);
        }},
       {"memo_changes_nothing", "times with and without a memo of stages are equal", memo_changes_nothing},
       {"verifier_accepts_fair", "the verifier accepts the trace on a fair network",
@@ -184,7 +191,8 @@ std::vector<Property> of_simulation() {
        }},
       {"problem_bound_below", "no bound of the problem is above the simulated time",
        [](const World& w) {
-         if (plan::asynchronous(plan_or_skip(w))) throw NotConcerned();  // falls short of it by what it began with
+         if (plan::asynchronous(plan_or_skip(w)))
+           throw NotConcerned();  // falls short of it by what it began with
          return not_above(score::bound_for(w.problem(), plan_or_skip(w)).time.value(),
                           seconds(w) + rounding(plan_or_skip(w)), "bound", 0);
        }},
@@ -213,7 +221,10 @@ std::vector<Property> of_simulation() {
          return equal(share, mfu(w), "share and MFU", 1e-5);
        }},
       {"mfu_at_most_one", "no plan computes above the devices' peak",
-       [](const World& w) { analytic_only(w), plan_or_skip(w); return not_above(mfu(w), 1, "MFU"); }},
+       [](const World& w) {
+         analytic_only(w), plan_or_skip(w);
+         return not_above(mfu(w), 1, "MFU");
+       }},
       {"path_tiles_the_run", "the critical path has neither gaps nor overlaps", path_tiles},
       {"path_shares_sum", "shares of the critical path sum to one", shares_sum},
       {"busy_within_iteration", "no device is busy for longer than the iteration", busy_within_iteration},
@@ -240,7 +251,8 @@ std::vector<Property> of_simulation() {
       {"faster_network_is_not_slower", "twice the bandwidth takes as long or less where no messages meet",
        [](const World& w) {
          if (w.spec().plan.ranks > 2 || w.spec().plan.chunks > 1) throw NotConcerned();  // Graham's anomalies
-         const double fast = seconds_with(w, [](ProblemSpec& s) { s.cluster.link *= 2, s.cluster.uplink *= 2; });
+         const double fast =
+             seconds_with(w, [](ProblemSpec& s) { s.cluster.link *= 2, s.cluster.uplink *= 2; });
          return not_above(fast, seconds(w), "time on a faster network");
        }},
       {"faster_devices_are_not_slower", "twice the FLOP/s takes as long or less on one rank",
@@ -260,8 +272,7 @@ std::vector<Property> of_simulation() {
          if (w.spec().plan.ranks > 1) throw NotConcerned();
          return not_above(seconds_on(w, w.cluster().slowed_by(2)), 2 * seconds(w), "time of slowed kernels");
        }},
-      {"hosts_take_time", "a runtime makes no iteration of one rank shorter",
-       [](const World& w) {
+      {"hosts_take_time", "a runtime makes no iteration of one rank shorter", [](const World& w) {
          if (w.spec().plan.ranks > 1 || w.spec().cluster.runtime.empty()) throw NotConcerned();
          return not_above(seconds_on(w, w.cluster().run_by({})), seconds(w), "time without a runtime");
        }}};

@@ -46,15 +46,36 @@ plan::ModelRef random_zoo(Random& random) {
   const std::string layers = std::to_string(random.between(1, 4));
   const char* attention = random.chance(0.5) ? "flash" : "plain";
   const std::vector<plan::ModelRef> all = {
-      {"gpt", {{"layers", layers}, {"hidden", "256"}, {"heads", "4"}, {"sequence", "128"}, {"vocabulary", "512"},
-               {"loss", "yes"}, {"attention", attention}}},
+      {"gpt",
+       {{"layers", layers},
+        {"hidden", "256"},
+        {"heads", "4"},
+        {"sequence", "128"},
+        {"vocabulary", "512"},
+        {"loss", "yes"},
+        {"attention", attention}}},
       {"llama",
-       {{"layers", layers}, {"hidden", "256"}, {"heads", "4"}, {"kv_heads", "2"}, {"feed_forward", "512"},
-        {"sequence", "128"}, {"vocabulary", "512"}, {"loss", "yes"}, {"element_bytes", "2"}}},
+       {{"layers", layers},
+        {"hidden", "256"},
+        {"heads", "4"},
+        {"kv_heads", "2"},
+        {"feed_forward", "512"},
+        {"sequence", "128"},
+        {"vocabulary", "512"},
+        {"loss", "yes"},
+        {"element_bytes", "2"}}},
       {"mixtral",
-       {{"layers", layers}, {"hidden", "128"}, {"heads", "4"}, {"kv_heads", "2"}, {"sequence", "64"},
-        {"vocabulary", "512"}, {"experts", "4"}, {"chosen", "2"}, {"expert_width", "256"},
-        {"loss", "yes"}, {"element_bytes", "2"}}},
+       {{"layers", layers},
+        {"hidden", "128"},
+        {"heads", "4"},
+        {"kv_heads", "2"},
+        {"sequence", "64"},
+        {"vocabulary", "512"},
+        {"experts", "4"},
+        {"chosen", "2"},
+        {"expert_width", "256"},
+        {"loss", "yes"},
+        {"element_bytes", "2"}}},
       {"mmt", {{"feed_forward", "512"}, {"branches", "2"}, {"layers", "1"}}},
       {"dlrm", {}},
       {"candle_uno", {{"towers", "3"}, {"tower_layers", "2"}}}};
@@ -90,8 +111,8 @@ plan::Training random_training(Random& random, bool two_bytes) {
 PlanSpec random_plan(Random& random, const ClusterSpec& cluster, std::int64_t mini_batch) {
   PlanSpec out;
   out.ranks = random.between(1, cluster.count());
-  const char* schedules[] = {"1f1b", "1f1b", "gpipe", "list_order", "zb_h1", "pipedream",
-                             "interleaved_1f1b", "looped_bfs", "zbv"};
+  const char* schedules[] = {
+      "1f1b", "1f1b", "gpipe", "list_order", "zb_h1", "pipedream", "interleaved_1f1b", "looped_bfs", "zbv"};
   const int chosen = random.between(0, 8);
   out.schedule = schedules[chosen];
   out.chunks = chosen >= 6 ? 2 : 1;
@@ -126,8 +147,9 @@ std::string profile_text(const graph::OpGraph& graph, const ClusterSpec& cluster
   std::string out = "penstock_profile: 1\ndevice: test_device\noperators:\n";
   for (const graph::Operator& op : graph.operators()) {
     const double once = op.forward_flops.value() / cluster.flops;
-    out += fmt::format("  {}: {{forward: {{1: {:.9g}s, 8: {:.9g}s}}, backward: {{1: {:.9g}s, 8: {:.9g}s}}}}\n",
-                       op.name, 2 * once, 9 * once, 4 * once, 18 * once);
+    out +=
+        fmt::format("  {}: {{forward: {{1: {:.9g}s, 8: {:.9g}s}}, backward: {{1: {:.9g}s, 8: {:.9g}s}}}}\n",
+                    op.name, 2 * once, 9 * once, 4 * once, 18 * once);
   }
   return out;
 }
@@ -175,9 +197,12 @@ ProblemSpec random_problem(std::uint64_t seed) {
 
 std::string cluster_yaml(const ClusterSpec& c) {
   return fmt::format(
-      "name: random\ndevice_types:\n  test_device: {{memory: {:.0f}B, memory_bandwidth: {:.9g}GB/s, multiprocessors: "
-      "40, launch_overhead: {:.9g}us,\n                peak: {{fp32: {:.9g}TFLOP/s, bf16: {:.9g}TFLOP/s}}}}\nnodes:\n"
-      "  - {{count: {}, device: test_device, devices: {}, link: {{bandwidth: {:.9g}GB/s, latency: {:.9g}us}}, uplink: "
+      "name: random\ndevice_types:\n  test_device: {{memory: {:.0f}B, memory_bandwidth: {:.9g}GB/s, "
+      "multiprocessors: "
+      "40, launch_overhead: {:.9g}us,\n                peak: {{fp32: {:.9g}TFLOP/s, bf16: "
+      "{:.9g}TFLOP/s}}}}\nnodes:\n"
+      "  - {{count: {}, device: test_device, devices: {}, link: {{bandwidth: {:.9g}GB/s, latency: "
+      "{:.9g}us}}, uplink: "
       "{{bandwidth: {:.9g}GB/s, latency: {:.9g}us}}}}\n",
       c.memory, c.bandwidth / 1e9, c.launch * 1e6, c.flops / 1e12, c.flops * 2 / 1e12, c.nodes, c.devices,
       c.link / 1e9, c.link_latency * 1e6, c.uplink / 1e9, c.uplink_latency * 1e6);
@@ -250,7 +275,9 @@ World::World(ProblemSpec spec)
 
 std::string write_files(const World& world, const std::string& folder) {
   std::filesystem::create_directories(folder);
-  const auto write = [&](const char* name, const std::string& text) { core::write_file(folder + "/" + name, text); };
+  const auto write = [&](const char* name, const std::string& text) {
+    core::write_file(folder + "/" + name, text);
+  };
   write("cluster.yaml", cluster_yaml(world.spec().cluster));
   const bool zoo = !world.spec().zoo.name.empty();
   if (!zoo) write("model.json", graph::to_json(world.graph()));
@@ -265,8 +292,9 @@ std::string write_files(const World& world, const std::string& folder) {
   }
   std::string model = zoo ? world.spec().zoo.name : "model.json";
   for (const auto& [key, value] : world.spec().zoo.parameters) model += fmt::format(" -p {}={}", key, value);
-  return fmt::format("cd {} && penstock plan --model {} --cluster cluster.yaml --devices {} --mini-batch {}{}", folder,
-                     model, world.spec().cluster.count(), world.spec().training.mini_batch, costs);
+  return fmt::format(
+      "cd {} && penstock plan --model {} --cluster cluster.yaml --devices {} --mini-batch {}{}", folder,
+      model, world.spec().cluster.count(), world.spec().training.mini_batch, costs);
 }
 
 }  // namespace penstock::properties

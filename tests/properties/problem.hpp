@@ -21,12 +21,12 @@ struct OperatorSpec {
 };
 
 struct ClusterSpec {
-  int nodes = 1, devices = 1;  ///< devices of a node
-  double memory = 0;           ///< bytes
-  double flops = 0, bandwidth = 0, launch = 0;     ///< FLOP/s; B/s; s
-  double link = 0, link_latency = 0;               ///< B/s, s: within nodes
-  double uplink = 0, uplink_latency = 0;           ///< of a node
-  std::string runtime{};                           ///< as cluster::runtime reads it; "": none
+  int nodes = 1, devices = 1;                   ///< devices of a node
+  double memory = 0;                            ///< bytes
+  double flops = 0, bandwidth = 0, launch = 0;  ///< FLOP/s; B/s; s
+  double link = 0, link_latency = 0;            ///< B/s, s: within nodes
+  double uplink = 0, uplink_latency = 0;        ///< of a node
+  std::string runtime{};                        ///< as cluster::runtime reads it; "": none
   int count() const { return nodes * devices; }
 };
 
@@ -86,8 +86,8 @@ class World {
 /// The plan of the spec, valid or not; nothing where its degrees do not divide.
 std::optional<plan::Plan> plan_of(const cost::Problem& problem, const ProblemSpec& spec);
 
-/// Writes model.json (of a random graph), cluster.yaml, costs.yaml (unless analytic) and plan.yaml (where there
-/// is one) into the folder; returns the command that simulates or plans them.
+/// Writes model.json (of a random graph), cluster.yaml, costs.yaml (unless analytic) and plan.yaml (where
+/// there is one) into the folder; returns the command that simulates or plans them.
 std::string write_files(const World& world, const std::string& folder);
 
 }  // namespace penstock::properties

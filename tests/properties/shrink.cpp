@@ -51,19 +51,22 @@ std::vector<ProblemSpec> smaller(const ProblemSpec& s) {
     offer(out, s, [](auto& n) { n.cluster.devices /= 2, n.plan.ranks /= 2; });
   if (s.operators.size() > 1)
     for (std::size_t v = s.operators.size(); v-- > 0;) out.push_back(without_operator(s, v));
-  if (const auto layers = s.zoo.parameters.find("layers"); layers != s.zoo.parameters.end() && layers->second != "1")
+  if (const auto layers = s.zoo.parameters.find("layers");
+      layers != s.zoo.parameters.end() && layers->second != "1")
     offer(out, s, [](auto& n) { n.zoo.parameters["layers"] = "1"; });
-  if (s.training.mini_batch > 1) offer(out, s, [](auto& n) {
-    n.training.mini_batch /= 2;
-    n.plan.micro_batch = std::min(n.plan.micro_batch, n.training.mini_batch);
-  });
+  if (s.training.mini_batch > 1)
+    offer(out, s, [](auto& n) {
+      n.training.mini_batch /= 2;
+      n.plan.micro_batch = std::min(n.plan.micro_batch, n.training.mini_batch);
+    });
   if (s.plan.micro_batch > 1) offer(out, s, [](auto& n) { n.plan.micro_batch /= 2; });
   if (!s.cluster.runtime.empty()) offer(out, s, [](auto& n) { n.cluster.runtime.clear(); });
   if (s.costs != CostsKind::analytic) offer(out, s, [](auto& n) { n.costs = CostsKind::analytic; });
   if (s.plan.tensor > 1) offer(out, s, [](auto& n) { n.plan.tensor = 1; });
   if (s.plan.zero > 0) offer(out, s, [](auto& n) { n.plan.zero = 0; });
   if (s.plan.recompute) offer(out, s, [](auto& n) { n.plan.recompute = {}; });
-  if (s.plan.schedule != "1f1b" && s.plan.chunks == 1) offer(out, s, [](auto& n) { n.plan.schedule = "1f1b"; });
+  if (s.plan.schedule != "1f1b" && s.plan.chunks == 1)
+    offer(out, s, [](auto& n) { n.plan.schedule = "1f1b"; });
   if (s.training.precision) offer(out, s, [](auto& n) { n.training.precision.reset(); });
   if (s.training.optimizer != plan::Optimizer::sgd)
     offer(out, s, [](auto& n) { n.training.optimizer = plan::Optimizer::sgd; });

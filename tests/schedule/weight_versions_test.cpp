@@ -148,3 +148,19 @@ TEST_CASE("split backwards free a version with the weight gradient; unknown poli
   CHECK_THROWS_WITH_AS(weight_policy("latests"), "unknown weight policy 'latests'; did you mean 'latest'?",
                        core::BadInput);
 }
+
+TEST_CASE("of two micro-batches on two ranks the first rank holds two versions until the second is through") {
+  // F0 F1 B0 B1: after B0 there are new weights, and F1's are still needed.
+  const auto found = weight_versions(one_f_one_b(2, 2), weight_policy("stashing"), 1);
+  CHECK(found.held == std::vector<int>{2, 1});
+}
+
+TEST_CASE("vertical sync of two replicas in front: an update of each is one of the stage") {
+  // The first replica: F0, F2, B0, F4, B2, F6, ...; every forward but the first is one update behind.
+  const auto rows = round_robin_orders({2, 1}, 8);
+  const auto found = weight_versions(rows, weight_policy("vertical_sync"), 1);
+  std::vector<int> behind;
+  for (std::size_t c = 0; c < rows[0].size(); ++c)
+    if (rows[0][c].kind == ActionKind::forward) behind.push_back(found.staleness[0][c]);
+  CHECK(behind == std::vector<int>{0, 1, 1, 1});
+}
