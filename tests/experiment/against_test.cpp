@@ -303,3 +303,21 @@ TEST_CASE("gradients are reduced behind the last pass, unless told to overlap or
   CHECK(bucket({{"devices", "8"}, {"dp", "2"}, {"zero", "2"}}) == plan::kUsualBucket);
   CHECK(bucket({{"devices", "8"}, {"dp", "2"}, {"zero", "3"}}) == plan::kUsualBucket);
 }
+
+TEST_CASE("memory beside the plan is the median of the chosen runs") {
+  std::vector<std::map<std::string, std::string>> rows;
+  for (int i = 0; i < 60; ++i) rows.push_back({{"id", std::to_string(i)}, {"layers", i % 2 ? "4" : "8"}});
+  auto runs = read(rows);
+  const auto cluster = experiment::load_cluster({support::checkout("/experiments/clusters/summit.yaml"), 0});
+  std::vector<double> beside;
+  for (auto& run : runs) {
+    const double above = experiment::fitted_on(run) ? 1.0 + static_cast<double>(beside.size()) : 9.0;
+    if (experiment::fitted_on(run)) beside.push_back(above);
+    run.measured_gib = experiment::predicted(run, cluster, kCosts, {}).gib + above;
+  }
+  REQUIRE(beside.size() > 2);
+  // 1, 2, ... n GiB: (n + 1) / 2.
+  const auto found = experiment::against(runs, kCosts, options(), {}).memory;
+  REQUIRE(found.constants.size() == 1);
+  CHECK(found.constants[0].value == near((static_cast<double>(beside.size()) + 1) / 2, 1e-2));
+}

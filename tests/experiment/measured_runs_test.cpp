@@ -52,6 +52,9 @@ class Runs {
                         static_cast<double>(*found.row.peak_memory_bytes) / kGib + truth_.reserved);
   }
 
+  /// Of the runs to come, GiB.
+  void reserve(double gib) { truth_.reserved = gib; }
+
   std::vector<experiment::MeasuredRun> rows() const { return experiment::parse_measured_runs(csv_, file()); }
   FittedCluster fit() const { return fit(rows()); }
   FittedCluster fit(const std::vector<experiment::MeasuredRun>& rows) const {
@@ -214,4 +217,15 @@ TEST_CASE("constants stand in every device type, in place of those stated") {
       "one.yaml: device_types: put these keys into each device type by hand: kernel_slowdown: "
       "1.2500, host_launch: 12.00us, reserved: 1073741824B",
       core::BadInput);
+}
+
+TEST_CASE("reserved memory is the median of what runs had above their plans") {
+  const support::Scratch scratch("measured_runs");
+  Runs runs(scratch, {1, core::Seconds(0), 0.5});
+  runs.add("candle_uno", 2, 64, 1);
+  runs.reserve(3);
+  runs.add("vgg16", 4, 64, 16);
+  runs.reserve(1);
+  runs.add("bert", 4, 16, 4);
+  CHECK(std::abs(static_cast<double>(runs.fit().reserved.value().value()) / kGib - 1) < 0.011);
 }

@@ -684,3 +684,26 @@ TEST_CASE("nearest plans of a row without embedding, and of a stage without laye
   CHECK(near->stages[1].recompute == plan::kRecomputeLayers);
   CHECK_FALSE(near->stages[2].recompute);
 }
+
+TEST_CASE("the stages of ZeRO that frameworks' pipelines have") {
+  // Two stages of two replicas; what is refused for its ZeRO stage says so.
+  auto plan = llama8().plan({4, 9}, 2, 1, 2);
+  for (auto& stage : plan.stages) stage.micro_batch = 2;
+  const std::map<std::string, std::string> known = {{"megatron", "01"},
+                                                    {"torchtitan", "023"},
+                                                    {"deepspeed", "01"},
+                                                    {"automodel", "3"},
+                                                    {"pytorch", "0123"}};
+  for (const auto& [name, stages] : known) {
+    std::string taken;
+    for (int zero = 0; zero <= 3; ++zero) {
+      for (auto& stage : plan.stages) stage.zero = zero;
+      bool refused = false;
+      for (const std::string& why : refusals(framework_named(name), llama8().graph, plan, false))
+        refused = refused || says(why, "as ZeRO");
+      if (!refused) taken += static_cast<char>('0' + zero);
+    }
+    CAPTURE(name);
+    CHECK(taken == stages);
+  }
+}

@@ -382,6 +382,8 @@ TEST_CASE("an OPT that says nothing of dropout drops a tenth of its layers' outp
     return found == parameters.end() ? "the zoo's" : found->second;
   };
   CHECK(dropout(usual) == "the zoo's");  // 0.1
+  CHECK(usual.at("tied_head") == "yes");
+  CHECK(read_sparse("opt", opt + R"(, "tie_word_embeddings": false)").at("tied_head") == "no");
   CHECK(dropout(none) == "0");
 }
 
