@@ -15,6 +15,7 @@
 #include "models/catalogue.hpp"
 #include "penstock/cluster/reserved.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/core/named_fault.hpp"
 #include "penstock/frameworks/hf_config.hpp"
 #include "penstock/graph/graph_file.hpp"
 #include "penstock/graph/work.hpp"
@@ -54,7 +55,7 @@ Model load_model(const std::string& path, const Parameters& parameters) {
   const std::string file = experiment::model_file_of(path);
   if (!experiment::is_model_file(file))
     throw core::BadInput(path + " is no model file: the names of these end in .json, .yaml or .yml");
-  return built(experiment::named_model({file, parameters}));
+  return core::naming(file, [&] { return built(experiment::named_model({file, parameters})); });
 }
 
 Model import_hf(const std::string& path, std::optional<std::int64_t> sequence) {

@@ -4,6 +4,7 @@
 #include "import_command.hpp"
 #include "models/catalogue.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/core/named_fault.hpp"
 #include "penstock/frameworks/hf_config.hpp"
 #include "penstock/frameworks/model_reference.hpp"
 
@@ -20,7 +21,8 @@ core::ExitCode run(const ImportHfFlags& flags) {
   const frameworks::SampleTokens tokens{flags.tokens > 0 ? std::optional(flags.tokens) : std::nullopt,
                                         frameworks::kUsualTokens};
   const frameworks::HfModel read = frameworks::parse_hf_config(core::read_file(file), file, tokens);
-  const graph::OpGraph model = models::build(read.model.name, read.model.parameters);
+  const graph::OpGraph model =
+      core::naming(file, [&] { return models::build(read.model.name, read.model.parameters); });
   for (const std::string& note : read.notes) say(note + "\n");
   const std::string text = frameworks::to_yaml(
       {read.model, read.precision}, fmt::format("{}: {} parameters", read.architecture, model.parameters()));

@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "penstock/core/named_fault.hpp"
+
 namespace penstock::cli {
 
 void ProblemFlags::add_problem(CLI::App& command) {
@@ -57,7 +59,9 @@ LoadedProblem ProblemFlags::load() const {
   cell.model = experiment::in_numbers_of(cell.training, std::move(cell.model));
   if (chosen.reserved) cell.cluster.reserved = chosen.reserved;
   warn_of_positions(cell.model);
-  graph::OpGraph graph = experiment::load_model(cell.model);
+  // Of a zoo's model that a file names, the file is at fault.
+  const std::string file = cell.model.name == model.name ? "" : experiment::model_file_of(model.name);
+  graph::OpGraph graph = core::naming(file, [&] { return experiment::load_model(cell.model); });
   const cluster::Cluster stated = experiment::load_cluster(cell.cluster);
   cell.cluster.devices = static_cast<int>(stated.size());
   auto known = costs.load(stated);

@@ -48,4 +48,19 @@ END
 expect 11 "OMPI_COMM_WORLD_RANK is 1 of 1 processes: start Penstock by mpirun, or unset this variable" \
   env OMPI_COMM_WORLD_RANK=1 "$penstock" run e.yaml -o other
 
+# What a file leads to names the file.
+config='{"model_type": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 8, "n_positions": 8, "vocab_size": 16}'
+echo "${config/\"n_head\": 2/\"n_head\": 4000}" >config.json
+expect 11 "config.json: model gpt: parameter heads" "$penstock" plan --model config.json --cluster summit --devices 2 --mini-batch 4
+expect 11 "config.json: model gpt: parameter heads" "$penstock" import hf config.json
+echo 'operators: {b: {total: {1: 1ms}}}' | cat <(printf 'penstock_profile: 1\ndevice: V100\n') - >other.yaml
+expect 11 "other.yaml: operators: the profile of V100 has no operator 'a'" "$penstock" plan --model m.json --cluster summit --devices 1 \
+  --mini-batch 4 --planner spp --costs other.yaml
+sed 's/name: case_study/name: no_model/' plan.yaml >no_model.yaml
+expect 11 "no_model.yaml: unknown model 'no_model'" "$penstock" simulate no_model.yaml
+mkdir locked && chmod 555 locked
+[[ $(id -u) == 0 ]] || expect 11 "Permission denied" "$penstock" run e.yaml -o locked/rows
+sed 's/^experiment: e/experiment: -o/' e.yaml >option.yaml
+expect 11 "no - in front" "$penstock" run option.yaml
+
 exit $((failures > 0))

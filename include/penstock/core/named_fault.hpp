@@ -8,7 +8,7 @@
 namespace penstock::core {
 
 /// Runs `read`. A BadInput that names neither a file nor this one becomes one of this file, and of its line
-/// where `line` is above 0.
+/// where `line` is above 0. An empty `file` is none.
 template <class Read>
 auto naming(const std::string& file, const Read& read, int line = 0) {
   try {
