@@ -97,6 +97,18 @@ std::string json(const FittedCluster& fitted) {
   return out.dump(2) + "\n";
 }
 
+/// Constants explain some percent of a time; what is twice as long or half as long has another reason.
+void warn_of_misfits(const FittedCluster& fitted) {
+  constexpr double kMost = 2;
+  for (const RunFit& fit : fitted.runs)
+    if (fit.fitted_s > kMost * fit.run.seconds || fit.run.seconds > kMost * fit.fitted_s)
+      warn(
+          fmt::format("{}: {} measured, {} with these constants: is iteration_s in seconds, of one "
+                      "iteration, and of this "
+                      "plan?",
+                      fit.run.plan, show(core::Seconds(fit.run.seconds)), show(core::Seconds(fit.fitted_s))));
+}
+
 core::ExitCode fit(const CalibrateFitFlags& flags, const Session& session) {
   const auto runs = experiment::parse_measured_runs(core::read_file(flags.file), flags.file);
   const report::Screen screen = flags.wide.screen();
@@ -104,6 +116,7 @@ core::ExitCode fit(const CalibrateFitFlags& flags, const Session& session) {
   const FittedCluster fitted = experiment::fit_cluster(
       runs, flags.file, [&](const cluster::Cluster& cluster) { return flags.costs.load(cluster); },
       session.stop(), [&](double done) { heartbeat.tell(fmt::format("{:.0f} %", done * 100)); });
+  warn_of_misfits(fitted);
   if (!flags.output.empty()) core::write_file(flags.output, fitted.text);
   flags.json
       ? print(json(fitted))

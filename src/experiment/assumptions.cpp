@@ -64,8 +64,11 @@ std::string runtime_words(const cluster::Cluster& cluster) {
   const cluster::Runtime runtime = cluster.types().front().runtime;
   for (const auto& named : cluster::runtimes())
     if (named.runtime == runtime) return named.name == "none" ? "no host times" : "runtime " + named.name;
-  return fmt::format("host times of {} per kernel, {} per task", core::show(runtime.per_kernel),
-                     core::show(runtime.per_task));
+  const auto part = [](core::Seconds time, const char* of) {
+    return time.value() > 0 ? fmt::format("{} per {}", core::show(time), of) : std::string();
+  };
+  const std::string kernel = part(runtime.per_kernel, "kernel"), task = part(runtime.per_task, "task");
+  return "host times of " + kernel + (kernel.empty() || task.empty() ? "" : ", ") + task;
 }
 
 std::string one(const Assumption& assumption, const std::string& option) {

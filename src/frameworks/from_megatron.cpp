@@ -62,8 +62,10 @@ plan::Recomputation read_recomputation(MegatronArguments& args) {
   return plan::kRecomputeLayers;
 }
 
-plan::Training read_training(MegatronArguments& args, std::int64_t replicas) {
-  plan::Training out{args.count("global_batch_size")};
+/// `replicas`: that sum gradients; `data`: that take samples of their own. Without a global batch size
+/// Megatron-LM runs one micro-batch in each of these.
+plan::Training read_training(MegatronArguments& args, std::int64_t replicas, std::int64_t data) {
+  plan::Training out{args.count("global_batch_size", args.count("micro_batch_size") * data)};
   const std::string optimizer = args.word("optimizer", {"adam", "sgd"}, "adam");
   out.optimizer = optimizer == "adam"                       ? plan::Optimizer::adam
                   : args.text("sgd_momentum", "0.9") == "0" ? plan::Optimizer::sgd
@@ -142,7 +144,7 @@ MegatronRun from_megatron(const std::string& text, const std::string& file, cons
   const Degrees degrees = read_degrees(args, devices);
   Plan plan;
   plan.model = read_megatron_model(args, degrees.tensor, given);
-  plan.training = read_training(args, degrees.data * degrees.context);
+  plan.training = read_training(args, degrees.data * degrees.context, degrees.data);
   if (plan.training.precision) plan.model.parameters.emplace("element_bytes", "2");
   plan.cluster = cluster;
   plan.planner = "Megatron-LM";

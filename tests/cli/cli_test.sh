@@ -477,6 +477,9 @@ expect 0 "penstock plan --model case_study --devices 8 --mini-batch 64 --optimiz
 expect 0 "samples/s" "$penstock" simulate plan.yaml --cluster fitted.yaml
 expect 0 "kernel_slowdown: " "$penstock" calibrate fit own_runs.csv
 same_keys 'or|null' "$penstock" calibrate fit own_runs.csv
+printf 'plan,iteration_s\nplan.yaml,500\n' >odd_runs.csv
+expect 0 "warning: plan.yaml: 8.33 min measured, " "$penstock" calibrate fit odd_runs.csv
+expect 0 "mini-batch 64, host times of 5.00 us per kernel" "${plan[@]}" --runtime 5us/kernel
 printf 'plan,iteration_s\nplan.yaml,soon\n' >bad_runs.csv
 expect 11 "bad_runs.csv:2: iteration_s: expected a number above zero, not 'soon'" "$penstock" calibrate fit bad_runs.csv -o no.yaml
 printf 'plan,iteration_s\ngone.yaml,1\n' >bad_runs.csv

@@ -114,6 +114,16 @@ TEST_CASE("a YAML file gives the same names, as deep as it likes") {
   CHECK(run.plan.training.precision == plan::mixed_precision("mixed_bf16"));
 }
 
+TEST_CASE("without a global batch size each replica takes one micro-batch") {
+  const std::string model =
+      "model:\n  num_layers: 8\n  hidden_size: 64\n  num_attention_heads: 4\n  seq_length: 32\n"
+      "  max_position_embeddings: 32\n  vocab_size: 512\n  make_vocab_size_divisible_by: 1\n";
+  const MegatronRun run = read(
+      model + "parallel: {pipeline_model_parallel_size: 2}\ntrain: {micro_batch_size: 3}\n", 8, "run.yaml");
+  CHECK(run.plan.training.mini_batch == 3 * 4);  // 8 devices in pipelines of two
+  CHECK(refusal(model, 1, "run.yaml").find("micro_batch_size: is not given") != std::string::npos);
+}
+
 TEST_CASE("a key that two mappings of a YAML file give different values is refused with both lines") {
   const std::string rest =
       "model:\n  num_layers: 8\n  hidden_size: 64\n  num_attention_heads: 4\n  seq_length: 32\n"
