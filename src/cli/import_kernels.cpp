@@ -32,8 +32,9 @@ struct Tables {
 /// Milliseconds, of so many FLOPs on the tables' device.
 double latency(const report::CsvRecord& row, double flops, const Tables& tables) {
   const double seconds = row.positive("latency") * 1e-3;
-  if (const auto wrong = cost::above_peak(flops, seconds, tables.device); !wrong.empty())
-    row.fail("latency", "expected milliseconds; this is " + wrong);
+  for (const std::string& wrong :
+       {cost::above_peak(flops, seconds, tables.device), cost::below_any_kernel(seconds)})
+    if (!wrong.empty()) row.fail("latency", "expected milliseconds; this is " + wrong);
   return seconds;
 }
 
@@ -120,6 +121,13 @@ core::ExitCode run(const ImportKernelsFlags& flags) {
   for (const std::string& file : flags.files) take(file, tables);
   if (tables.products.empty())
     throw core::BadInput(fmt::format("{}: no product in bfloat16", fmt::join(flags.files, ", ")));
+  double best = 0;
+  for (const cost::ProductTime& product : tables.products)
+    if (const double flops = cost::least_flops(product); flops >= cost::kLargeFlops)
+      best = std::max(best, flops / product.seconds);
+  if (const auto wrong = cost::far_below_peak(best, tables.device); !wrong.empty())
+    throw core::BadInput(fmt::format("{}: latency: expected milliseconds; products reach {}",
+                                     fmt::join(flags.files, ", "), wrong));
   const cost::TableCosts costs(tables.device, std::move(tables.products), std::move(tables.attention),
                                tables.streaming, std::move(tables.collectives), std::move(tables.grouped));
   core::write_file(flags.output, cost::to_yaml(costs));

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <vector>
 
 namespace penstock::core {
 namespace {
@@ -28,6 +30,24 @@ void check_json_depth(std::string_view text, const std::string& file) {
     else if (!quoted && (c == '[' || c == '{') && ++depth > kDeepestJson)
       throw BadInput({file, line_of(text, i), ""},
                      fmt::format("nests deeper than {} levels (byte {})", kDeepestJson, i + 1));
+  }
+}
+
+void check_json_keys(std::string_view text, const std::string& file) {
+  std::vector<std::set<std::string_view>> keys;  // [level] of the objects that are open; none of a list
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '{' || c == '[') keys.emplace_back();
+    if ((c == '}' || c == ']') && !keys.empty()) keys.pop_back();
+    if (c != '"') continue;
+    const std::size_t begin = ++i;
+    while (i < text.size() && text[i] != '"') i += text[i] == '\\' ? 2 : 1;
+    if (i >= text.size()) return;
+    const std::size_t next = text.find_first_not_of(" \t\r\n", i + 1);
+    if (next == text.npos || text[next] != ':' || keys.empty()) continue;
+    const std::string_view key = text.substr(begin, i - begin);
+    if (!keys.back().insert(key).second)
+      throw BadInput({file, line_of(text, begin), std::string(key)}, "the key stands twice");
   }
 }
 

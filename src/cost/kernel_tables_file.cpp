@@ -1,6 +1,7 @@
 // The file form of TableCosts: a short head, then the tables as lines of numbers, which are many.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <sstream>
@@ -54,10 +55,15 @@ void refuse_wrong(const Yaml& table, std::size_t row, const std::string& wrong) 
 
 std::vector<ProductTime> read_products(const Yaml& table, const std::string& device) {
   std::vector<ProductTime> out;
+  double best = 0;
   read_lines(table, 3, 1, [&](const std::vector<std::int64_t>& e, double seconds, double) {
     out.push_back({e[0], e[1], e[2], seconds});
-    refuse_wrong(table, out.size(), above_peak(least_flops(out.back()), seconds, device));
+    const double flops = least_flops(out.back());
+    refuse_wrong(table, out.size(), above_peak(flops, seconds, device));
+    if (flops >= kLargeFlops) best = std::max(best, flops / seconds);
   });
+  if (const auto wrong = far_below_peak(best, device); !wrong.empty())
+    table.fail("expected microseconds; products reach " + wrong);
   return out;
 }
 

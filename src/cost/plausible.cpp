@@ -78,6 +78,20 @@ std::string above_peak(double flops, double seconds, const std::string& device) 
       flops / seconds * 1e-12, limits.flops * 1e-12, limits.name);
 }
 
+std::string far_below_peak(double best, const std::string& device) {
+  constexpr double kFar = 0.01;
+  const Limits limits = limits_of(device);
+  if (limits.flops == kFastest || best == 0 || best >= kFar * limits.flops) return "";
+  return fmt::format("{:.4g} TFLOP/s at most, {:.2g} % of the peak of {}: are times in another unit?",
+                     best * 1e-12, best / limits.flops * 100, limits.name);
+}
+
+std::string below_any_kernel(double seconds) {
+  constexpr double kShortest = 1e-7;
+  if (seconds >= kShortest) return "";
+  return fmt::format("{:.3g} us, less than any kernel takes: is the time in another unit?", seconds * 1e6);
+}
+
 std::string above_memory_bandwidth(double bytes, double seconds, const std::string& device) {
   const Limits limits = limits_of(device);
   if (bytes <= limits.memory * seconds * kRounding) return "";
@@ -91,10 +105,10 @@ std::string above_link_bandwidth(double bytes, double seconds) {
                      bytes / seconds * 1e-9, kWidestLink * 1e-9);
 }
 
-std::string no_efficiency(double share) {
-  if (share > 0 && share <= 1) return "";
-  return fmt::format("expected an efficiency above 0 and at most 1{}, found {}",
-                     share > 1 ? " (a share, not percent)" : "", share);
+std::string no_efficiency(double share, double most) {
+  if (share > 0 && share <= most) return "";
+  return fmt::format("expected an efficiency above 0 and at most {}{}, found {}", most,
+                     share > most ? " (a share, not percent)" : "", share);
 }
 
 std::string falling(std::span<const std::int64_t> sizes, std::span<const double> seconds) {

@@ -26,7 +26,8 @@ bool is_model_file(const std::string& name) {
 std::string model_file_of(const std::string& name) {
   const auto is_name = [&name](const models::ModelInfo& model) { return model.name == name; };
   if (is_model_file(name) || std::ranges::any_of(models::catalogue(), is_name)) return name;
-  if (!std::filesystem::is_directory(name)) return name;
+  std::error_code fault;
+  if (!std::filesystem::is_directory(name, fault)) return name;
   const std::string file = (std::filesystem::path(name) / "config.json").string();
   if (!std::filesystem::exists(file))
     throw core::BadInput(
@@ -51,7 +52,8 @@ plan::ModelRef resolved(const plan::ModelRef& given) {
 graph::OpGraph load_model(const plan::ModelRef& given) {
   const plan::ModelRef model = resolved(given);
   if (!is_model_file(model.name)) {
-    if (model.name.find('.') != std::string::npos && std::filesystem::exists(model.name))
+    std::error_code fault;
+    if (model.name.find('.') != std::string::npos && std::filesystem::exists(model.name, fault))
       throw core::BadInput(model.name + " is no model file: the names of these end in .json or .yaml");
     if (model.name.find_first_of("./") != std::string::npos)
       throw core::BadInput("there is no model file or folder '" + model.name + "'");

@@ -31,11 +31,13 @@ Fields fields_of(const std::string& shape) {
   return out;
 }
 
+constexpr double kMostCausal = 2;  ///< efficiencies of attention count the half that its mask leaves out
+
 /// One kind of operator: its shapes with what a second of it does.
 class Kind {
  public:
   Kind(const Json& system, std::string name, std::string file)
-      : name_(std::move(name)), file_(std::move(file)) {
+      : name_(std::move(name)), file_(std::move(file)), most_(name_.starts_with("sdp") ? kMostCausal : 1) {
     const Json& op = object(object(system, "accelerator"), "op");
     if (!op.contains(name_)) return;
     const Json& kind = object(op, name_.c_str());
@@ -51,7 +53,7 @@ class Kind {
     if (shapes_ == nullptr) return;
     for (const auto& [shape, value] : shapes_->items()) {
       const double share = value.is_number() ? value.template get<double>() : 0;
-      if (const auto wrong = cost::no_efficiency(share); !wrong.empty()) fail(shape, wrong);
+      if (const auto wrong = cost::no_efficiency(share, most_); !wrong.empty()) fail(shape, wrong);
       row(shape, fields_of(shape), flops_ * share);
     }
   }
@@ -85,6 +87,7 @@ class Kind {
 
   std::string name_, file_;
   double flops_ = 0;  ///< a second, at an efficiency of one
+  double most_ = 1;   ///< efficiency
   const Json* shapes_ = nullptr;
 };
 

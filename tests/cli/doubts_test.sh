@@ -63,4 +63,13 @@ mkdir locked && chmod 555 locked
 sed 's/^experiment: e/experiment: -o/' e.yaml >option.yaml
 expect 11 "no - in front" "$penstock" run option.yaml
 
+# Kernel times of another unit, by row where one row tells.
+gemm() { printf '%s\n' 'device,gemm_dtype,m,n,k,latency' "NVIDIA A100-SXM4-80GB,bfloat16,$1" >gemm.csv; }
+gemm 4096,4096,4096,0.6 && expect 0 "1 products" "$penstock" import kernels gemm.csv -o tables.yaml
+gemm 4096,4096,4096,0.0006 && expect 11 "gemm.csv:2: latency: expected milliseconds; this is 229065 TFLOP/s" "$penstock" import kernels gemm.csv -o t.yaml
+gemm 64,64,64,0.000006 && expect 11 "gemm.csv:2: latency: expected milliseconds; this is 0.006 us" "$penstock" import kernels gemm.csv -o t.yaml
+gemm 4096,4096,4096,600 && expect 11 "gemm.csv: latency: expected milliseconds; products reach 0.2291 TFLOP/s" "$penstock" import kernels gemm.csv -o t.yaml
+printf '%s\n' 'device,op_name,nccl_dtype,num_gpus,message_size,latency' 'NVIDIA A100-SXM4-80GB,all_reduce,half,8,536870912,0.005' >nccl.csv
+expect 11 "nccl.csv:2: latency: expected milliseconds; this is 187905 GB/s per rank" "$penstock" import kernels nccl.csv gemm.csv -o t.yaml
+
 exit $((failures > 0))

@@ -53,6 +53,21 @@ TEST_CASE("a rate is held to the peak of the device by its vendor's name") {
   CHECK(cost::above_memory_bandwidth(2.1e12, 1, "NVIDIA A100-SXM4-80GB") != "");
 }
 
+TEST_CASE("large products far below the peak, and kernels shorter than any, are of another unit") {
+  CHECK(cost::far_below_peak(3.2e12, "NVIDIA A100-SXM4-80GB") == "");
+  CHECK(cost::far_below_peak(2.5e12, "NVIDIA A100-SXM4-80GB") ==
+        "2.5 TFLOP/s at most, 0.8 % of the peak of a100: are times in another unit?");
+  CHECK(cost::far_below_peak(2.5e12, "a device of tomorrow") == "");
+  CHECK(cost::far_below_peak(0, "NVIDIA A100-SXM4-80GB") == "");
+  CHECK(cost::below_any_kernel(1e-7) == "");
+  CHECK(cost::below_any_kernel(5e-9) == "0.005 us, less than any kernel takes: is the time in another unit?");
+  // Milliseconds where microseconds are expected make 4096^3 products of 0.6 ms last 0.6 s.
+  CHECK(tables("A100", "products: |\n  64 64 64 5000\n  4096 4096 4096 600000\n")
+            .find("products: expected microseconds; "
+                  "products reach 0.2291 TFLOP/s") != std::string::npos);
+  CHECK(tables("A100", "products: |\n  64 64 64 5000\n") == "taken");  // too small to tell
+}
+
 TEST_CASE("an efficiency is a share, and MFU at most the whole") {
   CHECK(cost::no_efficiency(1) == "");
   CHECK(cost::no_efficiency(0.001) == "");

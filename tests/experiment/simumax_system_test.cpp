@@ -63,6 +63,15 @@ TEST_CASE("efficiencies in percent, rates above the device's peak and memory fas
         "s.json: accelerator.op.matmul.tflops: 1000 TFLOP/s, above the 312 TFLOP/s of a100 at its peak: is "
         "the time "
         "in another unit?");
+  const auto attention = [&](const std::string& share) {
+    return refused(one,
+                   R"(, "sdp_fwd": {"tflops": 1000.0, "accurate_efficient_factor": {
+        "batch=1, seq_len=64, head_num=2, qk_head_dim=8, v_head_dim=8": )" +
+                       share + "}}",
+                   "b200_x");
+  };
+  CHECK(attention("1.07") == "");  // of causal attention half is masked, and counted
+  CHECK(attention("107").find("expected an efficiency above 0 and at most 2") != std::string::npos);
   const auto memory = [&](const std::string& rate, const std::string& share) {
     return refused(one,
                    R"(}, "bandwidth": {"default": {"gbps": )" + rate + R"(, "efficient_factor": )" + share +

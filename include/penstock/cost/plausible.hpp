@@ -13,14 +13,23 @@ namespace penstock::cost {
 /// cluster or short form has is held to kFastest.
 std::string above_peak(double flops, double seconds, const std::string& device);
 
+/// "" unless the device is known and `best`, the highest of the rates of large products (kLargeFlops or more
+/// each), is below a hundredth of its peak; zero is none.
+std::string far_below_peak(double best, const std::string& device);
+inline constexpr double kLargeFlops = 1e11;
+
+/// "" unless a kernel takes less than any does, a tenth of a microsecond.
+std::string below_any_kernel(double seconds);
+
 /// Likewise of bytes that a device reads or writes, by its memory bandwidth.
 std::string above_memory_bandwidth(double bytes, double seconds, const std::string& device);
 
 /// Likewise of bytes that a rank of a collective sends, by what no link between devices reaches.
 std::string above_link_bandwidth(double bytes, double seconds);
 
-/// "" for a share of a peak that is above 0 and at most 1.
-std::string no_efficiency(double share);
+/// "" for a share of a peak that is above 0 and at most `most`: 1, or 2 where work that a causal mask leaves
+/// out counts as done.
+std::string no_efficiency(double share, double most = 1);
 
 /// "4 ms at 1, but 1 ms at 8" where times, by ascending size, fall by more than measuring scatters; else "".
 std::string falling(std::span<const std::int64_t> sizes, std::span<const double> seconds);
