@@ -105,8 +105,8 @@ class Source:
 
     def begins_block(self, brace):
         left = self.before(brace)
-        opens = re.compile(r"\b(else|do|const|noexcept|mutable)$")
-        return left < 0 or self.text[left] in ");{}" or opens.search(self.text[max(0, left - 9):left + 1]) is not None
+        opens = re.compile(r"\b(else|do|try|const|noexcept|mutable|(namespace|struct|class)( [\w:]+)?)$")
+        return left < 0 or self.text[left] in ");{}" or opens.search(self.text[max(0, left - 60):left + 1]) is not None
 
     def statement(self, start, end):
         i = start - 1
@@ -176,8 +176,9 @@ def chain(kind, original, versions):
         values = [(part[2] if part[3].startswith("{") else "") + part[3] for part in parts]
         value = chain("expression", values[0], [(n, text) for (n, _), text in zip(versions, values[1:])])
         return f"{parts[0][1].replace('constexpr', 'const')} = {value};"
-    out = "".join(f"if (penstock_mutant == {number}) {{ {text or ';'} }} else " for number, text in versions)
-    return f"{{ {out}{{ {original} }} }}"
+    # On lines of their own: a version may end with a comment.
+    out = "".join(f"if (penstock_mutant == {number}) {{ {text or ';'}\n}} else " for number, text in versions)
+    return f"{{ {out}{{ {original}\n}} }}"
 
 
 def switched(text, edits):
@@ -208,6 +209,12 @@ def switched(text, edits):
                 regions.remove(b)
                 merged = True
                 break
+    for start, end, kind, _ in regions:  # what a switch decides is no constant expression
+        begin = source.statement(start, end)[0] if kind == "expression" else start
+        found = re.match(r"(static )?constexpr ", text[begin:])
+        if found and kind == "expression":
+            at = begin + len(found[1] or "")
+            text = text[:at] + "const    " + text[at + len("constexpr"):]
     for start, end, kind, members in reversed(regions):
         versions = []
         for number, at, old, new in members:
