@@ -203,7 +203,8 @@ TEST_CASE("memory is what devices have in all, of which as much stays reserved a
   constexpr std::int64_t kGib = std::int64_t{1} << 30;
   const auto memory = [&](const std::string& text) {
     const auto changes = what_if_changes(text);
-    return experiment::changed_cluster({"8xH100", 8, "", core::Bytes(4 * kGib)}, g, changes)
+    return experiment::changed_cluster({"8xH100", 8, "", core::Bytes(4 * kGib)}, g, cost::AnalyticCosts(),
+                                       changes)
         .type(core::DeviceId(0))
         .memory.value();
   };
