@@ -94,7 +94,7 @@ same undisturbed killed
 shared() {
   local folder=$1 rank pids=()
   for rank in 0 1 2; do
-    OMPI_COMM_WORLD_RANK=$rank "${run[@]}" -o "$folder" >"$folder.$rank.out" 2>"$folder.$rank.err" &
+    OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_RANK=$rank "${run[@]}" -o "$folder" >"$folder.$rank.out" 2>"$folder.$rank.err" &
     pids+=($!)
   done
   [[ -z ${2:-} ]] || { sleep 0.1; kill -KILL "${pids[$2]}" 2>/dev/null; }
