@@ -192,8 +192,9 @@ def switched(text, edits):
             left = new[first - start:len(new) - (end - last)]
             level = all(left.count(a) == left.count(b) for a, b in OPEN.items()) and source.balanced(first, last)
             region = source.region(first, last) if level else source.region(start, end)
-        else:  # nothing is left of it
-            region = *source.statement(start, end), "statement"
+        else:  # nothing is left of it, but a body of a loop is to be one
+            region = *source.statement(start, source.before(end) + 1), "statement"
+            new = ";" if text[source.before(end)] == ";" else new
         # The versions hold all of the edit.
         regions.append([min(region[0], start), max(region[1], end), region[2], [(number, start, old, new)]]
                        if region[2] == "statement" else [*region, [(number, start, old, new)]])
