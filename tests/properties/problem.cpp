@@ -11,6 +11,7 @@
 #include "penstock/cost/analytic.hpp"
 #include "penstock/cost/kernel_tables.hpp"
 #include "penstock/cost/profile.hpp"
+#include "penstock/graph/canonical.hpp"
 #include "penstock/graph/graph_builder.hpp"
 #include "penstock/graph/graph_file.hpp"
 #include "penstock/plan/plan_file.hpp"
@@ -225,7 +226,7 @@ graph::OpGraph random_graph_of(const std::vector<OperatorSpec>& operators) {
     for (const std::size_t from : spec.inputs) inputs.push_back(ids.at(from));
     ids.push_back(builder.add(std::move(op), inputs));
   }
-  return builder.build();
+  return graph::canonical(builder.build());  // as a file of it is read
 }
 
 std::optional<plan::Plan> plan_of(const cost::Problem& problem, const ProblemSpec& spec) {
