@@ -47,6 +47,10 @@ void compare(const CutModel& c, double spare = 1e-9, bool tell = false) {
     if (c.plan.stages.front().recompute == plan::kRecomputeCore && c.plan.schedule == "zb_h1") {
       CHECK(waiting <= all);
       CHECK(waiting > all / 2);
+    } else if (program.devices.size() == 1 && c.plan.schedule.starts_with("zb")) {
+      // A split attention's device is fullest before the value's gradient, the last of its layer, waits too.
+      CHECK(waiting <= all);
+      CHECK(waiting > all / 5 * 4);
     } else if (program.devices.size() == 1) {
       CHECK(waiting == all);
     }

@@ -67,7 +67,7 @@ with tempfile.TemporaryDirectory() as scratch:
     with open("runs.csv", "w") as file:
         file.writelines([lines[0], *lines[1::every]])
     against = ["validate", "--against", "runs.csv", "--clusters", os.path.join(source, "experiments/published")]
-    run(*against, "-o", "sheet")
+    run(*against, "--costs", "data_sheet", "-o", "sheet")
     table = run(*against, "--costs", "a100.yaml", "-o", "tables")
     check("host_launch of vtrain_single on a100_single: " in table, "no constant is printed")
     sheet, tables = errors("sheet"), errors("tables")

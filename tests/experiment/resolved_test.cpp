@@ -54,8 +54,15 @@ TEST_CASE("what a plan is judged by reads back") {
   CHECK(read.setting == "network=fifo bucket=1MiB");
 }
 
-TEST_CASE("costs are a file or analytic") {
-  const std::string text = experiment::resolved({}, small_cell(), "");
+TEST_CASE("costs are a file, data sheets or built-in curves") {
+  const auto costs = [](const std::string& text) {
+    return experiment::parse_judgement(text, "c.json").costs;
+  };
+  CHECK_FALSE(costs(experiment::resolved({}, small_cell(), "")));
+  experiment::Spec sheets;
+  sheets.costs = experiment::kDataSheet;
+  const std::string text = experiment::resolved(sheets, small_cell(), "");
+  CHECK(costs(text) == experiment::kDataSheet);
   const std::string other =
       replaced(text, "\"costs\": \"analytic\"", "\"costs\": {\"file\": \"t1.yaml\", \"content\": \"\"}");
   CHECK(experiment::parse_judgement(other, "c.json").costs == "t1.yaml");

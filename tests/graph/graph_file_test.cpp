@@ -8,6 +8,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/graph/canonical.hpp"
 #include "penstock/graph/graph_builder.hpp"
 #include "src/graph/model_json.hpp"
 #include "support/random_attributes.hpp"
@@ -55,7 +56,7 @@ OpGraph random_model(std::uint64_t seed) {
     if (op.parameters == 0 && v > 0) op.parameters_of = kNames[0];
     builder.add(op, inputs);
   }
-  return builder.build();
+  return graph::canonical(builder.build());
 }
 
 bool same(const Operator& a, const Operator& b) {

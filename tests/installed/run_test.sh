@@ -20,7 +20,7 @@ cd "$scratch"
 read -ra flags <<<"$(pkg-config "--define-variable=prefix=$prefix" --cflags --libs penstock)"
 "$@" -std=c++20 -O0 least_time.cpp -o least_time "${flags[@]}"
 ours=$(./least_time)
-theirs=$("$penstock" plan --model mmt --cluster summit --devices 8 --mini-batch 128 --optimizer adam --planner graphpipe --json |
+theirs=$("$penstock" plan --model mmt --cluster summit --devices 8 --mini-batch 128 --optimizer adam --planner graphpipe --costs data_sheet --json |
   python3 -c 'import json, sys; row = json.load(sys.stdin); print("%s %.17g" % (row["strategy"], row["iteration_s"]))')
 [[ -n $ours && $ours == "$theirs" ]] || { echo "FAILED: '$ours' instead of '$theirs'"; exit 1; }
 

@@ -58,7 +58,7 @@ TEST_CASE("branches, and layers that read further back, are no row") {
   CHECK(reason("mmt", {{"layers", "2"}}) ==
         "its layers are no single row, numbered from 0: branch0.layer0 comes behind branch0");
   CHECK(reason("encoder_decoder") ==
-        "its layers are no single row, numbered from 0: decoder0 comes behind encoder5");
+        "its layers are no single row, numbered from 0: encoder0 comes behind decoder0");
   CHECK(reason("clip").starts_with("its layers are no single row"));
   CHECK(reason("vgg16") != "a row");
 }
