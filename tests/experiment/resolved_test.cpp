@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "penstock/core/error.hpp"
+#include "penstock/experiment/inputs.hpp"
 #include "support/checkout.hpp"
 
 using namespace penstock;
