@@ -4,22 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 
 #include "penstock/core/error.hpp"
+#include "penstock/core/letters.hpp"
 
 namespace penstock::cluster {
 namespace {
 
 constexpr int kMostForm = 16384;
-
-std::string small(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
 
 /// The number that a text begins with, taken off it; nothing where it begins with none.
 std::optional<int> take_number(std::string_view& text) {
@@ -31,7 +24,8 @@ std::optional<int> take_number(std::string_view& text) {
 }
 
 bool is_known(std::string_view name) {
-  return std::ranges::any_of(rented(), [name](const Rented& each) { return small(each.name) == name; });
+  return std::ranges::any_of(
+      rented(), [name](const Rented& each) { return core::lower_case(std::string(each.name)) == name; });
 }
 
 /// "h100x32" is "h100" and 32; a name may itself have an x, as mi300x and rtx4090.
@@ -50,9 +44,10 @@ int take_nodes(std::string_view& rest) {
 const Rented& rented_named(std::string_view name, std::string_view text) {
   std::vector<std::string_view> known, sizes;
   for (const Rented& each : rented()) {
-    if (small(each.name) == name) return each;
+    if (core::lower_case(std::string(each.name)) == name) return each;
     known.push_back(each.name);
-    if (!name.empty() && small(each.name).starts_with(std::string(name) + "-")) sizes.push_back(each.name);
+    if (!name.empty() && core::lower_case(std::string(each.name)).starts_with(std::string(name) + "-"))
+      sizes.push_back(each.name);
   }
   const std::string begins = fmt::format("cluster '{}': no GPU '{}' is known; ", text, name);
   if (sizes.empty())
@@ -137,18 +132,19 @@ const std::vector<Rented>& rented() {
        "         peak: {fp32: 19.5TFLOP/s, tf32: 156TFLOP/s, bf16: 312TFLOP/s, fp16: 312TFLOP/s}}",
        "{bandwidth: 200GB/s, latency: 0.5us}", 25'000, 8,
        "A800-SXM4-80GB, an A100 with 400 instead of 600 GB/s of NVLink; a 200 Gb/s adapter each",
-       "NVIDIA A800 data sheet, 2022"},
+       "NVIDIA A800 data sheet, 2022, recalled: not checked against the sheet"},
       {"H800", "h800",
        "{memory: 80GiB, memory_bandwidth: 3350GB/s, multiprocessors: 132, launch_overhead: 3us,\n"
        "         peak: {fp32: 67TFLOP/s, tf32: 494TFLOP/s, bf16: 989TFLOP/s, fp16: 989TFLOP/s}}",
        "{bandwidth: 200GB/s, latency: 0.5us}", 50'000, 8,
        "H800-SXM5-80GB, an H100 with 400 instead of 900 GB/s of NVLink; a 400 Gb/s adapter each",
-       "NVIDIA H800 data sheet, 2023"},
+       "NVIDIA H800 data sheet, 2023, recalled: not checked against the sheet"},
       {"H20", "h20",
        "{memory: 96GB, memory_bandwidth: 4000GB/s, multiprocessors: 78, launch_overhead: 3us,\n"
        "         peak: {fp32: 44TFLOP/s, tf32: 74TFLOP/s, bf16: 148TFLOP/s, fp16: 148TFLOP/s}}",
        "{bandwidth: 450GB/s, latency: 0.5us}", 50'000, 8,
-       "H20-SXM5-96GB on NVSwitch, a 400 Gb/s adapter each", "NVIDIA H20 data sheet, 2023"},
+       "H20-SXM5-96GB on NVSwitch, a 400 Gb/s adapter each",
+       "NVIDIA H20 data sheet, 2023, by secondary sources; fp32, tf32 and SMs recalled, not checked"},
       {"B300", "b300",
        "{memory: 270GB, memory_bandwidth: 8000GB/s, multiprocessors: 160, launch_overhead: 3us,\n"
        "         peak: {fp32: 75TFLOP/s, tf32: 1125TFLOP/s, bf16: 2250TFLOP/s, fp16: 2250TFLOP/s}}",
@@ -166,19 +162,19 @@ const std::vector<Rented>& rented() {
        "         peak: {fp32: 163.4TFLOP/s, tf32: 653.7TFLOP/s, bf16: 1307.4TFLOP/s, fp16: 1307.4TFLOP/s}}",
        "{bandwidth: 448GB/s, latency: 0.5us}", 50'000, 8,
        "MI325X fully connected by Infinity Fabric (a collective's rate), a 400 Gb/s adapter each",
-       "AMD Instinct MI325X data sheet, 2024"},
+       "AMD Instinct MI325X data sheet, 2024, recalled: not checked against the sheet"},
       {"MI355X", "mi355x",
        "{memory: 288GB, memory_bandwidth: 8000GB/s, multiprocessors: 256, launch_overhead: 3us,\n"
        "         peak: {fp32: 157.3TFLOP/s, bf16: 2516.6TFLOP/s, fp16: 2516.6TFLOP/s}}",
        "{bandwidth: 537GB/s, latency: 0.5us}", 50'000, 8,
        "MI355X fully connected by Infinity Fabric (a collective's rate), a 400 Gb/s adapter each",
-       "AMD Instinct MI355X data sheet, 2025"},
+       "AMD Instinct MI355X data sheet, 2025, recalled: not checked against the sheet"},
       {"A10G", "a10g",
        "{memory: 24GB, memory_bandwidth: 600GB/s, multiprocessors: 80, launch_overhead: 3us,\n"
        "         peak: {fp32: 35TFLOP/s, tf32: 35TFLOP/s, bf16: 70TFLOP/s, fp16: 70TFLOP/s}}",
        "{bandwidth: 32GB/s, latency: 1us}", 1'560, 8,
        "A10G on PCIe 4 x16 without peer-to-peer links, a 100 Gb/s adapter for eight",
-       "NVIDIA A10G data sheet, 2021; Amazon EC2 G5 instances"},
+       "NVIDIA A10G data sheet, 2021, and Amazon EC2 G5 instances, recalled: not checked"},
       {"RTX3090", "rtx_3090",
        "{memory: 24GB, memory_bandwidth: 936GB/s, multiprocessors: 82, launch_overhead: 3us,\n"
        "         peak: {fp32: 35.6TFLOP/s, tf32: 35.6TFLOP/s, bf16: 71TFLOP/s, fp16: 71TFLOP/s}}",
@@ -190,44 +186,45 @@ const std::vector<Rented>& rented() {
        "         peak: {fp32: 82.6TFLOP/s, tf32: 82.6TFLOP/s, bf16: 165.2TFLOP/s, fp16: 165.2TFLOP/s}}",
        "{bandwidth: 32GB/s, latency: 5us}", 3'125, 8,
        "GeForce RTX 4090 on PCIe 4 x16, a 200 Gb/s adapter for eight",
-       "NVIDIA Ada GPU architecture whitepaper, 2022; 16-bit products with fp32 sums"},
+       "NVIDIA Ada GPU architecture whitepaper, 2022, recalled: not checked; 16-bit products with fp32 sums"},
       {"TPU-v5e", "tpu_v5e",
        "{memory: 16GB, memory_bandwidth: 819GB/s, multiprocessors: 4, launch_overhead: 3us,\n"
        "         peak: {fp32: 49TFLOP/s, bf16: 197TFLOP/s, fp16: 197TFLOP/s}}",
        "{bandwidth: 200GB/s, latency: 1us}", 3'125, 8,
        "TPU v5e, whose 2D torus counts as a switch here: 400 GB/s per chip, both directions",
-       "Google Cloud TPU v5e documentation, 2025; fp32 at a quarter of bf16"},
+       "Google Cloud TPU v5e documentation, 2025; fp32 at a quarter of bf16 assumed"},
       {"TPU-v5p", "tpu_v5p",
        "{memory: 95GB, memory_bandwidth: 2765GB/s, multiprocessors: 8, launch_overhead: 3us,\n"
        "         peak: {fp32: 115TFLOP/s, bf16: 459TFLOP/s, fp16: 459TFLOP/s}}",
        "{bandwidth: 600GB/s, latency: 1us}", 6'250, 4,
        "TPU v5p, whose 3D torus counts as a switch here: 1200 GB/s per chip, both directions",
-       "Google Cloud TPU v5p documentation, 2025; fp32 at a quarter of bf16"},
+       "Google Cloud TPU v5p documentation, recalled: not checked; fp32 at a quarter of bf16 assumed"},
       {"TPU-v6e", "tpu_v6e",
        "{memory: 32GB, memory_bandwidth: 1638GB/s, multiprocessors: 2, launch_overhead: 3us,\n"
        "         peak: {fp32: 230TFLOP/s, bf16: 918TFLOP/s, fp16: 918TFLOP/s}}",
        "{bandwidth: 400GB/s, latency: 1us}", 6'250, 8,
        "TPU v6e, whose 2D torus counts as a switch here: 800 GB/s per chip, both directions",
-       "Google Cloud TPU v6e documentation, 2025; fp32 at a quarter of bf16"},
+       "Google Cloud TPU v6e documentation, 2025; fp32 at a quarter of bf16 assumed"},
       {"Ascend-910B", "ascend_910b",
        "{memory: 64GB, memory_bandwidth: 1600GB/s, multiprocessors: 20, launch_overhead: 3us,\n"
        "         peak: {fp32: 78TFLOP/s, bf16: 313TFLOP/s, fp16: 313TFLOP/s}}",
        "{bandwidth: 196GB/s, latency: 1us}", 25'000, 8,
        "Ascend 910B3 fully connected by HCCS (392 GB/s both directions), a 200 Gb/s adapter each",
-       "Huawei Atlas 800T A2 brochure, 2023; the vendor publishes no data sheet of the chip"},
+       "recalled of the 910B3: not checked; public sources disagree (fp16 256 to 320 TFLOP/s), the vendor "
+       "has no data sheet"},
       {"Gaudi3", "gaudi3",
        "{memory: 128GB, memory_bandwidth: 3700GB/s, multiprocessors: 64, launch_overhead: 3us,\n"
        "         peak: {fp32: 459TFLOP/s, bf16: 1835TFLOP/s, fp16: 1835TFLOP/s}}",
        "{bandwidth: 525GB/s, latency: 1us}", 75'000, 8,
        "Gaudi 3 HL-325L, 21 ports of 200 Gb/s within a node and three out of it",
-       "Intel Gaudi 3 white paper, 2024; fp32 at a quarter of bf16"},
+       "Intel Gaudi 3 white paper, 2024, recalled: not checked; fp32 at a quarter of bf16 assumed"},
   };
   return all;
 }
 
 std::optional<ShortForm> parse_short_form(std::string_view text) {
   constexpr std::string_view kRails = "-rails";
-  const std::string lower = small(text);
+  const std::string lower = core::lower_case(std::string(text));
   std::string_view rest = lower;
   const auto devices = take_number(rest);
   if (!devices || !rest.starts_with('x')) return {};

@@ -11,18 +11,13 @@
 #include "built_in_curves.hpp"
 #include "penstock/cluster/short_form.hpp"
 #include "penstock/core/digest.hpp"
+#include "penstock/core/letters.hpp"
 #include "penstock/cost/communication.hpp"
 
 namespace penstock::cost {
 namespace {
 
 using core::Seconds;
-
-std::string in_small_letters(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
 
 std::string in_capitals(std::string_view text) {
   std::string out(text);
@@ -117,7 +112,7 @@ const std::string& digest_of_curves() {
 }
 
 std::optional<CurveChoice> curves_for(const cluster::DeviceType& type) {
-  const std::string name = in_small_letters(type.name);
+  const std::string name = core::lower_case(type.name);
   const auto curves = [](std::string_view of) {
     return &*std::ranges::find(built_in_curves(), of, &Curves::name);
   };
@@ -129,7 +124,7 @@ std::optional<CurveChoice> curves_for(const cluster::DeviceType& type) {
 }
 
 std::optional<PredictionError> prediction_error(std::string_view device_type) {
-  const std::string name = in_small_letters(device_type);
+  const std::string name = core::lower_case(std::string(device_type));
   std::string_view rest = kPredictionErrors;
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find('\n'));

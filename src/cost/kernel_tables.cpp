@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 #include "experts.hpp"
 #include "penstock/cluster/catalogue.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/letters.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -64,14 +64,9 @@ Estimate all_of(const OpTime& time, Origin origin) {
            exactly(time.weight_gradient, origin)}};
 }
 
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 /// "NVIDIA A100-SXM4-80GB" is an a100.
 bool is_called(const std::string& device, const cluster::DeviceType& type) {
-  return lower_case(device).find(lower_case(type.name)) != std::string::npos;
+  return core::lower_case(device).find(core::lower_case(type.name)) != std::string::npos;
 }
 
 double product_flops(double m, double n, double k) {

@@ -10,6 +10,7 @@
 #include "penstock/cluster/catalogue.hpp"
 #include "penstock/cluster/cluster.hpp"
 #include "penstock/cluster/short_form.hpp"
+#include "penstock/core/letters.hpp"
 #include "penstock/core/quantity_text.hpp"
 
 namespace penstock::cost {
@@ -26,12 +27,6 @@ struct Limits {
   double flops = 0, memory = 0;
 };
 
-std::string in_lower_case(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 /// Device types of all built-in clusters and short forms; of several of one name the fastest.
 const std::map<std::string, Limits>& known() {
   static const std::map<std::string, Limits> all = [] {
@@ -39,7 +34,7 @@ const std::map<std::string, Limits>& known() {
     const auto take = [&](const std::string& text, const std::string& name) {
       const cluster::Cluster cluster = cluster::parse_cluster(text, name);
       for (const cluster::DeviceType& type : cluster.types()) {
-        Limits& limits = out[in_lower_case(type.name)];
+        Limits& limits = out[core::lower_case(type.name)];
         limits.name = type.name;
         for (const core::FlopRate rate : type.peak) limits.flops = std::max(limits.flops, rate.value());
         limits.memory = std::max(limits.memory, type.memory_bandwidth.value());
@@ -57,7 +52,7 @@ const std::map<std::string, Limits>& known() {
 
 /// Of types whose name is part of the device's, the one with the longest name.
 Limits limits_of(const std::string& device) {
-  const std::string name = in_lower_case(device);
+  const std::string name = core::lower_case(device);
   Limits out{"any device", kFastest, kWidestMemory};
   std::size_t longest = 0;
   for (const auto& [type, limits] : known())

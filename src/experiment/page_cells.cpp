@@ -198,10 +198,17 @@ class CostShelf {
 };
 
 /// How the plan of that file was judged.
-Judgement judgement(const std::string& plan_file) {
+/// Nothing where the folder has no such file.
+std::optional<Judgement> judgement(const std::string& plan_file) {
   const fs::path plan(plan_file);
   const std::string file = (plan.parent_path().parent_path() / "cells" / plan.stem()).string() + ".json";
-  return fs::exists(file) ? parse_judgement(core::read_file(file), file) : Judgement{};
+  if (!fs::exists(file)) return {};
+  return parse_judgement(core::read_file(file), file);
+}
+
+/// The ground that a row states, where no cell's file does: data sheets, or built-in curves.
+std::optional<std::string> costs_of(const report::CellResult& row) {
+  return row.costs == "analytic" ? std::optional(std::string(kDataSheet)) : std::nullopt;
 }
 
 class Teller {
@@ -242,7 +249,8 @@ class Teller {
     plan::Plan plan = plan::parse_plan(text, file, graph);
     plan.model = head.model;
     plan.cluster = head.cluster;
-    Judgement judged = judgement(file);
+    const std::optional<Judgement> stated = judgement(file);
+    Judgement judged = stated.value_or(Judgement{});
     judged.simulation.stop = stop_;
     Cell cell{plan.model, plan.cluster, {}, plan.training, {}};
     cell.perturbation = judged.perturbation;
@@ -251,6 +259,7 @@ class Teller {
     row.setting = judged.setting;
     const auto found = index_.find(key(row));
     if (found == index_.end()) return {};
+    if (!stated) judged.costs = costs_of(rows_[found->second]);
     const auto costs = costs_.get(judged.costs);
     const cluster::Cluster cluster = cost::measured_by(*costs, load_cluster(head.cluster));
     const cost::Problem problem{graph, cluster, *costs, plan.training, judged.memory};

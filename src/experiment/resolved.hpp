@@ -20,7 +20,7 @@ std::string resolved_for(const std::string& file, const std::string& resolved);
 
 /// Of that, what a plan is judged by.
 struct Judgement {
-  std::optional<std::string> costs;  ///< file; default: analytic
+  std::optional<std::string> costs;  ///< as load_costs takes it
   sim::SimulationOptions simulation;
   cost::MemoryRule memory;
   std::string setting;

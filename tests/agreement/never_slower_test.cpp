@@ -82,6 +82,31 @@ void check_problems(std::size_t stride) {
 
 }  // namespace
 
+namespace {
+
+/// Times go by an operator's number, though these costs promise that alike operators take equal times: what a
+/// search remembers of one layer is wrong for the next.
+class LyingCosts final : public cost::CostModel {
+ public:
+  cost::OpTime op_time(const graph::OpGraph&, core::OpId op, const cluster::DeviceType&,
+                       std::int64_t samples) const override {
+    // Nearly equal, so that equal cuts make stages that look alike.
+    const core::Seconds time(1e-3 * (1000 + static_cast<double>(op.index())) * static_cast<double>(samples));
+    return {time, time, time};
+  }
+  bool equal_of_alike() const override { return true; }
+};
+
+}  // namespace
+
+TEST_CASE("a search that believed a wrong time of its plan is a defect") {
+  const auto graph = models::build("transformer", {{"layers", "8"}});
+  const auto cluster = cluster::load_cluster("1xA100-40x4");  // nodes are alike, devices of one are not
+  const LyingCosts costs;
+  CHECK_THROWS_WITH(search({graph, cluster, costs, {16, plan::Optimizer::sgd}}, "gpipe_equal"),
+                    doctest::Contains("the search believed that a plan takes"));
+}
+
 TEST_CASE("improve is never slower than its input, nor joint than other planners" *
           doctest::test_suite("oracle")) {
   check_problems(13);

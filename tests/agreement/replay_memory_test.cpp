@@ -2,8 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "models/catalogue.hpp"
 #include "models/layers.hpp"
+#include "models/parameters.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/kernels/devices.hpp"
@@ -47,10 +50,6 @@ void compare(const CutModel& c, double spare = 1e-9, bool tell = false) {
     if (c.plan.stages.front().recompute == plan::kRecomputeCore && c.plan.schedule == "zb_h1") {
       CHECK(waiting <= all);
       CHECK(waiting > all / 2);
-    } else if (program.devices.size() == 1 && c.plan.schedule.starts_with("zb")) {
-      // A split attention's device is fullest before the value's gradient, the last of its layer, waits too.
-      CHECK(waiting <= all);
-      CHECK(waiting > all / 5 * 4);
     } else if (program.devices.size() == 1) {
       CHECK(waiting == all);
     }
@@ -73,6 +72,11 @@ void compare(const std::string& model, const Given& given, const Cut& cut, doubl
   compare(cut_model(models::build(model, given), cut), spare, tell);
 }
 
+graph::OpGraph as_its_builder_lists_it(const std::string& model, const Given& given) {
+  const auto& info = *std::ranges::find(models::catalogue(), model, &models::ModelInfo::name);
+  return info.build(models::Parameters(info, given));
+}
+
 const Given kTransformer = {
     {"layers", "6"}, {"hidden", "16"}, {"heads", "4"}, {"sequence", "8"}, {"feed_forward", "32"}};
 const Given kGpt = {{"vocabulary", "97"}, {"layers", "3"},        {"hidden", "16"},   {"heads", "4"},
@@ -91,8 +95,12 @@ TEST_CASE("a replay's weights, versions and activations take what the simulator 
   compare("transformer", kTransformer, {.schedule = "zb_h1", .mini_batch = 16});
   compare("transformer", kTransformer, {.mini_batch = 16, .replicas = 2});
   compare("gpt", kGpt, {.mini_batch = 16});
-  for (const char* schedule : {"zb_h1", "zb_h2"})  // alone: buffers are what weight gradients wait with
-    compare("gpt", kGpt, {.schedule = schedule, .rank = {0}, .mini_batch = 16});
+  // Alone: buffers are what weight gradients wait with. Where the value's product comes before the scores, as
+  // the zoo's builder lists it, all of them wait when the device is fullest. In canonical order it is fullest
+  // at another moment, with more workspace: 38720 of 43968 bytes wait then.
+  for (const char* schedule : {"zb_h1", "zb_h2"})
+    compare(cut_model(as_its_builder_lists_it("gpt", kGpt),
+                      {.schedule = schedule, .rank = {0}, .mini_batch = 16}));
   for (const plan::Recomputation& layers :
        {plan::kRecomputeLayers, plan::Recomputation{plan::Recomputation::Of::layers, false, 1},
         plan::kRecomputeCore})

@@ -98,6 +98,13 @@ TEST_CASE("each plan of a run is told in its row's cell, and takes the time the 
     CHECK(other[0].data == cells[0].data);
     CHECK(other[1].data == cells[1].data);
   }
+  SUBCASE("without a cell's file the row says which costs judge its plan") {
+    fs::remove_all(scratch.path("out") + "/cells");
+    CHECK(experiment::page_cells(scratch.path("out"), rows, {})[0].note.empty());
+    rows[0].costs = "analytic";  // which the row's time is not of
+    CHECK(experiment::page_cells(scratch.path("out"), rows, {})[0].note.find("where the results say") !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("each plan is simulated as its own cell was, and finds the row of its setting") {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/catalogue.hpp"
@@ -75,13 +76,22 @@ TEST_CASE("operands of unknown order come by name") {
   CHECK(order(false) == std::vector<std::string>{"layer9", "layer10", "sum"});
 }
 
-TEST_CASE("an owner of parameters comes before its user, wherever a file lists it") {
-  graph::GraphBuilder builder("tied");
-  auto user = support::unit_op("user");
+namespace {
+
+/// "user" has no parameters of its own, "owner" 100.
+std::pair<graph::Operator, graph::Operator> user_and_owner() {
+  auto user = support::unit_op("user"), owner = support::unit_op("owner");
   user.parameters = 0;
   user.parameters_of = "owner";
-  auto owner = support::unit_op("owner");
   owner.parameters = 100;
+  return {user, owner};
+}
+
+}  // namespace
+
+TEST_CASE("an owner of parameters comes before its user, wherever a file lists it") {
+  const auto [user, owner] = user_and_owner();
+  graph::GraphBuilder builder("tied");
   const auto u = builder.add(user), o = builder.add(owner);
   builder.add(support::unit_op("sum"), {u, o});
   CHECK(names(builder.build()) == std::vector<std::string>{"owner", "user", "sum"});
@@ -89,12 +99,8 @@ TEST_CASE("an owner of parameters comes before its user, wherever a file lists i
 }
 
 TEST_CASE("an owner of parameters that reads its user is refused") {
+  const auto [user, owner] = user_and_owner();
   graph::GraphBuilder builder("tied");
-  auto user = support::unit_op("user");
-  user.parameters = 0;
-  user.parameters_of = "owner";
-  auto owner = support::unit_op("owner");
-  owner.parameters = 100;
   builder.add(owner, {builder.add(user)});
   CHECK_THROWS_WITH(builder.build(), doctest::Contains("uses the parameters of 'owner', none before it"));
 }

@@ -35,7 +35,8 @@ struct CurveChoice {
 /// is a relative of it. None: nothing like it was measured.
 std::optional<CurveChoice> curves_for(const cluster::DeviceType& type);
 
-/// How far predictions by these costs, with nothing fitted, were from training runs that others measured.
+/// How far predictions by these costs were from training runs that others measured, and on which no constant
+/// was fitted.
 struct PredictionError {
   std::int64_t runs, sets;  ///< a set is one publisher's software on one machine
   double mean;  ///< of the size of the error of an iteration's time, as a share: over a set's runs, then sets

@@ -24,7 +24,7 @@ report::PageCell page_cell(const cost::Problem& problem, plan::Plan plan,
                            const sim::SimulationOptions& simulation, const report::CellResult& row);
 
 /// Simulates plans/NAME.yaml of the folder anew, as cells/NAME.json says costs, memory and simulation are
-/// (without that file: analytic costs and the defaults), and finds its row (report::about). The fastest plan
+/// (without that file: the row's costs and the defaults), and finds its row (report::about). The fastest plan
 /// of each problem comes first, then the second of each, until the drawings fill a page (10 MiB); later ones
 /// are not simulated. One cell per row: without data, and with the reason as its note, where there is no
 /// plan, the plan cannot be simulated any more, or the page is full; with data and a note where the
