@@ -75,7 +75,8 @@ report::Page plan_page(const cost::Problem& problem, const AimedPlan& found,
                        const std::string& assumed) {
   const report::CellResult& row = found.outcome.row;
   report::Page out{title_of_answer(problem, row, "a plan"), {{row}, provenance}, {}, {}};
-  out.summary = in_sentences(found.reached.words + "\n" + assumed);
+  const std::string ground = row.costs == "analytic" ? "" : "costs: " + row.costs + "\n";
+  out.summary = in_sentences(found.reached.words + "\n" + ground + assumed);
   out.cells = {cell_of(problem, *found.outcome.plan, simulation, row)};
   add_others(problem, found.outcome, simulation, out);
   return out;

@@ -47,6 +47,10 @@ TEST_CASE("a plan's page says what it assumes, and has the next best plans as ro
   const report::Page page =
       experiment::plan_page(problem, found, {}, {.version = "9"}, "assumed: fp32 (--precision)");
   CHECK(page.summary == "Assumed: fp32 (--precision).");
+  experiment::AimedPlan by_curves = found;
+  by_curves.outcome.row.costs = "H100 kernel tables; expected error 15 %";
+  CHECK(experiment::plan_page(problem, by_curves, {}, {.version = "9"}).summary ==
+        "Costs: H100 kernel tables; expected error 15 %.");
   REQUIRE(page.results.rows.size() == 1 + found.outcome.others.size());
   CHECK(page.results.rows.front().planner == "spp");
   CHECK(page.results.rows[1].planner == "spp, next best 1");
