@@ -95,7 +95,7 @@ std::array<std::string, 2> plan_names(const report::CellResult& row) {
 }
 
 /// Files in the order their rows are worth seeing in; those that no row's name leads to come last.
-std::vector<std::string> in_order(std::vector<std::string> files,
+std::vector<std::string> in_order(const std::vector<std::string>& files,
                                   const std::vector<report::CellResult>& rows) {
   std::map<std::string, std::string> by_name;
   for (const std::string& file : files) by_name.emplace(fs::path(file).stem().string(), file);
