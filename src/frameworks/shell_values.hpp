@@ -41,8 +41,8 @@ using Picks = std::map<std::string, std::size_t, std::less<>>;
 
 class Expander {
  public:
-  Expander(const Variables& variables, const Picks& picks, std::string file)
-      : variables_(variables), picks_(picks), file_(std::move(file)) {}
+  Expander(const Variables& variables, Picks picks, std::string file)
+      : variables_(variables), picks_(std::move(picks)), file_(std::move(file)) {}
 
   /// Adds the fields of a word: unquoted values are split at spaces.
   void add(const Token& word);
@@ -70,7 +70,7 @@ class Expander {
   void end();
 
   const Variables& variables_;
-  const Picks& picks_;
+  Picks picks_;
   std::string file_;
   std::vector<Field> out_;
   std::optional<Field> now_;
