@@ -77,12 +77,12 @@ Tensor split_attention(Layers& net, const std::string& name, const Tensor& x, st
 }  // namespace
 
 Tensor self_attention(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads,
-                      const std::string& how) {
+                      const std::string& how, Mask mask, bool dropout) {
   if (how == "split") return split_attention(net, name, x, heads);
   const AttentionCore core = how == "plain"   ? AttentionCore::plain
                              : how == "flash" ? AttentionCore::flash
                                               : AttentionCore::counted;
-  return net.attention(name, x, x, x, heads, {.bias = true, .core = core});
+  return net.attention(name, x, x, x, heads, {.bias = true, .core = core, .mask = mask, .dropout = dropout});
 }
 
 std::string read_attention(const Parameters& p) {
@@ -96,8 +96,22 @@ ParameterInfo attention_parameter(const std::string& otherwise) {
           "kernel by kernel; flash, which never stores them"};
 }
 
+Mask read_mask(const Parameters& p) {
+  return p.word("mask", {"causal", "none"}) == "causal" ? Mask::causal : Mask::none;
+}
+
+ParameterInfo mask_parameter() {
+  return {"mask", "causal",
+          "causal: a token attends to itself and those before it, which halves the model FLOPs of scores and "
+          "the time of flash kernels; none: to all"};
+}
+
 Tensor feed_forward(Layers& net, const std::string& name, const Tensor& x, std::int64_t width,
                     Activation middle) {
+  if (middle == Activation::swiglu) {
+    const Tensor both = net.linear(name + ".dense1", x, 2 * width, {.bias = true});
+    return net.linear(name + ".dense2", net.swiglu(name + ".activation", both), x.width(), {.bias = true});
+  }
   const bool fuse = middle == Activation::relu;
   Tensor wide =
       net.linear(name + ".dense1", x, width, {.bias = true, .fused = fuse ? middle : Activation::none});
@@ -107,11 +121,11 @@ Tensor feed_forward(Layers& net, const std::string& name, const Tensor& x, std::
 
 Tensor pre_norm_layer(Layers& net, const std::string& name, const Tensor& x, const PreNorm& sizes) {
   const Tensor attended = self_attention(net, name + ".attention", net.layer_norm(name + ".norm1", x),
-                                         sizes.heads, sizes.attention);
-  const Tensor middle = net.add(name + ".add1", {x, attended});
+                                         sizes.heads, sizes.attention, sizes.mask, sizes.dropout);
+  const Tensor middle = net.add(name + ".add1", {x, attended}, sizes.dropout);
   const Tensor fed =
       feed_forward(net, name, net.layer_norm(name + ".norm2", middle), sizes.width, sizes.middle);
-  return net.add(name + ".add2", {middle, fed});
+  return net.add(name + ".add2", {middle, fed}, sizes.dropout);
 }
 
 }  // namespace penstock::models

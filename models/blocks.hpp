@@ -34,11 +34,16 @@ Tensor dense_layers(Layers& net, const std::string& name, Tensor x, std::int64_t
 
 /// Self-attention with biases, in the way that a model's parameter `attention` names: `split` spells out
 /// projections, scores, softmax and context as seven operators, the others are one (AttentionCore).
+/// The seven operators of `split` have no mask: they compute every pair.
 Tensor self_attention(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads,
-                      const std::string& how);
+                      const std::string& how, Mask mask = Mask::none, bool dropout = false);
 std::string read_attention(const Parameters& p);
 ParameterInfo attention_parameter(const std::string& otherwise);
+/// Parameter `mask` of decoders: causal or none.
+Mask read_mask(const Parameters& p);
+ParameterInfo mask_parameter();
 /// Two dense layers with biases and `middle` between: fused if it is ReLU, else an operator of its own.
+/// SwiGLU has gate and up as one layer of twice the width.
 Tensor feed_forward(Layers& net, const std::string& name, const Tensor& x, std::int64_t width,
                     Activation middle);
 
@@ -46,6 +51,8 @@ struct PreNorm {
   std::int64_t heads, width;  ///< between the two dense layers
   std::string attention;      ///< as in self_attention
   Activation middle;
+  Mask mask = Mask::none;
+  bool dropout = false;  ///< of shares, and of what either branch adds
 };
 /// Norms stand before attention and feed-forward, inside the residual branch: GPT-2's layer, and ViT's.
 /// <name>.norm1, .attention, .add1, .norm2, .dense1, .activation, .dense2, .add2.

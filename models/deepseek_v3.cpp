@@ -1,6 +1,7 @@
 // DeepSeek's decoder: latent attention, dense layers before those with experts, and a module that predicts
 // one token more.
 
+#include "models/blocks.hpp"
 #include "models/families.hpp"
 #include "models/mixture.hpp"
 #include "models/rotary_decoder.hpp"
@@ -12,6 +13,7 @@ namespace {
 struct Latent {
   std::int64_t heads, query_rank, key_rank;  ///< query_rank 0: queries are projected from the token
   std::int64_t head, rotary, value;          ///< widths: of a head's own keys, of the shared part, of values
+  Mask mask;
 };
 
 struct Sizes {
@@ -34,7 +36,8 @@ Tensor attention(Layers& net, const std::string& name, const Tensor& x, const La
                         .head_width = a.head + a.rotary,
                         .hidden = x.width(),
                         .value_head = a.value,
-                        .rotary_width = a.rotary});
+                        .rotary_width = a.rotary,
+                        .mask = a.mask});
 }
 
 Tensor layer(Layers& net, const std::string& name, const Tensor& x, const Sizes& sizes, bool dense) {
@@ -51,7 +54,7 @@ Tensor layer(Layers& net, const std::string& name, const Tensor& x, const Sizes&
 Sizes read_sizes(const Parameters& p) {
   Sizes out{{p.integer("heads", 1, kMostHeads), p.integer("query_rank", 0, kWidest),
              p.integer("key_rank", 1, kWidest), p.integer("head_width", 1, kWidest),
-             p.integer("rotary_width", 1, kWidest), p.integer("value_width", 1, kWidest)},
+             p.integer("rotary_width", 1, kWidest), p.integer("value_width", 1, kWidest), read_mask(p)},
             read_mixture(p),
             p.integer("feed_forward", 1, kWidest)};
   out.experts.sigmoid = p.word("scores", {"sigmoid", "softmax"}) == "sigmoid";
@@ -119,6 +122,7 @@ std::vector<ParameterInfo> deepseek_parameters() {
       {"value_width", "128", "width of a head's values"},
       {"feed_forward", "18432", "width of gate and up projection of a dense layer, each"}};
   for (ParameterInfo& one : mixture_parameters({256, 8, 2048, 2048})) all.push_back(std::move(one));
+  all.push_back(mask_parameter());
   all.push_back({"scores", "sigmoid", "of the router: sigmoid; or softmax (DeepSeek-V2)"});
   all.push_back({"mtp", "no", "yes: a module predicts one token more"});
   all.push_back({"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"});

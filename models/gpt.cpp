@@ -1,5 +1,4 @@
-// GPT-2's decoder with language-model head, and OPT's, which differs in little; no dropout. The causal mask
-// saves no FLOPs, as in a plain kernel.
+// GPT-2's decoder with language-model head, and OPT's, which differs in little.
 
 #include "models/blocks.hpp"
 #include "models/families.hpp"
@@ -9,11 +8,18 @@ namespace penstock::models {
 namespace {
 
 /// `spare_positions`: rows of the position table beyond those of the positions known.
-graph::OpGraph decoder(const Parameters& p, Activation activation, std::int64_t spare_positions) {
+graph::OpGraph decoder(const Parameters& p, std::int64_t spare_positions) {
   const std::int64_t vocabulary = p.integer("vocabulary", 1, 10 * kWidest),
                      hidden = p.integer("hidden", 1, kWidest);
   const std::int64_t sequence = p.integer("sequence", 1, kWidest), heads = p.heads("heads", hidden);
   const std::string attention = read_attention(p);
+  const Mask mask = read_mask(p);
+  const std::string word = p.word("activation", {"gelu", "relu", "swiglu"});
+  const Activation activation = word == "gelu"   ? Activation::gelu
+                                : word == "relu" ? Activation::relu
+                                                 : Activation::swiglu;
+  const bool dropout = p.flag("dropout");
+  if (dropout && attention == "split") p.fail("dropout", "no, where attention is split");
   const std::int64_t given = p.integer("feed_forward", 0, 4 * kWidest),
                      width = given > 0 ? given : 4 * hidden;
   const std::int64_t known = p.integer("positions", 0, kWidest), positions = known > 0 ? known : sequence;
@@ -26,7 +32,8 @@ graph::OpGraph decoder(const Parameters& p, Activation activation, std::int64_t 
   Tensor x = net.add("embedding.sum", {words, places});
   const std::int64_t layers = p.integer("layers", 1, kDeepest);
   for (std::int64_t i = 0; i < layers; ++i)
-    x = pre_norm_layer(net, "layer" + std::to_string(i), x, {heads, width, attention, activation});
+    x = pre_norm_layer(net, "layer" + std::to_string(i), x,
+                       {heads, width, attention, activation, mask, dropout});
   x = net.linear("head", net.layer_norm("norm", x), vocabulary,
                  {.parameters_of = p.flag("tied_head") ? "token.embedding" : ""});
   if (p.flag("loss")) net.loss("loss", x);
@@ -34,14 +41,15 @@ graph::OpGraph decoder(const Parameters& p, Activation activation, std::int64_t 
 }
 
 graph::OpGraph build_gpt(const Parameters& p) {
-  return decoder(p, Activation::gelu, 0);
+  return decoder(p, 0);
 }
 
 graph::OpGraph build_opt(const Parameters& p) {
-  return decoder(p, Activation::relu, 2);
+  return decoder(p, 2);
 }
 
-std::vector<ParameterInfo> decoder_parameters(const char* vocabulary, const char* sequence) {
+std::vector<ParameterInfo> decoder_parameters(const char* vocabulary, const char* sequence,
+                                              const char* activation) {
   std::vector<ParameterInfo> all = {
       {"vocabulary", vocabulary, "tokens known"},
       {"sequence", sequence, "tokens of a sample"},
@@ -50,7 +58,12 @@ std::vector<ParameterInfo> decoder_parameters(const char* vocabulary, const char
       {"hidden", "768", "width of a token"},
       {"heads", "12", "attention heads; divides hidden"},
       {"feed_forward", "0", "width between a layer's two dense layers; 0: four times hidden"},
+      {"activation", activation, "between these: gelu, relu, or swiglu of two as wide"},
       attention_parameter("fused"),
+      mask_parameter(),
+      {"dropout", "no",
+       "yes: the masks of attention's and of each layer's dropout take time and memory; no: they are left "
+       "out"},
       {"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"},
       {"tied_head", "yes", "yes: the head uses the token embedding's weights; no: it has its own"}};
   for (ParameterInfo& one : decoder_statements({.dropout = "0.1"})) all.push_back(std::move(one));
@@ -72,7 +85,7 @@ ModelInfo gpt() {
           "decoder with embeddings, norms, residual sums, GELU and language-model head",
           "Radford et al., Language Models are Unsupervised Multitask Learners, 2019 (GPT-2 small); Brown et "
           "al., 2020, table 2.1",
-          decoder_parameters("50257", "1024"),
+          decoder_parameters("50257", "1024", "gelu"),
           build_gpt,
           {size("gpt2", "12", "768", "12", "1024"), size("gpt2-xl", "48", "1600", "25", "1024"),
            size("gpt3-6.7b", "32", "4096", "32", "2048"), size("gpt3-13b", "40", "5120", "40", "2048"),
@@ -84,7 +97,7 @@ ModelInfo opt() {
   return {"opt",
           "GPT's decoder with ReLU and two spare positions",
           "Zhang et al., OPT: Open Pre-trained Transformer Language Models, 2022, table 1",
-          decoder_parameters("50272", "2048"),
+          decoder_parameters("50272", "2048", "relu"),
           build_opt,
           {size("opt-125m", "12", "768", "12", "2048"), size("opt-1.3b", "24", "2048", "32", "2048"),
            size("opt-2.7b", "32", "2560", "32", "2048"), size("opt-6.7b", "32", "4096", "32", "2048"),

@@ -10,13 +10,15 @@ namespace {
 struct NeoxSizes {
   std::int64_t heads, width;
   AttentionCore core;
+  Mask mask;
   bool parallel;  ///< both branches read the layer's input (Wang and Komatsuzaki, GPT-J, 2021)
 };
 
 Tensor neox_layer(Layers& net, const std::string& name, const Tensor& x, const NeoxSizes& sizes) {
   const Tensor normed = net.layer_norm(name + ".norm1", x);
-  const Tensor attended = net.attention(name + ".attention", normed, normed, normed, sizes.heads,
-                                        {.bias = true, .core = sizes.core, .rotary = true});
+  const Tensor attended =
+      net.attention(name + ".attention", normed, normed, normed, sizes.heads,
+                    {.bias = true, .core = sizes.core, .rotary = true, .mask = sizes.mask});
   const Tensor middle = sizes.parallel ? x : net.add(name + ".add1", {x, attended});
   const Tensor fed =
       feed_forward(net, name, net.layer_norm(name + ".norm2", middle), sizes.width, Activation::gelu);
@@ -31,7 +33,7 @@ graph::OpGraph build_gpt_neox(const Parameters& p) {
   const NeoxSizes sizes{
       p.heads("heads", hidden), given > 0 ? given : 4 * hidden,
       p.word("attention", {"flash", "plain"}) == "flash" ? AttentionCore::flash : AttentionCore::plain,
-      p.flag("parallel")};
+      read_mask(p), p.flag("parallel")};
   Layers net(p.model(), p.element_bytes());
   Tensor x = net.embedding("token.embedding", net.indices("token.input", sequence), {vocabulary, hidden});
   const std::int64_t layers = p.integer("layers", 1, kDeepest);
@@ -64,6 +66,7 @@ ModelInfo gpt_neox() {
        {"feed_forward", "0", "width between a layer's two dense layers; 0: four times hidden"},
        {"parallel", "yes", "yes: both branches of a layer read its input; no: one after the other"},
        {"attention", "flash", "flash, which never stores its scores; or plain, which runs kernel by kernel"},
+       mask_parameter(),
        {"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"},
        {"tied_head", "no", "yes: the head uses the token embedding's weights; no: it has its own"}},
       build_gpt_neox,

@@ -14,9 +14,11 @@ struct GroupedAttention {
   std::int64_t heads;
 };
 
-/// Reads parameters heads, kv_heads, head_width, qkv_bias, qk_norm and attention.
+/// Reads parameters heads, kv_heads, head_width, qkv_bias, qk_norm, attention, mask and window.
 GroupedAttention read_grouped_attention(const Parameters& p, std::int64_t hidden);
-/// Their declarations, with Llama 3's and Mixtral's numbers.
+/// Declarations of the last three.
+std::vector<ParameterInfo> attention_core_parameters();
+/// All their declarations, with Llama 3's and Mixtral's numbers.
 std::vector<ParameterInfo> grouped_attention_parameters();
 
 }  // namespace penstock::models

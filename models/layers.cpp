@@ -167,7 +167,10 @@ Tensor Layers::attention(const std::string& name, const Tensor& query, const Ten
                                .qk_norm = form.qk_norm || form.whole_norm,
                                .query_width = query.width() == width ? 0 : query.width(),
                                .value_head = form.value_head,
-                               .rotary_width = form.rotary_width};
+                               .rotary_width = form.rotary_width,
+                               .mask = form.mask,
+                               .reach = form.reach,
+                               .dropout = form.dropout};
   Operator op = named(name, OpKind::attention, asked);
   const std::int64_t inner = asked.inner_width(), shared = asked.shared_width(),
                      keyed = asked.projected_width(), valued = asked.values_width(),
@@ -347,17 +350,18 @@ Tensor Layers::loss(const std::string& name, const Tensor& x) {
   return emit(std::move(op), {x}, x.shape, x.elements() * kWhole / element_bytes_);
 }
 
-Tensor Layers::add(const std::string& name, const std::vector<Tensor>& terms) {
+Tensor Layers::add(const std::string& name, const std::vector<Tensor>& terms, bool dropout) {
   const Tensor& first = terms.at(0);
   for (const Tensor& x : terms) core::require(x.shape == first.shape, "terms of a sum have one shape");
   const auto count = static_cast<std::int64_t>(terms.size());
-  Operator op = named(name, OpKind::elementwise, graph::Elementwise{first.elements(), count});
+  Operator op = named(name, OpKind::elementwise, graph::Elementwise{first.elements(), count, false, dropout});
   op.forward_flops = flops((count - 1) * first.elements());  // backward hands the gradient on as it is
   std::optional<core::OpId> over;                            // as graph::lies_on
   for (const Tensor& x : terms)
     if (spare_.contains(x.producer) && std::ranges::count(terms, x.producer, &Tensor::producer) == 1)
       over = std::max(over, std::optional(x.producer));
-  Tensor out = emit(std::move(op), terms, first.shape, over ? 0 : first.elements());
+  const std::int64_t mask = dropout ? (first.elements() + element_bytes_ - 1) / element_bytes_ : 0;
+  Tensor out = emit(std::move(op), terms, first.shape, (over ? 0 : first.elements()) + mask);
   if (over) overwritten_.insert(*over);
   return out;
 }

@@ -27,6 +27,7 @@ struct Tensor {
 using Activation = graph::Function;
 using Product = graph::Matmul;
 using graph::AttentionCore;
+using graph::Mask;
 
 struct Dense {
   bool bias = false;
@@ -58,6 +59,9 @@ struct AttentionForm {
   std::int64_t head_width = 0;                    ///< 0: heads together are as wide as the query
   std::int64_t hidden = 0;                        ///< width of its output; 0: as the query
   std::int64_t value_head = 0, rotary_width = 0;  ///< graph::Attention
+  Mask mask = Mask::none;
+  std::int64_t reach = 0;  ///< tokens, of a mask that has one
+  bool dropout = false;    ///< graph::Attention
 };
 
 struct ExpertForm {
@@ -123,8 +127,8 @@ class Layers {
   /// numbers are.
   Tensor loss(const std::string& name, const Tensor& x);
   /// Written over its latest term that is of a layer or norm and that nobody else reads, where there is one
-  /// (graph::lies_on).
-  Tensor add(const std::string& name, const std::vector<Tensor>& terms);
+  /// (graph::lies_on). With `dropout` it keeps a byte for each number (graph::Elementwise).
+  Tensor add(const std::string& name, const std::vector<Tensor>& terms, bool dropout = false);
   /// In `shape`, as it lies in memory with channels last: `rows` rows of `part0`, `part1`, ... numbers side
   /// by side.
   Tensor concat(const std::string& name, const std::vector<Tensor>& parts, std::size_t axis = 0);

@@ -4,6 +4,7 @@
 
 #include "experts.hpp"
 #include "penstock/cost/utilisation.hpp"
+#include "penstock/graph/attention_core.hpp"
 #include "penstock/graph/ties.hpp"
 
 namespace penstock::cost {
@@ -55,6 +56,11 @@ constexpr double kScoresForward = 4, kScoresBackward = 7;
 /// Those of them that are scale, mask and softmax in one: all but what products read and write.
 constexpr double kSoftmaxForward = 2, kSoftmaxBackward = 3;
 
+/// Passes over the scores that dropout adds each way: read, written, and a byte for each of them.
+double dropout_passes(const graph::Operator& op, double element) {
+  return as<graph::Attention>(op).dropout ? 2 + 1 / element : 0;
+}
+
 /// Bytes of them per sample; none of another core.
 double score_bytes(const graph::Operator& op, double element) {
   const auto& a = as<graph::Attention>(op);
@@ -66,6 +72,9 @@ double score_bytes(const graph::Operator& op, double element) {
 /// and sum (4 read); difference, exponential and quotient (4 read, 4 written). Backward: the gradient scaled
 /// in place. Two-byte logits are cast before (2 read, 4 written), and their gradient behind.
 constexpr double kLossForward = 2 * 4 + 3 * 8, kLossBackward = 8, kCast = 6;
+
+/// Products of a flash core's backward pass over those of its forward pass.
+constexpr double kFlashBackward = 2.5;
 
 }  // namespace
 
@@ -96,14 +105,16 @@ OpTime AnalyticCosts::scores_time(const graph::OpGraph& graph, core::OpId id,
                                   const cluster::DeviceType& device, double samples) const {
   const graph::Operator& op = graph.op(id);
   const Seconds once = streamed(constants_, device, score_bytes(op, graph.element_bytes()) * samples);
-  return {once * kScoresForward, once * kScoresBackward, {}};
+  const double dropout = dropout_passes(op, graph.element_bytes());
+  return {once * (kScoresForward + dropout), once * (kScoresBackward + dropout), {}};
 }
 
 OpTime AnalyticCosts::softmax_time(const graph::OpGraph& graph, core::OpId id,
                                    const cluster::DeviceType& device, double samples) const {
   const Seconds once =
       streamed(constants_, device, score_bytes(graph.op(id), graph.element_bytes()) * samples);
-  return {once * kSoftmaxForward, once * kSoftmaxBackward, {}};
+  const double dropout = dropout_passes(graph.op(id), graph.element_bytes());
+  return {once * (kSoftmaxForward + dropout), once * (kSoftmaxBackward + dropout), {}};
 }
 
 OpTime AnalyticCosts::core_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
@@ -113,7 +124,8 @@ OpTime AnalyticCosts::core_time(const graph::OpGraph& graph, core::OpId id, cons
                keys = static_cast<double>(a.keys), result = static_cast<double>(a.result_width()),
                width = static_cast<double>(a.inner_width()) + result,
                shared = static_cast<double>(a.shared_width() + a.values_width());
-  const double flops = 2 * queries * keys * width * n,
+  const bool as_run = constants_.flash_as_run && a.core == graph::AttentionCore::flash;
+  const double flops = 2 * queries * keys * width * n * (as_run ? graph::unmasked_share(a) : 1),
                bytes = (queries * width + keys * shared) * graph.element_bytes() * n;
   const auto time = [&](double products) {
     return pass_time(constants_, device, precision_of(graph, device), OpKind::matmul,
@@ -121,7 +133,7 @@ OpTime AnalyticCosts::core_time(const graph::OpGraph& graph, core::OpId id, cons
   };
   OpTime out = scores_time(graph, id, device, n);
   out.forward += time(1);
-  out.input_gradient += time(2);
+  out.input_gradient += time(as_run ? kFlashBackward : 2);
   return out;
 }
 
@@ -194,7 +206,9 @@ OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, cons
       static_cast<double>(graph.op(owner).parameters + op.frozen_parameters) * part.part;
   const double weights =
       op.gathered_parameters > 0 ? static_cast<double>(op.gathered_parameters) * n * part.part : parameters;
-  const double moved = (input + output) * n + element * weights;
+  const double dropped =  // a byte for each number
+      as<graph::Elementwise>(op).dropout ? output / element : 0;
+  const double moved = (input + output + dropped) * n + element * weights;
 
   const auto time = [&](core::Flops flops, double bytes, double outputs) {
     return pass_time(constants_, device, precision_of(graph, device), op.kind,

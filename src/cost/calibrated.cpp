@@ -127,7 +127,7 @@ struct CalibratedCosts::Index {
       const std::shared_lock reading(mutex);
       if (const auto found = known.find(key); found != known.end()) return found->second;
     }
-    const KernelKey kernel{key.kind, graph::shape_of(key.attributes), key.precision};
+    const KernelKey kernel{key.kind, kernel_shape(key.attributes), key.precision};
     Ways ways;
     for (std::size_t i = 0; i < graph::kPasses; ++i)
       ways[i] = curves.way({kernel, key.work, static_cast<graph::Pass>(i), key.divided});

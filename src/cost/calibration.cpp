@@ -35,8 +35,14 @@ Fold fold(std::string_view name) {
   return static_cast<Fold>(core::index_of(name, kFoldNames, "fold"));
 }
 
+graph::Shape kernel_shape(const graph::Attributes& attributes) {
+  graph::Attributes out = attributes;
+  if (auto* a = std::get_if<graph::Attention>(&out)) a->mask = graph::Mask::none, a->reach = 0;
+  return graph::shape_of(out);
+}
+
 KernelKey key_of(const graph::Operator& op, Precision precision) {
-  return {op.kind, graph::shape_of(op.attributes), precision};
+  return {op.kind, kernel_shape(op.attributes), precision};
 }
 
 Work work_of(const graph::OpGraph& graph, core::OpId id, Precision precision) {

@@ -69,7 +69,7 @@ Launches kernels(const graph::Operator& op) {
     case OpKind::concat:
       return {1, std::max(1, static_cast<int>(as<graph::Concat>(op).widths.size())), 0};
     case OpKind::elementwise:
-      return {terms(op) - 1, 0, 0};  // gradients are handed on as they are
+      return {terms(op) - 1, as<graph::Elementwise>(op).dropout ? 1 : 0, 0};  // else gradients are handed on
     default:
       return {1, 1, 1};
   }
@@ -80,6 +80,11 @@ int unfused(const graph::Operator& op, std::int64_t matrices) {
   return as<graph::Attention>(op).core == graph::AttentionCore::plain && matrices % kFusedSoftmax != 0
              ? kUnfused
              : 0;
+}
+
+/// What dropout in a plain core launches each way.
+int dropping(const graph::Operator& op) {
+  return op.kind == OpKind::attention && as<graph::Attention>(op).dropout && !flash(op) ? 1 : 0;
 }
 
 /// Matrices of scores on one device.
@@ -114,8 +119,8 @@ Launches launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matri
       out.forward += 2;
       out.input_gradient += 2;
     }
-  out.forward += unfused(op, matrices);
-  out.input_gradient += unfused(op, matrices);
+  out.forward += unfused(op, matrices) + dropping(op);
+  out.input_gradient += unfused(op, matrices) + dropping(op);
   if (!graph.trains_above(id)) out.input_gradient = 0;
   if (!graph::weighs(op)) out.weight_gradient = 0;
   return out;
@@ -131,7 +136,7 @@ OpTime launch_time(const graph::OpGraph& graph, core::OpId id, const cluster::De
 
 int core_launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matrices) {
   const graph::Operator& op = graph.op(id);
-  return flash(op) ? kFlashCore : kPlainCore + unfused(op, matrices);
+  return flash(op) ? kFlashCore : kPlainCore + unfused(op, matrices) + dropping(op);
 }
 
 core::Seconds core_launch_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,

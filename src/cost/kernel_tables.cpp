@@ -9,6 +9,7 @@
 #include "penstock/cluster/catalogue.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/letters.hpp"
+#include "penstock/graph/attention_core.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -161,7 +162,7 @@ TableCosts::TableCosts(std::string device, std::vector<ProductTime> products,
       collectives_(collectives.empty()
                        ? nullptr
                        : std::make_shared<const cluster::CollectiveTimes>(std::move(collectives))),
-      analytic_({.streaming = streaming}) {
+      analytic_({.streaming = streaming, .flash_as_run = true}) {
   core::require(!products_.empty(), "tables of products have some");
   for (const auto& [times, rates] : {std::pair{&products_, &product_rates_}, {&grouped_, &grouped_rates_}})
     for (const ProductTime& p : *times) {
@@ -261,7 +262,8 @@ Estimate TableCosts::core(const graph::OpGraph& graph, core::OpId id, const clus
   const double heads = static_cast<double>(a.heads), size = head_size(a),
                sequence = static_cast<double>(a.queries),
                together = std::max(1.0, heads * part.part * static_cast<double>(samples));
-  const double flops = attention_flops(together, sequence, size);
+  // The tables are of a causal mask, which leaves half.
+  const double flops = attention_flops(together, sequence, size) * 2 * graph::unmasked_share(a);
   const auto pass = [&](const RateGrid& rates) {
     const RateGrid::Rate rate = rates.rate(sequence, size, together);
     return exactly(Seconds(flops / rate.value), rate.origin);

@@ -136,7 +136,16 @@ void add_deepseek(MegatronLines& out, Named& p) {
   if (dense > 0) out.add("--moe-layer-freq \"([0]*{}+[1]*{})\"", dense, layers - dense);
 }
 
+/// Its decoders are causal unless told otherwise in code.
+void add_mask(MegatronLines& out, Named& p) {
+  if (p["mask"] == "none") out.leave_out("mask none");
+  if (const auto window = p.find("window"); window != p.end() && window->second != "0")
+    out.add("--window-size \"({},0)\"", std::stoll(window->second) - 1);  // tokens before, and after
+}
+
 void add_learned_decoder(MegatronLines& out, Named& p) {
+  if (p["activation"] == "swiglu") out.add("--swiglu");
+  if (p["activation"] == "relu") out.leave_out("activation relu");
   if (p["feed_forward"] != "0") out.add("--ffn-hidden-size {}", p["feed_forward"]);
   out.add("--max-position-embeddings {}", p["positions"] == "0" ? p["sequence"] : p["positions"]);
   out.add("--position-embedding-type learned_absolute");
@@ -162,6 +171,7 @@ void add_megatron_model(MegatronLines& out, const Handover& handover) {
   out.add("--num-layers {}\n--hidden-size {}\n--num-attention-heads {}", p["layers"], p["hidden"],
           p["heads"]);
   family->second(out, p);
+  add_mask(out, p);
   out.add("--seq-length {}\n--vocab-size {}\n--make-vocab-size-divisible-by 1", p["sequence"],
           p["vocabulary"]);
   if (p["tied_head"] == "no") out.add("--untie-embeddings-and-output-weights");

@@ -16,6 +16,10 @@ OpId op_id(Vertex v) {
   return OpId(static_cast<std::size_t>(v));
 }
 
+Bytes whole_numbers(std::int64_t bytes, int element_bytes) {
+  return Bytes((bytes + element_bytes - 1) / element_bytes * element_bytes);
+}
+
 /// The one product among these vertices that is inside.
 std::optional<OpId> product(const OpGraph& graph, std::span<const Vertex> vertices,
                             const std::set<OpId>& inside) {
@@ -37,9 +41,12 @@ bool has_core(const Operator& op) {
 Bytes core_bytes(const Operator& op, int element_bytes) {
   if (!has_core(op)) return {};
   const auto& a = as<Attention>(op);
-  if (a.core != AttentionCore::flash) return Bytes(a.heads * a.queries * a.keys * element_bytes);
-  const std::int64_t numbers = (kWhole * a.heads * a.queries + element_bytes - 1) / element_bytes;
-  return Bytes(numbers * element_bytes);
+  if (a.core != AttentionCore::flash) {
+    // With dropout the shares, the shares that are left, and which these are.
+    const std::int64_t each = a.dropout ? 2 * element_bytes + 1 : element_bytes;
+    return whole_numbers(a.heads * a.queries * a.keys * each, element_bytes);
+  }
+  return whole_numbers(kWhole * a.heads * a.queries, element_bytes);
 }
 
 double core_share(const Operator& op) {
@@ -48,6 +55,24 @@ double core_share(const Operator& op) {
   const double products = 2.0 * static_cast<double>(a.queries) * static_cast<double>(a.keys) *
                           static_cast<double>(a.inner_width() + a.result_width());
   return std::min(1.0, products / op.forward_flops.value());
+}
+
+double unmasked_share(const Attention& a) {
+  const auto keys = static_cast<double>(a.keys);
+  // A query sees as many keys as stand before it, until `reach` of them: a triangle, then a band.
+  const double reach = std::clamp(static_cast<double>(a.reach), 1.0, std::max(1.0, keys));
+  switch (a.mask) {
+    case Mask::none:
+      return 1;
+    case Mask::causal:
+      return 0.5;
+    case Mask::blocks:
+      return 0.5 * reach / std::max(1.0, keys);
+    case Mask::window:
+    case Mask::top_k:
+      return reach * (keys - 0.5 * reach) / std::max(1.0, keys * keys);
+  }
+  return 1;
 }
 
 std::vector<std::vector<OpId>> split_cores(const OpGraph& graph, std::span<const OpId> operators) {

@@ -20,6 +20,7 @@ constexpr std::int64_t kMostParts = 4096;
 /// Names of what an enumeration says above zero.
 constexpr std::array<std::string_view, 5> kFunctions = {"relu", "sigmoid", "tanh", "gelu", "swiglu"};
 constexpr std::array<std::string_view, 2> kCores = {"plain", "flash"}, kNorms = {"batch", "rms"};
+constexpr std::array<std::string_view, 4> kMasks = {"causal", "window", "blocks", "top_k"};
 using Names = std::span<const std::string_view>;
 
 template <class A, class T>
@@ -62,6 +63,9 @@ void visit_extents(Visitor& visit, A& a) {
   visit("query_width", a.query_width);
   visit("value_head", a.value_head);
   visit("rotary_width", a.rotary_width);
+  visit.one_of(kMasks, a.mask);
+  visit("reach", a.reach);
+  visit("dropout", a.dropout);
 }
 
 template <class Visitor, Is<Embedding> A>
@@ -122,6 +126,7 @@ void visit_extents(Visitor& visit, A& a) {
   visit("elements", a.elements);
   visit("terms", a.terms);
   visit("product", a.product);
+  visit("dropout", a.dropout);
 }
 
 template <class Visitor, Is<Pool> A>
@@ -313,6 +318,15 @@ void check_rotary(const Attributes& attributes) {
     throw ExtentFault("rotary_width", fmt::format("{} leaves nothing of a head's {}", a->rotary_width, head));
 }
 
+/// A mask that hides what is further away says how far that is, and no other does.
+void check_mask(const Attributes& attributes) {
+  const auto* a = std::get_if<Attention>(&attributes);
+  if (a == nullptr) return;
+  const bool needs = a->mask != Mask::none && a->mask != Mask::causal;
+  if (needs && a->reach < 1) throw ExtentFault("reach", "expected the tokens that the mask leaves");
+  if (!needs && a->reach != 0) throw ExtentFault("reach", "only a window, blocks or top_k have one");
+}
+
 /// A token takes no expert twice.
 void check_experts(const Attributes& attributes) {
   const auto* e = std::get_if<Experts>(&attributes);
@@ -361,6 +375,7 @@ Attributes attributes_of(OpKind kind, const Shape& shape) {
   reader.finish(kind);
   check_heads(shape, out);
   check_rotary(out);
+  check_mask(out);
   check_experts(out);
   return out == empty_of(kind) ? Attributes() : out;
 }

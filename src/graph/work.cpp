@@ -1,6 +1,9 @@
 #include "penstock/graph/work.hpp"
 
+#include <algorithm>
 #include <vector>
+
+#include "penstock/graph/attention_core.hpp"
 
 namespace penstock::graph {
 namespace {
@@ -17,10 +20,18 @@ std::int64_t queries(const OpGraph& graph, core::OpId id) {
 
 }  // namespace
 
+core::Flops model_flops(const Operator& op) {
+  const core::Flops all = op.forward_flops + op.input_gradient_flops + op.weight_gradient_flops;
+  if (!has_core(op)) return all;
+  // Scores and context forward; backward a gradient of either operand of both.
+  const core::Flops core = op.forward_flops * core_share(op),
+                    backward = std::min(core * 2, op.input_gradient_flops);
+  return all - (core + backward) * (1 - unmasked_share(as<Attention>(op)));
+}
+
 core::Flops training_flops(const OpGraph& graph) {
   core::Flops sum;
-  for (const Operator& op : graph.operators())
-    sum += op.forward_flops + op.input_gradient_flops + op.weight_gradient_flops;
+  for (const Operator& op : graph.operators()) sum += model_flops(op);
   return sum;
 }
 

@@ -108,6 +108,7 @@ Activation activation(const Operator& op) {
 
 Elementwise elementwise(const Operator& op) {
   const auto& e = as<Elementwise>(op);
+  refuse(op, "dropout", e.dropout);
   check(op, {{"elements", e.elements}});
   in_range(op, "terms", e.terms, 1, kMostParts);
   return e;
@@ -116,6 +117,7 @@ Elementwise elementwise(const Operator& op) {
 Attention attention(const Operator& op) {
   const auto& a = as<graph::Attention>(op);
   refuse(op, "rotary", a.rotary);
+  refuse(op, "dropout", a.dropout);
   refuse(op, "qkv_bias", a.qkv_bias);
   refuse(op, "qk_norm", a.qk_norm);
   refuse(op, "own_keys", a.own_keys != 0);

@@ -258,6 +258,28 @@ TEST_CASE("a core reads queries, shared keys and values, and writes its result; 
         support::near(1e-6 + streamed(bytes(2))));
 }
 
+TEST_CASE("a flash core as it runs skips what its mask hides, and goes back at five products to two") {
+  const auto masked = [](graph::AttentionCore core, bool as_run) {
+    auto device = streaming_device();
+    device.peak = {};
+    for (auto& peak : device.peak) peak = core::FlopRate(1e9);  // so slow that only FLOPs count
+    device.launch_overhead = core::Seconds(0);
+    const cost::AnalyticCosts costs({.half_rate_outputs = 0, .flash_as_run = as_run});
+    const auto op = attention_of({.kv_heads = 2, .core = core, .mask = graph::Mask::causal});
+    return costs.core_time(after_input(128, op), OpId(1), device, 3, {});
+  };
+  using enum graph::AttentionCore;
+  // Scores and context: 2 x 2 x 8 x 8 x 16 FLOPs for each of three samples.
+  const double all = 2 * 2 * 8 * 8 * 16 * 3 / (0.9 * 1e9);
+  CHECK(masked(flash, true).forward.value() == support::near(all / 2, 1e-3));
+  CHECK(masked(flash, true).input_gradient.value() == support::near(2.5 * all / 2, 1e-3));
+  CHECK(masked(flash, false).forward.value() == support::near(all, 1e-3));
+  CHECK(masked(flash, false).input_gradient.value() == support::near(2 * all, 1e-3));
+  const auto skipping = masked(plain, true), all_pairs = masked(plain, false);
+  CHECK(skipping.forward == all_pairs.forward);
+  CHECK(skipping.input_gradient == all_pairs.input_gradient);
+}
+
 TEST_CASE("frozen weights are read as trained ones are") {
   graph::Operator op;
   op.kind = graph::OpKind::linear;

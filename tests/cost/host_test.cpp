@@ -77,6 +77,19 @@ TEST_CASE("launches are counted by operator; only what is trained has gradients"
     return sum;
   };
   CHECK(total(graph) - total(flash) == 7);
+  // Dropout is a kernel of its own in a plain core alone; sums drop as they add, and going back too.
+  const auto dropping = [](const char* how) {
+    return models::build("gpt", {{"layers", "1"}, {"attention", how}, {"dropout", "yes"}});
+  };
+  CHECK(total(dropping("plain")) - total(graph) == 1);
+  CHECK(total(dropping("flash")) == total(flash));
+  const auto plain = dropping("plain");
+  int back = 0, sums = 0;
+  for (std::size_t i = 0; i < plain.size(); ++i)
+    if (plain.op(core::OpId(i)).kind == graph::OpKind::elementwise)
+      ++sums, back += cost::launches(plain, core::OpId(i), 4).input_gradient;
+  CHECK(sums == 3);  // the sum of two embeddings drops nothing
+  CHECK(back == 2);
 }
 
 TEST_CASE(

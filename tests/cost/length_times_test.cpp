@@ -23,6 +23,7 @@ graph::OpGraph gpt(std::int64_t sequence) {
                                {"vocabulary", "128"},
                                {"positions", "512"},
                                {"attention", "flash"},
+                               {"mask", "none"},
                                {"sequence", std::to_string(sequence)}});
 }
 

@@ -54,6 +54,31 @@ TEST_CASE("a core's share of FLOPs is that of its two products") {
   CHECK(graph::core_share(graph.op(OpId(0))) == 0);
 }
 
+TEST_CASE("a mask leaves the pairs that a count of them finds") {
+  // Query i sees keys first..i of 0..keys - 1; half of the pair on the diagonal, as Megatron-LM's half has
+  // it.
+  const auto counted = [](std::int64_t keys, auto first) {
+    double pairs = 0;
+    for (std::int64_t i = 0; i < keys; ++i) pairs += static_cast<double>(i - first(i)) + 0.5;
+    return pairs / static_cast<double>(keys * keys);
+  };
+  const auto share = [](graph::Mask mask, std::int64_t reach) {
+    return graph::unmasked_share({.queries = 96, .keys = 96, .heads = 1, .mask = mask, .reach = reach});
+  };
+  CHECK(share(graph::Mask::none, 0) == 1);
+  CHECK(share(graph::Mask::causal, 0) == support::near(counted(96, [](auto) { return 0; })));
+  CHECK(share(graph::Mask::blocks, 32) == support::near(counted(96, [](auto i) { return i / 32 * 32; })));
+  // A window's last key is whole here, and half above: one part in 2 x 96.
+  const double window = counted(96, [](auto i) { return std::max<std::int64_t>(0, i - 15); });
+  CHECK(share(graph::Mask::window, 16) == support::near(window, 0.04));
+  CHECK(share(graph::Mask::top_k, 16) == share(graph::Mask::window, 16));
+  for (const auto mask : {graph::Mask::window, graph::Mask::top_k, graph::Mask::blocks})
+    for (const std::int64_t reach : {96, 97, 4096})  // nothing is hidden but what is to come
+      CHECK(share(mask, reach) == support::near(0.5));
+  // A shard with a quarter of the queries has a quarter of the pairs.
+  CHECK(graph::unmasked_share({.queries = 24, .keys = 96, .mask = graph::Mask::causal}) == 0.5);
+}
+
 TEST_CASE("split cores: scores, softmax and context, where all three are there") {
   const graph::OpGraph graph = gpt("split");
   const auto cores = graph::split_cores(graph, all(graph));

@@ -24,6 +24,21 @@ std::int64_t value_of(const Shape& shape, const std::string& name) {
 
 }  // namespace
 
+TEST_CASE("a mask that hides what is far away says how far, and no other does") {
+  using graph::Shape;
+  const auto read = [](const Shape& shape) {
+    return std::get<graph::Attention>(graph::attributes_of(graph::OpKind::attention, shape));
+  };
+  const Shape window = {{"queries", 8}, {"keys", 8}, {"window", 1}, {"reach", 4}};
+  CHECK(read(window).mask == graph::Mask::window);
+  CHECK(read(window).reach == 4);
+  CHECK(graph::shape_of(read(window)) == window);
+  CHECK(read({{"queries", 8}, {"causal", 1}}).mask == graph::Mask::causal);
+  for (const Shape& wrong : {Shape{{"blocks", 1}}, Shape{{"causal", 1}, {"reach", 4}}, Shape{{"reach", 4}},
+                             Shape{{"causal", 1}, {"top_k", 1}, {"reach", 4}}})
+    CHECK_THROWS_AS(read(wrong), graph::ExtentFault);
+}
+
 TEST_CASE("attributes say what the extents said, in the order of files, and nothing that is zero") {
   // The old form, where every extent is found by its name, is the twin.
   core::Random random(19);

@@ -60,8 +60,12 @@ TEST_CASE("whole samples are the model itself") {
 }
 
 TEST_CASE("FLOPs by hand: products go by tokens, attention by tokens and what they meet") {
-  const auto g = models::build(
-      "gpt", {{"layers", "1"}, {"hidden", "32"}, {"heads", "4"}, {"vocabulary", "64"}, {"sequence", "64"}});
+  const auto g = models::build("gpt", {{"layers", "1"},
+                                       {"hidden", "32"},
+                                       {"heads", "4"},
+                                       {"vocabulary", "64"},
+                                       {"sequence", "64"},
+                                       {"mask", "none"}});
   // Scores and the weighted sum are 2 x 2 x 64 x 64 x 32 FLOPs forward and twice that back.
   const double core = 3.0 * 2 * 2 * 64 * 64 * 32, all = graph::training_flops(g).value();
   // Two sequences of 8 and 24 tokens in one sample: 32 tokens, which meet (8^2 + 24^2) / 32 = 20 in the mean.

@@ -4,6 +4,7 @@
 
 #include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/graph/attributes.hpp"
 #include "support/near.hpp"
 
 using namespace penstock;
@@ -54,6 +55,39 @@ TEST_CASE("split and fused attention keep the same tensors") {
 TEST_CASE("GPT-2 small") {
   CHECK(build("gpt").parameters() == 124'439'808);
   CHECK(build("gpt", {{"tied_head", "no"}}).parameters() == 124'439'808 + 50'257LL * 768);
+}
+
+TEST_CASE("GPT's feed-forward has a gate where the activation is SwiGLU") {
+  const auto gelu = build("gpt"), gated = build("gpt", {{"activation", "swiglu"}});
+  // A layer's gate: 768 x 3072 weights and as many biases as it is wide.
+  CHECK(gated.parameters() - gelu.parameters() == 12 * (768LL + 1) * 3072);
+  CHECK(matrix_flops(gated) - matrix_flops(gelu) == 12 * 2.0 * 1024 * 768 * 3072);
+  CHECK(build("opt", {{"activation", "gelu"}}).parameters() == build("opt").parameters());
+  CHECK_THROWS_AS(build("gpt", {{"activation", "silu"}}), core::BadInput);
+}
+
+TEST_CASE("decoders are causal, a window hides more, and FLOPs of their products stay") {
+  const auto mask_of = [](const graph::OpGraph& g) {
+    for (const auto& op : g.operators())
+      if (op.kind == graph::OpKind::attention) return graph::as<graph::Attention>(op).mask;
+    return graph::Mask::none;
+  };
+  for (const char* name : {"gpt", "opt", "gpt_neox", "llama", "mixtral", "deepseek_v3"}) {
+    CAPTURE(name);
+    std::map<std::string, std::string> one = {{"layers", "1"}};
+    if (std::string(name) == "deepseek_v3") one["dense_layers"] = "1";
+    const auto causal = build(name, one);
+    CHECK(mask_of(causal) == graph::Mask::causal);
+    one["mask"] = "none";
+    const auto open = build(name, one);
+    CHECK(mask_of(open) == graph::Mask::none);
+    CHECK(matrix_flops(open) == matrix_flops(causal));
+  }
+  for (const char* name : {"bert", "vit", "transformer", "encoder_decoder"})
+    CHECK(mask_of(build(name)) == graph::Mask::none);
+  CHECK(mask_of(build("llama", {{"layers", "1"}, {"window", "4096"}})) == graph::Mask::window);
+  CHECK_THROWS_AS(build("mixtral", {{"window", "4096"}, {"mask", "none"}}), core::BadInput);
+  CHECK_THROWS_AS(build("gpt", {{"dropout", "yes"}, {"attention", "split"}}), core::BadInput);
 }
 
 TEST_CASE("Transformer base") {

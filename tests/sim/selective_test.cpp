@@ -31,14 +31,15 @@ namespace {
 
 constexpr std::int64_t kHidden = 64, kHeads = 4, kTokens = 48;
 
-graph::OpGraph gpt(const std::string& attention, int layers = 4) {
+graph::OpGraph gpt(const std::string& attention, int layers = 4, const std::string& dropout = "no") {
   return models::build("gpt", {{"layers", std::to_string(layers)},
                                {"hidden", std::to_string(kHidden)},
                                {"heads", std::to_string(kHeads)},
                                {"sequence", std::to_string(kTokens)},
                                {"vocabulary", "96"},
                                {"element_bytes", "2"},
-                               {"attention", attention}});
+                               {"attention", attention},
+                               {"dropout", dropout}});
 }
 
 /// All of a model on one device.
@@ -53,11 +54,12 @@ plan::Stage whole(const graph::OpGraph& graph, const plan::Recomputation& what) 
 const cost::AnalyticCosts kCosts;
 
 /// Bytes that a layer saves from its forward pass on, per sample.
-std::int64_t saved_by_layer(const std::string& attention, const plan::Recomputation& what) {
+std::int64_t saved_by_layer(const std::string& attention, const plan::Recomputation& what,
+                            const std::string& dropout = "no") {
   const auto cluster = support::tiny_cluster(1);
   std::int64_t by_depth[2];
   for (const int deeper : {0, 1}) {
-    const auto graph = gpt(attention, 2 + deeper);
+    const auto graph = gpt(attention, 2 + deeper, dropout);
     const cost::StageLoad load = cost::stage_load({graph, cluster, kCosts, {}}, whole(graph, what));
     by_depth[deeper] = (what ? load.saved : load.activations).value();
   }
@@ -66,10 +68,10 @@ std::int64_t saved_by_layer(const std::string& attention, const plan::Recomputat
 
 }  // namespace
 
-TEST_CASE("a layer saves what Korthikanti's table says, but for dropout") {
-  // Their section 4.1, in bytes with h = hidden, a = heads, s = tokens: s h (34 + 5 a s / h). Ours has no
-  // dropout: its masks behind attention and feed-forward, s h each, and of the scores their mask, a s s, and
-  // the shares that it has passed, 2 a s s, are not there. Inputs of the norms are outputs of the layers'
+TEST_CASE("a layer saves what Korthikanti's table says, with dropout and without") {
+  // Their section 4.1, in bytes with h = hidden, a = heads, s = tokens: s h (34 + 5 a s / h). Without dropout
+  // its masks behind attention and feed-forward, s h each, and of the scores their mask, a s s, and the
+  // shares that it has passed, 2 a s s, are not there. Inputs of the norms are outputs of the layers'
   // last products here; and ours keep, beside their outputs, mean and deviation of each token, which the
   // table leaves out as small.
   const std::int64_t sh = kTokens * kHidden, ass = kHeads * kTokens * kTokens;
@@ -78,6 +80,9 @@ TEST_CASE("a layer saves what Korthikanti's table says, but for dropout") {
   // Section 5: 34 s h.
   CHECK(saved_by_layer("plain", plan::kRecomputeCore) == others);
   CHECK(saved_by_layer("split", plan::kRecomputeCore) == others);
+  CHECK(saved_by_layer("plain", {}, "yes") == others + 2 * sh + 5 * ass);
+  CHECK(saved_by_layer("plain", plan::kRecomputeCore, "yes") == others + 2 * sh);
+  CHECK(saved_by_layer("flash", {}, "yes") == others + 2 * sh + 4 * kHeads * kTokens);
   // A flash core has 4 bytes for each query and head.
   CHECK(saved_by_layer("flash", {}) == others + 4 * kHeads * kTokens);
   CHECK(saved_by_layer("flash", plan::kRecomputeCore) == others);

@@ -31,6 +31,10 @@ struct AnalyticConstants {
   /// Measured streaming, which replaces the data sheet's bandwidth with its efficiency, and the launch
   /// overhead.
   std::optional<Streaming> streaming{};
+  /// Whether a flash core is timed as its kernels run: they skip what the mask hides, and their backward pass
+  /// makes the scores again, five products to the forward pass's two (Dao, FlashAttention-2, 2023, section
+  /// 3.1). Without it every pair counts, and twice the forward pass.
+  bool flash_as_run = false;
 };
 
 /// time = launches * launch overhead + max(traffic / bandwidth, FLOPs / rate(outputs)) for each pass, with
@@ -52,7 +56,8 @@ class AnalyticCosts final : public CostModel {
                    std::int64_t samples, const OpShard& part) const;
   core::Seconds core_forward(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                              std::int64_t samples, const OpShard& part) const override;
-  /// Time of plain attention's scale, mask and softmax alone, in one kernel each way; zero of another core.
+  /// Time of plain attention's scale, mask and softmax alone, in one kernel each way, and of its dropout in
+  /// another; zero of another core.
   OpTime softmax_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                       double samples) const;
   /// Time of turning queries and keys by their positions, in either direction; zero where attention does not.

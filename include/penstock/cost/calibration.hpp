@@ -191,6 +191,9 @@ struct Calibration {
   std::optional<core::Seconds> graph_launch{};  ///< per kernel of a captured graph; none on a host
 };
 
+/// The shape that a calibration knows an operator by: without attention's mask, which the timed kernels
+/// apply to scores that they compute all the same.
+graph::Shape kernel_shape(const graph::Attributes& attributes);
 /// What a calibration knows an operator by.
 KernelKey key_of(const graph::Operator& op, cluster::Precision precision);
 /// Traffic as AnalyticCosts counts it, every tensor once, in elements of that number's size.

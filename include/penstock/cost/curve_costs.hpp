@@ -66,7 +66,7 @@ class CurveCosts final : public CostModel {
   std::string source_on(const cluster::Cluster& cluster) const override;
 
  private:
-  AnalyticCosts analytic_;
+  AnalyticCosts analytic_{{.flash_as_run = true}};
 };
 
 }  // namespace penstock::cost

@@ -12,12 +12,17 @@ namespace penstock::graph {
 bool has_core(const Operator& op);
 
 /// What the core keeps beside its inputs and its context, per sample; zero of operators that have none. The
-/// shares, heads x queries x keys numbers; a flash core, for each query and head, what its shares were
-/// divided by, in fp32 (Dao, FlashAttention-2, 2023, section 3.1).
+/// shares, heads x queries x keys numbers, with dropout twice and a byte more; a flash core, for each query
+/// and head, what its shares were divided by, in fp32 (Dao, FlashAttention-2, 2023, section 3.1).
 core::Bytes core_bytes(const Operator& op, int element_bytes);
 
 /// Part of the operator's forward FLOPs that are the core's, between 0 and 1.
 double core_share(const Operator& op);
+
+/// Pairs of a query and a key that the mask leaves, over all pairs; above 0, at most 1. A causal mask leaves
+/// half, as Megatron-LM counts it. A shard that has some of the queries and all keys is taken to have an
+/// equal share of the pairs, as it does when every device gets a block from either end of the sequence.
+double unmasked_share(const Attention& attention);
 
 /// Cores that stand as operators of their own among these: a product, the softmax over it, and the product
 /// that weighs values by it. Each ascending, by their first operator.

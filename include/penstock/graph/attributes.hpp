@@ -42,7 +42,12 @@ struct Linear {
 /// and move nothing.
 enum class AttentionCore : std::uint8_t { counted, plain, flash };
 
-/// Softmax of scaled scores, without mask; queries, keys and values are projected to `inner`, their result
+/// Pairs of a query and a key that count: all; keys up to the query's own token; the last `reach` of these;
+/// those in the query's own block of `reach` tokens, as of packed documents; or the `reach` of them that an
+/// index picks (DeepSeek-V3.2, 2025).
+enum class Mask : std::uint8_t { none, causal, window, blocks, top_k };
+
+/// Softmax of scaled scores; queries, keys and values are projected to `inner`, their result
 /// back to `hidden`.
 struct Attention {
   std::int64_t queries = 0, keys = 0;           ///< tokens
@@ -66,6 +71,11 @@ struct Attention {
   std::int64_t query_width = 0;   ///< of what its queries are projected from; 0: hidden
   std::int64_t value_head = 0;    ///< width of a head's values and of its result; 0: as of its keys
   std::int64_t rotary_width = 0;  ///< last numbers of each key, which all heads take as they come
+  Mask mask = Mask::none;
+  std::int64_t reach = 0;  ///< tokens, of a mask that has one
+  /// Some shares are set to zero. A plain core runs a kernel for it and keeps what that reads and makes, and
+  /// a byte for each share; a flash core keeps nothing: it draws the same numbers twice.
+  bool dropout = false;
   /// Width of its projected queries, all heads side by side.
   std::int64_t inner_width() const { return inner == 0 ? hidden : inner; }
   /// Width of its keys, as the core reads them; of its values too, unless these have a width of their own.
@@ -129,10 +139,12 @@ struct Activation {
   friend auto operator<=>(const Activation&, const Activation&) = default;
 };
 
-/// A sum of its terms, or their product.
+/// A sum of its terms, or their product. With `dropout` some numbers of the last term are set to zero by the
+/// same kernel, which keeps a byte for each of them (Megatron-LM's bias_dropout_add).
 struct Elementwise {
   std::int64_t elements = 0, terms = 0;
   bool product = false;
+  bool dropout = false;
   friend auto operator<=>(const Elementwise&, const Elementwise&) = default;
 };
 

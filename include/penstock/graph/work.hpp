@@ -8,9 +8,14 @@
 
 namespace penstock::graph {
 
-/// FLOPs of one sample, forward and backward, nothing twice: the "model FLOPs" of Chowdhery et al., PaLM,
-/// 2022, appendix B. Differs in that they are the sum over the graph's operators, not 6 N + 12 L H Q T per
-/// token. Zero of graphs that are known through a profile only.
+/// FLOPs of an operator for one sample, forward and backward, nothing twice, without what attention's mask
+/// hides: Megatron-LM's convention (megatron/training/training.py, num_floating_point_operations), which
+/// counts half of a causal core whatever its kernels compute.
+core::Flops model_flops(const Operator& op);
+
+/// Sum of model_flops() over the graph: the "model FLOPs" of Chowdhery et al., PaLM, 2022, appendix B.
+/// Differs in that they are the sum over the graph's operators, not 6 N + 12 L H Q T per token, and in the
+/// mask. Zero of graphs that are known through a profile only.
 core::Flops training_flops(const OpGraph& graph);
 
 /// Tokens of a sample: the queries of every attention that no other attention stands before, whole operators

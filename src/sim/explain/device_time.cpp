@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "penstock/cost/utilisation.hpp"
+#include "penstock/graph/work.hpp"
 #include "penstock/plan/mesh.hpp"
 #include "penstock/sim/perturbation.hpp"
 
@@ -93,10 +94,7 @@ bool may_slow(const cost::Problem& problem, const SimulationOptions& options) {
 
 double flops_of(const graph::OpGraph& graph, const plan::Stage& stage) {
   core::Flops sum;
-  for (const core::OpId id : stage.operators) {
-    const graph::Operator& op = graph.op(id);
-    sum += op.forward_flops + op.input_gradient_flops + op.weight_gradient_flops;
-  }
+  for (const core::OpId id : stage.operators) sum += graph::model_flops(graph.op(id));
   return sum.value();
 }
 
