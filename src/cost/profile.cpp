@@ -55,14 +55,17 @@ ProfileCosts read(const Yaml& root) {
 double Curve::at(std::int64_t n, double launch) const {
   const auto size = static_cast<double>(n), smallest = static_cast<double>(samples.front());
   if (n < samples.front()) {
-    const double through = samples.size() > 1 ? line(0, 0) : launch;
-    const double fixed = std::clamp(through, 0.0, seconds.front());
+    const double fixed = this->fixed(launch);
     return fixed + (seconds.front() - fixed) * size / smallest;
   }
   if (samples.size() == 1) return seconds[0] * size / smallest;
   const auto above = std::lower_bound(samples.begin() + 1, samples.end() - 1, n);
   const double time = line(static_cast<std::size_t>(above - samples.begin()) - 1, size);
   return n > samples.back() ? std::max(seconds.back(), time) : time;
+}
+
+double Curve::fixed(double launch) const {
+  return std::clamp(samples.size() > 1 ? line(0, 0) : launch, 0.0, seconds.front());
 }
 
 double Curve::line(std::size_t i, double n) const {
@@ -78,8 +81,9 @@ Origin Curve::origin(std::int64_t n) const {
 
 namespace {
 
-/// The nearest measured times, or what they are in proportion, hold the time between them.
-PassEstimate estimate_of(const Curve& curve, std::int64_t n, double launch) {
+/// The nearest measured times, or what they are in proportion, hold the time between them. A group's member
+/// takes its part of what goes by the size, and all of what is fixed.
+PassEstimate estimate_of(const Curve& curve, std::int64_t n, double launch, double part) {
   const double time = curve.at(n, launch);
   double one = time, other = time;
   if (const Origin origin = curve.origin(n); origin == Origin::interpolated) {
@@ -91,8 +95,12 @@ PassEstimate estimate_of(const Curve& curve, std::int64_t n, double launch) {
     one = curve.seconds[end];
     other = one * static_cast<double>(n) / static_cast<double>(curve.samples[end]);
   }
-  return {core::Seconds(time), core::Seconds(std::min({time, one, other})),
-          core::Seconds(std::max({time, one, other})), curve.origin(n)};
+  const auto mine = [&](double whole) {
+    const double fixed = std::min(whole, curve.fixed(launch));
+    return core::Seconds(fixed + (whole - fixed) * part);
+  };
+  return {mine(time), mine(std::min({time, one, other})), mine(std::max({time, one, other})),
+          curve.origin(n)};
 }
 
 }  // namespace
@@ -101,8 +109,6 @@ Estimate ProfileCosts::estimate(const graph::OpGraph& graph, core::OpId id, cons
                                 std::int64_t samples, const OpShard& part) const {
   if (part.partition == plan::Partition::batch)
     return estimate(graph, id, device, samples_of(samples, part.part), {});
-  if (part.partition != plan::Partition::whole)
-    return scaled(estimate(graph, id, device, samples, {}), part.part);
   const graph::Operator& op = graph.op(id);
   const auto entry = entries_.find(op.name);
   if (entry == entries_.end()) {
@@ -111,9 +117,11 @@ Estimate ProfileCosts::estimate(const graph::OpGraph& graph, core::OpId id, cons
                          fmt::format("the profile of {} has no operator '{}'", device_, op.name));
   }
   const bool weighs = op.parameters > 0;
-  const double launch = device.launch_overhead.value();
-  const PassEstimate forward = estimate_of(entry->second.forward, samples, launch),
-                     backward = estimate_of(entry->second.backward, samples, weighs ? 2 * launch : launch);
+  const double launch = device.launch_overhead.value(),
+               share = part.partition == plan::Partition::whole ? 1 : part.part;
+  const PassEstimate forward = estimate_of(entry->second.forward, samples, launch, share),
+                     backward =
+                         estimate_of(entry->second.backward, samples, weighs ? 2 * launch : launch, share);
   if (!weighs) return {{forward, backward, {}}};
   return {{forward, scaled(backward, 0.5), scaled(backward, 0.5)}};
 }

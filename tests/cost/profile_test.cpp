@@ -164,6 +164,20 @@ TEST_CASE("weights' and inputs' gradients share a backward time, and a device of
   const auto part = profile.part_time(g, OpId(0), any, 1, quarter);
   CHECK(part.forward.value() == support::near(0.5e-3));
   CHECK(part.backward().value() == support::near(1.5e-3));
+  // What does not go by the size stays whole: all of it; 1 of 3 ms at one sample; a launch of a single point.
+  const auto quarter_of = [&](const std::string& text, double launch) {
+    cluster::DeviceType device{};
+    device.launch_overhead = core::Seconds(launch);
+    return cost::parse_profile("penstock_profile: 1\ndevice: d\noperators:\n  a: " + text, "p")
+        .part_time(g, OpId(0), device, 1, quarter);
+  };
+  CHECK(quarter_of("{forward: {1: 1ms, 64: 1ms}, backward: {1: 0s}}", 0).forward.value() ==
+        support::near(1e-3));
+  CHECK(quarter_of("{forward: {1: 3ms, 2: 5ms}, backward: {1: 0s}}", 0).forward.value() ==
+        support::near(1e-3 + 2e-3 / 4));
+  const auto launched = quarter_of("{forward: {1: 2ms}, backward: {1: 6ms}}", 1e-3);
+  CHECK(launched.forward.value() == support::near(1e-3 + 1e-3 / 4));
+  CHECK(launched.backward().value() == support::near(2e-3 + 4e-3 / 4));  // two kernels
   // A total is a third forward and two thirds backward.
   const auto total = cost::parse_profile(
       "penstock_profile: 1\ndevice: V100\noperators:\n  a: {total: {1: 9ms}}\n", "p.yaml");

@@ -20,6 +20,8 @@ struct Curve {
   /// rest in proportion to its samples: what the line through the two smallest batches says of no samples, or
   /// of a single point `launch` seconds; no less than nothing, no more than the smallest batch takes.
   double at(std::int64_t n, double launch) const;
+  /// That fixed part, seconds: of launching kernels and whatever else does not go by the size.
+  double fixed(double launch) const;
   /// Measured at the points, interpolated between them, extrapolated beyond.
   Origin origin(std::int64_t n) const;
 
@@ -56,8 +58,13 @@ class ProfileCosts final : public EstimatedCosts {
   /// is BadInput. Of the device type only its launch overhead counts: a profile knows one device.
   OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                  std::int64_t samples) const override;
-  /// A batch between two that were measured takes a time between theirs. Below the smallest it is at least in
-  /// proportion and at most as long; above the largest the other way round.
+  OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                   std::int64_t samples, const OpShard& part) const override {
+    return estimate(graph, op, device, samples, part).time();
+  }
+  /// A member of a tensor-parallel group takes its part of the time beyond the fixed one: `fixed` + part x
+  /// (time - fixed). A batch between two that were measured takes a time between theirs. Below the smallest
+  /// it is at least in proportion and at most as long; above the largest the other way round.
   using EstimatedCosts::estimate;
   Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                     std::int64_t samples, const OpShard& part) const override;
