@@ -71,23 +71,28 @@ void check(const ShortForm& form, std::string_view text) {
 const std::vector<Rented>& rented() {
   static const std::vector<Rented> all = {
       {"V100-16", "v100",
-       "{memory: 16GiB, memory_bandwidth: 900GB/s, multiprocessors: 80, launch_overhead: 5us,\n"
+       "{memory: 16GiB, memory_bandwidth: 900GB/s, multiprocessors: 80, launch_overhead: 5us, price: 3.06,\n"
        "         peak: {fp32: 15.7TFLOP/s, fp16: 125TFLOP/s}}",
        "{bandwidth: 150GB/s, latency: 0.5us}", 6'250, 8,
        "V100-SXM2-16GB on six NVLinks (the rate of rings over all), four 100 Gb/s adapters for eight",
-       "NVIDIA Tesla V100 data sheet and DGX-1 user guide, 2017"},
+       "NVIDIA Tesla V100 data sheet and DGX-1 user guide, 2017; price: an eighth of p3.16xlarge, AWS on "
+       "demand"},
       {"V100-32", "v100",
-       "{memory: 32GiB, memory_bandwidth: 900GB/s, multiprocessors: 80, launch_overhead: 5us,\n"
+       "{memory: 32GiB, memory_bandwidth: 900GB/s, multiprocessors: 80, launch_overhead: 5us, price: "
+       "3.9015,\n"
        "         peak: {fp32: 15.7TFLOP/s, fp16: 125TFLOP/s}}",
        "{bandwidth: 150GB/s, latency: 0.5us}", 6'250, 8,
        "V100-SXM2-32GB on six NVLinks (the rate of rings over all), four 100 Gb/s adapters for eight",
-       "NVIDIA Tesla V100 data sheet and DGX-1 user guide, 2018"},
+       "NVIDIA Tesla V100 data sheet and DGX-1 user guide, 2018; price: an eighth of p3dn.24xlarge, AWS on "
+       "demand"},
       {"A100-40", "a100",
-       "{memory: 40GiB, memory_bandwidth: 1555GB/s, multiprocessors: 108, launch_overhead: 4us,\n"
+       "{memory: 40GiB, memory_bandwidth: 1555GB/s, multiprocessors: 108, launch_overhead: 4us, price: "
+       "1.844,\n"
        "         peak: {fp32: 19.5TFLOP/s, tf32: 156TFLOP/s, bf16: 312TFLOP/s, fp16: 312TFLOP/s}}",
        "{bandwidth: 300GB/s, latency: 0.5us}", 25'000, 8,
        "A100-SXM4-40GB on NVSwitch, a 200 Gb/s adapter each",
-       "NVIDIA A100 data sheet and DGX A100 user guide, 2020"},
+       "NVIDIA A100 data sheet and DGX A100 user guide, 2020; price: AWS EC2 Capacity Blocks, p4d.24xlarge, "
+       "2024"},
       {"A100-80", "a100",
        "{memory: 80GiB, memory_bandwidth: 2039GB/s, multiprocessors: 108, launch_overhead: 4us,\n"
        "         peak: {fp32: 19.5TFLOP/s, tf32: 156TFLOP/s, bf16: 312TFLOP/s, fp16: 312TFLOP/s}}",
@@ -95,15 +100,19 @@ const std::vector<Rented>& rented() {
        "A100-SXM4-80GB on NVSwitch, a 200 Gb/s adapter each",
        "NVIDIA A100 80GB data sheet and DGX A100 user guide, 2021"},
       {"H100", "h100",
-       "{memory: 80GiB, memory_bandwidth: 3350GB/s, multiprocessors: 132, launch_overhead: 3us,\n"
+       "{memory: 80GiB, memory_bandwidth: 3350GB/s, multiprocessors: 132, launch_overhead: 3us, price: "
+       "4.916,\n"
        "         peak: {fp32: 67TFLOP/s, tf32: 494TFLOP/s, bf16: 989TFLOP/s, fp16: 989TFLOP/s}}",
        "{bandwidth: 450GB/s, latency: 0.5us}", 50'000, 8,
-       "H100-SXM5-80GB on NVSwitch, a 400 Gb/s adapter each", "NVIDIA H100 and DGX H100 data sheets, 2023"},
+       "H100-SXM5-80GB on NVSwitch, a 400 Gb/s adapter each",
+       "NVIDIA H100 and DGX H100 data sheets, 2023; price: AWS EC2 Capacity Blocks, p5.48xlarge, 2024"},
       {"H200", "h200",
-       "{memory: 141GB, memory_bandwidth: 4800GB/s, multiprocessors: 132, launch_overhead: 3us,\n"
+       "{memory: 141GB, memory_bandwidth: 4800GB/s, multiprocessors: 132, launch_overhead: 3us, price: "
+       "5.408,\n"
        "         peak: {fp32: 67TFLOP/s, tf32: 494TFLOP/s, bf16: 989TFLOP/s, fp16: 989TFLOP/s}}",
        "{bandwidth: 450GB/s, latency: 0.5us}", 50'000, 8,
-       "H200-SXM5-141GB on NVSwitch, a 400 Gb/s adapter each", "NVIDIA H200 and DGX H200 data sheets, 2024"},
+       "H200-SXM5-141GB on NVSwitch, a 400 Gb/s adapter each",
+       "NVIDIA H200 and DGX H200 data sheets, 2024; price: AWS EC2 Capacity Blocks, eight H200, 2024"},
       {"B200", "b200",
        "{memory: 180GB, memory_bandwidth: 7700GB/s, multiprocessors: 148, launch_overhead: 3us,\n"
        "         peak: {fp32: 75TFLOP/s, tf32: 1100TFLOP/s, bf16: 2250TFLOP/s, fp16: 2250TFLOP/s}}",
@@ -132,13 +141,13 @@ const std::vector<Rented>& rented() {
        "         peak: {fp32: 19.5TFLOP/s, tf32: 156TFLOP/s, bf16: 312TFLOP/s, fp16: 312TFLOP/s}}",
        "{bandwidth: 200GB/s, latency: 0.5us}", 25'000, 8,
        "A800-SXM4-80GB, an A100 with 400 instead of 600 GB/s of NVLink; a 200 Gb/s adapter each",
-       "NVIDIA A800 data sheet, 2022, recalled: not checked against the sheet"},
+       "NVIDIA A100 data sheet; links as TechPowerUp reported of the A800, 2023"},
       {"H800", "h800",
        "{memory: 80GiB, memory_bandwidth: 3350GB/s, multiprocessors: 132, launch_overhead: 3us,\n"
        "         peak: {fp32: 67TFLOP/s, tf32: 494TFLOP/s, bf16: 989TFLOP/s, fp16: 989TFLOP/s}}",
        "{bandwidth: 200GB/s, latency: 0.5us}", 50'000, 8,
        "H800-SXM5-80GB, an H100 with 400 instead of 900 GB/s of NVLink; a 400 Gb/s adapter each",
-       "NVIDIA H800 data sheet, 2023, recalled: not checked against the sheet"},
+       "NVIDIA H100 data sheet; links by secondary sources (Philisun, H800 vs H100)"},
       {"H20", "h20",
        "{memory: 96GB, memory_bandwidth: 4000GB/s, multiprocessors: 78, launch_overhead: 3us,\n"
        "         peak: {fp32: 44TFLOP/s, tf32: 74TFLOP/s, bf16: 148TFLOP/s, fp16: 148TFLOP/s}}",
@@ -162,13 +171,16 @@ const std::vector<Rented>& rented() {
        "         peak: {fp32: 163.4TFLOP/s, tf32: 653.7TFLOP/s, bf16: 1307.4TFLOP/s, fp16: 1307.4TFLOP/s}}",
        "{bandwidth: 448GB/s, latency: 0.5us}", 50'000, 8,
        "MI325X fully connected by Infinity Fabric (a collective's rate), a 400 Gb/s adapter each",
-       "AMD Instinct MI325X data sheet, 2024, recalled: not checked against the sheet"},
+       "AMD GPU specifications (ROCm 7 documentation) and Vultr's, 2026; fp32 and tf32 as MI300X, the same "
+       "chip"},
       {"MI355X", "mi355x",
        "{memory: 288GB, memory_bandwidth: 8000GB/s, multiprocessors: 256, launch_overhead: 3us,\n"
        "         peak: {fp32: 157.3TFLOP/s, bf16: 2516.6TFLOP/s, fp16: 2516.6TFLOP/s}}",
        "{bandwidth: 537GB/s, latency: 0.5us}", 50'000, 8,
        "MI355X fully connected by Infinity Fabric (a collective's rate), a 400 Gb/s adapter each",
-       "AMD Instinct MI355X data sheet, 2025, recalled: not checked against the sheet"},
+       "AMD GPU specifications (ROCm 7 documentation); ISSCC 2026 reports of 5 PFLOP/s in FP8, of which bf16 "
+       "is "
+       "half; fp32 and links recalled, not checked"},
       {"A10G", "a10g",
        "{memory: 24GB, memory_bandwidth: 600GB/s, multiprocessors: 80, launch_overhead: 3us,\n"
        "         peak: {fp32: 35TFLOP/s, tf32: 35TFLOP/s, bf16: 70TFLOP/s, fp16: 70TFLOP/s}}",
@@ -198,7 +210,7 @@ const std::vector<Rented>& rented() {
        "         peak: {fp32: 115TFLOP/s, bf16: 459TFLOP/s, fp16: 459TFLOP/s}}",
        "{bandwidth: 600GB/s, latency: 1us}", 6'250, 4,
        "TPU v5p, whose 3D torus counts as a switch here: 1200 GB/s per chip, both directions",
-       "Google Cloud TPU v5p documentation, recalled: not checked; fp32 at a quarter of bf16 assumed"},
+       "Google Cloud TPU v5p documentation, 2026; fp32 at a quarter of bf16 assumed"},
       {"TPU-v6e", "tpu_v6e",
        "{memory: 32GB, memory_bandwidth: 1638GB/s, multiprocessors: 2, launch_overhead: 3us,\n"
        "         peak: {fp32: 230TFLOP/s, bf16: 918TFLOP/s, fp16: 918TFLOP/s}}",
@@ -213,11 +225,11 @@ const std::vector<Rented>& rented() {
        "recalled of the 910B3: not checked; public sources disagree (fp16 256 to 320 TFLOP/s), the vendor "
        "has no data sheet"},
       {"Gaudi3", "gaudi3",
-       "{memory: 128GB, memory_bandwidth: 3700GB/s, multiprocessors: 64, launch_overhead: 3us,\n"
+       "{memory: 128GB, memory_bandwidth: 3670GB/s, multiprocessors: 64, launch_overhead: 3us,\n"
        "         peak: {fp32: 459TFLOP/s, bf16: 1835TFLOP/s, fp16: 1835TFLOP/s}}",
        "{bandwidth: 525GB/s, latency: 1us}", 75'000, 8,
        "Gaudi 3 HL-325L, 21 ports of 200 Gb/s within a node and three out of it",
-       "Intel Gaudi 3 white paper, 2024, recalled: not checked; fp32 at a quarter of bf16 assumed"},
+       "Intel, Gaudi 3 at Hot Chips 2024; fp32 at a quarter of bf16 assumed"},
   };
   return all;
 }
