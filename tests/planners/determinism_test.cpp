@@ -18,6 +18,13 @@ using namespace penstock;
 
 namespace {
 
+// A thread sanitizer is ten times as slow, and finds a race on a few problems as on many.
+#ifdef __SANITIZE_THREAD__
+constexpr bool kSlow = true;
+#else
+constexpr bool kSlow = false;
+#endif
+
 /// The plan as text and what the planner says of it; or why there is none.
 std::string search(const planners::PlannerInfo& planner, const cost::Problem& problem, bool per_stage,
                    std::size_t threads) {
@@ -71,12 +78,12 @@ int small_problems(std::uint64_t seeds) {
 }  // namespace
 
 TEST_CASE("1, 2 and 4 threads find the same plan, byte by byte, or say the same of it") {
-  check_model("mmt", {{"branches", "2"}, {"layers", "2"}});
+  if (!kSlow) check_model("mmt", {{"branches", "2"}, {"layers", "2"}});
   check_model("candle_uno", {{"towers", "3"}, {"tower_layers", "3"}});
 }
 
 TEST_CASE("the same on small problems, which exhaustive search takes too") {
-  CHECK(small_problems(10) > 40);
+  CHECK(small_problems(kSlow ? 4 : 10) > (kSlow ? 16 : 40));
 }
 
 TEST_SUITE_BEGIN("slow");
