@@ -1,6 +1,7 @@
 """How Sphinx builds the site. tools/docs runs it; the source folder is the root of the repository, since pages link across it."""
 
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -56,7 +57,15 @@ def adapt(app, docname, source):
     source[0] = text
 
 
+def literal(app, what, name, obj, options, lines):
+    """Docstrings put code between single backticks, as Markdown does."""
+    lines[:] = [re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", line) for line in lines]
+    if typed := lines and re.fullmatch(r"\(self\) -> (.*)", lines[0]):  # nanobind's, of a property without words
+        lines[0] = "Type: ``" + typed[1].replace("penstock._core.", "") + "``"
+
+
 def setup(app):
+    app.connect("autodoc-process-docstring", literal)
     app.connect("source-read", adapt)
     app.add_lexer("csv", TextLexer)  # Pygments has none
     return {"parallel_read_safe": True}
