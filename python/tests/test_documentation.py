@@ -66,3 +66,11 @@ def test_every_public_function_is_in_its_table():
     text = (ROOT / "docs/python.md").read_text()
     functions = [name for name in ps.__all__ if name.islower()]
     assert functions and all(f"`{name}(" in text for name in functions)
+
+
+def test_every_public_name_is_on_the_page_of_the_interface():
+    import penstock as ps
+
+    text = (ROOT / "docs/site/python_api.md").read_text()
+    listed = re.findall(r"^\.\. auto(?:function|class|exception):: (\w+)$", text, re.MULTILINE)
+    assert sorted(listed) == sorted(ps.__all__)
