@@ -159,7 +159,7 @@ def check_planners() -> None:
     expect(len(names) >= 20, f"penstock planners lists {len(names)} planners")
     sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
     expect(list(sections) == names, f"docs/planners.md has sections {list(sections)}, the program has {names}")
-    decides = text.partition("## What each decides")[2].partition("## ")[0]
+    decides = text.partition("## Decisions of each planner")[2].partition("## ")[0]
     rows = re.findall(r"^\| `(\w+)` \|", decides, re.MULTILINE)
     expect(rows == names, f"the table of docs/planners.md has {rows}")
     for name, section in sections.items():
