@@ -155,7 +155,8 @@ def run(page: str, lines: list[str]) -> None:
 def check_planners() -> None:
     """docs/planners.md has every planner: a section with its limits, cost and source, and a row of each table."""
     text = text_of("docs/planners.md")
-    names = [line.split()[0] for line in penstock("planners").splitlines()[2:] if re.match(r"[a-z]", line)]
+    table = re.split(r"^-[- ]*\n", penstock("planners"), maxsplit=1, flags=re.MULTILINE)[-1].partition("\n\n")[0]
+    names = re.findall(r"^(\w+) ", table, re.MULTILINE)
     expect(len(names) >= 20, f"penstock planners lists {len(names)} planners")
     sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
     expect(list(sections) == names, f"docs/planners.md has sections {list(sections)}, the program has {names}")
@@ -166,7 +167,7 @@ def check_planners() -> None:
         for word in ("Limits:", "Cost:", "Source:"):
             expect(word in section, f"docs/planners.md: {name} does not state its {word[:-1].lower()}")
         for option, _ in re.findall(r"--option (\w+)=(\w+)", section):
-            expect(f"  {option}  " in penstock("planners", name), f"docs/planners.md: {name} has no option {option}")
+            expect(re.search(rf"^\s+{option}\b", penstock("planners", name), re.MULTILINE), f"docs/planners.md: {name} has no option {option}")
 
 
 def check_exit_codes() -> None:
