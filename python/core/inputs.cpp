@@ -150,11 +150,16 @@ std::vector<std::string> types(const Cluster& cluster) {
 void bind_cluster(nb::module_& m) {
   nb::class_<Cluster>(
       m, "Cluster",
-      "Devices and the links between them. Immutable.\n\n"
-      "name: built in (`penstock clusters` lists them), a short form such as 8xH100x32 (devices of "
-      "a node, their type, nodes), or a cluster file. devices: only the first so many take "
-      "part; None: all. runtime: time that hosts take to launch work, by name or as "
-      "5us/kernel; None: as the file says. Raises BadInput.")
+      "Devices and the links between them. Immutable.\n"
+      "\n"
+      "Args:\n"
+      "    name: A built-in cluster (`penstock clusters`), a short form such as 8xH100x32, or a cluster "
+      "file.\n"
+      "    devices: How many devices, counted from the first. None: all.\n"
+      "    runtime: The hosts' time to launch work, by name or as 5us/kernel. None: as in the file.\n"
+      "\n"
+      "Raises:\n"
+      "    BadInput: The name is unknown or the file is malformed.\n")
       .def(
           "__init__",
           [](Cluster* self, const std::string& name, std::optional<int> devices,
@@ -253,17 +258,27 @@ Problem problem(const Model& model, const Cluster& given, const Setting& setting
 void bind_problem(nb::module_& m) {
   nb::class_<Problem>(
       m, "Problem",
-      "What a planner is told: a model, the devices that train it, and how. Immutable.\n\n"
-      "mini_batch: samples per iteration. optimizer: sgd, momentum or adam; None: adam for language models "
-      "(of a vocabulary), sgd for others. precision: fp32, bf16, "
-      "mixed_bf16, mixed_fp16 or deepspeed_bf16; None: for language models what their file states, or else "
-      "mixed_bf16, for others everything in the model's numbers. reserved: memory of each device that plans "
-      "leave to the framework, in bytes, as 2.5GiB or that of a framework by its name (megatron, deepspeed); "
-      "None: as the cluster's file says, for language models on GPUs megatron's. costs: a "
-      "calibration, kernel tables or profile file, or 'data_sheet'; None: built-in efficiency curves. "
-      "allow_foreign: take costs of other devices. "
-      "bucket: bytes of gradients that are reduced together. gradient_compression, activation_compression: "
-      "bytes sent per byte. Raises BadInput.")
+      "A model, the devices that train it, and how. Immutable.\n"
+      "\n"
+      "Args:\n"
+      "    mini_batch: Samples of an iteration.\n"
+      "    optimizer: sgd, momentum or adam. None: adam for language models (with a vocabulary), sgd for "
+      "others.\n"
+      "    precision: fp32, bf16, mixed_bf16, mixed_fp16 or deepspeed_bf16. None: for language models that "
+      "of their\n"
+      "        file, or mixed_bf16; for others the model's numbers.\n"
+      "    reserved: Memory of each device for the framework: bytes, 2.5GiB, or a framework's name "
+      "(megatron,\n"
+      "        deepspeed). None: as in the cluster's file; for language models on GPUs megatron's.\n"
+      "    costs: A calibration, kernel tables or profile file, or 'data_sheet'. None: built-in efficiency "
+      "curves.\n"
+      "    allow_foreign: Accept costs of other devices.\n"
+      "    bucket: Bytes of gradients that are reduced together.\n"
+      "    gradient_compression: Bytes sent per byte of gradients.\n"
+      "    activation_compression: Bytes sent per byte of activations.\n"
+      "\n"
+      "Raises:\n"
+      "    BadInput: An argument or a file is malformed.\n")
       .def(
           "__init__",
           [](Problem* self, const Model& model, const Cluster& cluster, std::int64_t mini_batch,

@@ -8,7 +8,8 @@
     print(ps.compare(problem))
 
 Values are immutable. Times are seconds, sizes bytes, rates per second. Errors are those of penstock.errors. Long
-work releases the interpreter's lock and ends at Ctrl-C, a search with its best plan so far. penstock.torch, which needs PyTorch, is imported on its own.
+work releases the interpreter's lock and ends at Ctrl-C; a search then returns its best plan so far. Import
+penstock.torch separately; it needs PyTorch.
 """
 
 import importlib

@@ -33,18 +33,28 @@ def run(
 ) -> _core.Results:
     """Plans and simulates the cells of an experiment file and writes a results folder, as `penstock run` does.
 
-    client: a dask.distributed.Client, whose workers run the cells, and each planner that a search by `joint` begins with;
-    None: threads of this process. Results are the same bytes either way, whatever the number of workers, except for what
-    was measured (timings.csv) and who measured it (provenance.json). Workers need this build of Penstock and no file: what
-    the experiment names is sent to them. A worker that dies costs its task, which another one then does. folder: results go
-    here; None: out/<name of the experiment>. cache: folder of finished cells, which are not run again; None: .cache in
-    `folder`. only: cells that have these values of axes, {"model": "mmt", "devices": 8}, or any of several such. overrides:
-    values by dotted paths of the file, {"models.0.mini_batch": [64]}. progress: True for a bar of tqdm where that is
-    installed, or a function of a finished cell's row, how many are done, and of how many.
+    Args:
+        experiment: The file.
+        client: A dask.distributed.Client. Its workers run the cells, and each planner that a search by `joint` begins at. None:
+            threads of this process.
+        folder: The results folder. None: out/<name of the experiment>.
+        cache: Folder of finished cells, which do not run again. None: .cache in `folder`.
+        only: Cells that have these values of axes, {"model": "mmt", "devices": 8}, or a list of several such.
+        overrides: Values by dotted paths of the file, {"models.0.mini_batch": [64]}.
+        progress: True for a bar of tqdm where that is installed, or a function of a finished cell's row, the number of finished
+            cells, and the number of all cells.
 
-    Raises BadInput with file, line and key; Error when workers die again and again at a cell, with the others in the cache;
-    KeyboardInterrupt, which ends the workers' tasks. A cell that fails by a mistake in what it reads, or by a defect, is a
-    row with the reason: its BadInput or Internal is raised once all is written.
+    Results are the same bytes for any number of workers, except for measurements (timings.csv) and their origin (provenance.json).
+    Workers need this build of Penstock and no file: inputs are sent to them. A worker that dies costs its task, which another
+    worker repeats.
+
+    A cell that fails by a mistake in its input, or by a defect, is a row with the reason. Its BadInput or Internal is raised after
+    everything is written.
+
+    Raises:
+        BadInput: The file is malformed; the message names file, line and key.
+        Error: Workers died again and again at one cell. The other cells are in the cache.
+        KeyboardInterrupt: Ctrl-C, which also ends the workers' tasks.
     """
     read = _core.Experiment(os.fspath(experiment), [f"{path}={_text(value)}" for path, value in (overrides or {}).items()])
     setting = _core.RunSetting(
@@ -78,12 +88,21 @@ def repeat(
     pass_collectives: str = "closed_form",
     client: Client | None = None,
 ) -> tuple[float, ...]:
-    """Seconds of an iteration of a plan on a perturbed cluster, once for each of the seeds from `seed` on.
+    """Simulates an iteration on a perturbed cluster, once for each seed, and returns the seconds.
 
-    perturbation: a file of slow devices, stragglers, jitter and link faults, as `penstock simulate --perturbation`
-    reads. network, collective, pass_collectives: as plan(). client: as run(); the same times either way.
+    Args:
+        plan: The plan.
+        perturbation: A file of slow devices, stragglers, jitter and link faults, as `penstock simulate --perturbation` reads it.
+        runs: Number of seeds.
+        seed: The first seed.
+        client: As for run(). The times are equal with and without it.
 
-    Raises BadInput with file, line and key, InvalidPlan, KeyboardInterrupt.
+    plan() describes `network`, `collective` and `pass_collectives`.
+
+    Raises:
+        BadInput: The file is malformed; the message names file, line and key.
+        InvalidPlan: The plan breaks a rule.
+        KeyboardInterrupt: Ctrl-C.
     """
     repeated = _core.Repeat(plan, os.fspath(perturbation), network, collective, pass_collectives)
     if client is None:

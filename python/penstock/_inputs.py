@@ -18,19 +18,29 @@ def _texts(parameters: dict[str, object]) -> dict[str, str]:
 
 
 def zoo(name: str, **parameters: object) -> _core.Model:
-    """A network of the zoo: zoo("mmt", branches=2).
+    """Builds a network of the zoo: `zoo("mmt", branches=2)`.
 
-    Parameters are those of `penstock model NAME`; the others have their defaults. Raises BadInput naming the
-    parameter and what was expected.
+    Args:
+        name: A name of `penstock models`.
+        parameters: Those of `penstock model NAME`. The others have their defaults.
+
+    Raises:
+        BadInput: A parameter is unknown or malformed; the message names it and what was expected.
     """
     return _core.zoo(name, _texts(parameters))
 
 
 def import_hf(path: str | os.PathLike[str], sequence: int | None = None) -> _core.Model:
-    """The model of a Hugging Face config.json; neither network nor torch is needed.
+    """Reads the model of a Hugging Face config.json. It needs neither network nor torch.
 
-    path: the file, or the folder that has it. sequence: tokens of a sample; None: as many as the config has positions,
-    at most 4096. What the zoo leaves out is in the model's `notes`, the precision that it states in `precision`. Raises BadInput naming line and key for what would be another network.
+    The model's `notes` list what the zoo leaves out, and its `precision` is that of the config.
+
+    Args:
+        path: The file, or its folder.
+        sequence: Tokens of a sample. None: as many as the config has positions, at most 4096.
+
+    Raises:
+        BadInput: The config is of a network that the zoo does not have; the message names line and key.
     """
     return _core.import_hf(os.fspath(path), sequence)
 
@@ -43,11 +53,19 @@ def load(
     allow_foreign: bool = False,
     **parameters: object,
 ) -> _core.Model | _core.Plan:
-    """What a file holds: a Plan, or the Model of a model file, a model reference or a Hugging Face config (or its folder).
+    """Reads a file: a Plan, or the Model of a model file, a model reference or a Hugging Face config (or its folder).
 
-    For a plan: cluster takes the place of its own, costs are a calibration or profile (None: the analytic model),
-    allow_foreign takes those of other devices. For a file that names a model: further parameters. A plan is not
-    checked yet (validate). Raises BadInput with file, line and key.
+    A plan is not checked yet; validate() does that.
+
+    Args:
+        path: The file.
+        cluster: For a plan: replaces its own cluster.
+        costs: For a plan: a calibration or profile. None: the analytic model.
+        allow_foreign: For a plan: accept costs of other devices.
+        parameters: For a file that names a model: further parameters.
+
+    Raises:
+        BadInput: The file is malformed; the message names file, line and key.
     """
     name = os.fspath(path)
     if not os.path.isdir(name) and _core.is_plan_file(name):

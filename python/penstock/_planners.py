@@ -26,21 +26,27 @@ _raised: dict[str, BaseException] = {}
 def planner(name: str) -> Callable[[F], F]:
     """Registers a function from a Problem to a plan as a planner for plan(), compare() and run() of this process.
 
+    ::
+
         @ps.planner("halves")
         def halves(problem): ...
 
-    The function returns a Plan, or the stages of one as Plan.from_stages takes them, and is called from threads of the
-    search, several at a time by run(). Its plan is checked, simulated and listed as those of other planners. Where no plan
-    fits it raises Infeasible. Its own exceptions become BadInput with the planner's name; Ctrl-C and limits end it by
-    KeyboardInterrupt. A parameter `micro_batch` is given what the caller pins, or None; without one, a plan has to have the
-    size that is pinned. Further parameters with a default are options of the planner: numbers, texts, True or False by the
-    type of the default, one of some words where the annotation is a Literal of them (defaults of other types are the
-    function's own affair). Callers give them as options={"cut": 3},
-    or behind the name, "halves:cut=3". A name can be registered again; the last function counts. joint does not begin with
-    its answers.
+    The function returns a Plan, or the stages of one as Plan.from_stages takes them. If no plan fits, it raises Infeasible.
+    Threads of the search call it, several at a time in run(). Its plan is checked, simulated and listed like other plans. Its
+    exceptions become BadInput with the planner's name. Ctrl-C and limits end it by KeyboardInterrupt.
 
-    Raises BadInput for a name that a planner of Penstock has, or that is not made of letters, digits and "_", and for
-    parameters that cannot be options.
+    A parameter `micro_batch` receives the size that the caller pins, or None. Without such a parameter, a plan must have the pinned
+    size. Further parameters with a default are options of the planner. The type of the default decides their type: numbers, texts,
+    True or False. A Literal annotation lists the words of a text. Defaults of other types are not options. Callers write
+    options={"cut": 3}, or "halves:cut=3".
+
+    A name may be registered again; the last function counts. `joint` does not begin at its answers.
+
+    Args:
+        name: Letters, digits and "_".
+
+    Raises:
+        BadInput: Penstock has a planner of that name, the name has other characters, or a parameter cannot be an option.
     """
 
     def register(function: F) -> F:
@@ -151,11 +157,20 @@ def stage_lines(stages: Stages) -> str:
 def stage_cost(
     problem: _core.Problem, operators: Iterable[str], devices: Iterable[int], micro_batch: int, **degrees: object
 ) -> _core.StageCost:
-    """What a stage of these operators on these devices costs in time, by the formulas that planners use.
+    """Returns the seconds of a stage with these operators on these devices, by the formulas of Penstock's planners.
 
-    micro_batch: samples of all replicas together. degrees: what a stage of a plan file may have besides (tensor_parallel,
-    zero, recompute, ...). The operators need not be a whole pipeline's. Raises BadInput naming the key, InvalidPlan for a
-    stage that breaks a rule.
+    The operators need not belong to a whole pipeline.
+
+    Args:
+        problem: The problem.
+        operators: Names of operators.
+        devices: Numbers of devices.
+        micro_batch: Samples of all replicas together.
+        degrees: Further keys of a stage in a plan file (tensor_parallel, zero, recompute, ...).
+
+    Raises:
+        BadInput: A key is malformed; the message names it.
+        InvalidPlan: The stage breaks a rule.
     """
     return _core.stage_cost(problem, [_stage(operators, devices, micro_batch, degrees)])
 
@@ -163,9 +178,12 @@ def stage_cost(
 def stage_memory(
     problem: _core.Problem, operators: Iterable[str], devices: Iterable[int], micro_batch: int, **degrees: object
 ) -> dict[str, int]:
-    """Bytes by kind that the fullest device of such a stage needs.
+    """Returns the bytes, by kind, that the fullest device of a stage needs.
 
-    As stage_cost; in_flight: samples held between their forward and backward pass, one micro-batch where left out.
+    Args:
+        degrees: As for stage_cost(), and `in_flight`: samples between their forward and backward pass. Default: one micro-batch.
+
+    stage_cost() describes the other arguments.
     """
     return _core.stage_memory(problem, [_stage(operators, devices, micro_batch, degrees)])
 

@@ -67,26 +67,44 @@ def plan(
     memory_limit: int | None = None,
     progress: bool | Callable[[float], object] = False,
 ) -> _core.Plan:
-    """Searches a plan and simulates it, as `penstock plan` does; the simulation is the plan's `simulation`.
+    """Searches a plan and simulates it, as `penstock plan` does. The plan's `simulation` has the result.
 
-    planner: a name of `penstock planners`, with its own options as `options` or behind colons, or one of penstock.planner(). micro_batch: samples
-    that a replica takes at a time; pipeline_micro_batch: those that flow through all stages at a time; None: powers
-    of two are tried. k: of the kFkB schedule. any_degree: replica counts of any size. top: beside the best
-    plan, the fastest of other kinds (degrees, schedule, ZeRO stage, recomputation), so many in all, at most 1.5 times as
-    slow: `simulation.next_best`. choose_by_estimate: a closed
-    formula picks micro-batch sizes, not the simulator. aim: what is made least: time of an iteration; p95, the time
-    that 95 % of iterations under a `perturbation` file do not exceed, over `seeds` seeds from `seed` on; memory of
-    the fullest device, among plans at most `slower` percent (None: 10) slower than the fastest, by joint alone; cost,
-    dollars per sample, where devices may stay unused: the plan's problem has those that it uses. What it came to is
-    `simulation.reached`. network: fair or fifo; collective: closed_form, or automatic,
-    ring, tree, double_tree, halving_doubling or hierarchical; pass_collectives, of tensor-parallel, context and
-    expert groups and of ZeRO within a pass: closed_form, or links, which they then share with all else. time_limit: seconds, memory_limit: bytes of growth, after which the
-    best plan so far is returned, `complete` False and its row's status the reason. So is it at Ctrl-C, with a warning,
-    SearchInterrupted; a second Ctrl-C ends the search. progress: True for a bar of tqdm where that is
-    installed, or a function of the seconds gone by.
+    Args:
+        problem: The problem.
+        planner: A name of `penstock planners` or of penstock.planner(). Options may follow it after colons.
+        options: The planner's own options.
+        micro_batch: Samples that a replica takes at a time. None: powers of two are tried.
+        pipeline_micro_batch: Samples that flow through all stages at a time. None: powers of two are tried.
+        per_stage_micro_batch: Stages may have different micro-batches.
+        k: k of the kFkB schedule.
+        any_degree: Replica counts may have any size.
+        top: Number of plans to keep: the best, and the fastest plans of other kinds (degrees, schedule, ZeRO stage, recomputation)
+            that take at most 1.5 times as long. They are `simulation.next_best`.
+        choose_by_estimate: A closed formula chooses micro-batch sizes, not the simulator.
+        aim: Objective to minimise: `time` of an iteration, `p95`, `memory` or `cost`. The result is `simulation.reached`.
+        perturbation: For p95: a perturbation file. p95 is the time that 95 % of the iterations under it do not exceed.
+        seed: For p95: the first seed.
+        seeds: For p95: the number of seeds.
+        slower: For memory: plans may be this many percent slower than the fastest plan. None: 10. Only `joint` has this aim, which
+            minimises the memory of the fullest device.
+        network: `fair` or `fifo`.
+        collective: `closed_form`, `automatic`, `ring`, `tree`, `double_tree`, `halving_doubling` or `hierarchical`.
+        pass_collectives: Collectives of tensor-parallel, context and expert groups, and of ZeRO within a pass: `closed_form`, or
+            `links`, which they then share with everything else.
+        time_limit: Seconds after which the best plan so far is returned.
+        memory_limit: Bytes of growth after which the best plan so far is returned.
+        progress: True for a bar of tqdm where that is installed, or a function of the seconds so far.
 
-    Raises BadInput, Infeasible when no plan fits, Limit when a limit is hit before there is one, KeyboardInterrupt
-    at Ctrl-C before there is one.
+    The aim `cost` minimises dollars per sample. Devices may then stay unused; the plan's problem has only those that it uses.
+
+    After a limit, `complete` is False and the row's status has the reason. So it is after Ctrl-C, with the warning
+    SearchInterrupted. A second Ctrl-C ends the search.
+
+    Raises:
+        BadInput: An argument or a file is malformed.
+        Infeasible: No plan fits.
+        Limit: A limit was hit before there was a plan.
+        KeyboardInterrupt: Ctrl-C before there was a plan.
     """
     flags = _flags(
         dict(
@@ -130,12 +148,22 @@ def improve(
     memory_limit: int | None = None,
     progress: bool | Callable[[float], object] = False,
 ) -> _core.Plan:
-    """A plan near this one, never slower in simulation, as `penstock improve` finds it.
+    """Finds a plan near this one that is never slower in simulation, as `penstock improve` does.
 
-    layers: stages hold whole layers, as frameworks cut. change: all, or cuts, where stages begin and end.
-    evaluations: most plans judged. The others: as plan(); with aim="memory" `slower` is above this plan.
+    Args:
+        plan: The plan to begin at.
+        layers: Stages hold whole layers, as frameworks cut.
+        change: `all`, or `cuts`: only where stages begin and end.
+        evaluations: Budget: number of plans to evaluate.
+        slower: With aim="memory": percent above the time of this plan.
 
-    Raises BadInput, InvalidPlan, Limit, KeyboardInterrupt.
+    plan() describes the other arguments.
+
+    Raises:
+        BadInput: An argument or a file is malformed.
+        InvalidPlan: The plan breaks a rule.
+        Limit: A limit was hit before there was a plan.
+        KeyboardInterrupt: Ctrl-C before there was a plan.
     """
     flags = _flags(
         dict(
@@ -170,15 +198,24 @@ def compare(
     memory_limit: int | None = 4 << 30,
     progress: bool | Callable[[_core.Row, int, int], object] = False,
 ) -> _core.Comparison:
-    """Sets planners on one problem, as `penstock compare` does: same costs, same simulator, the fastest plan first, or
-    the one of least `aim`, whose values are the result's `reached`. Planners but joint do not search for memory: that of
-    their fastest plan counts.
+    """Compares planners on one problem, as `penstock compare` does: equal costs, one simulator, the fastest plan first.
 
-    planners: "all", or names, a planner's options behind colons. Each search has time_limit seconds and memory_limit
-    bytes; a planner that finds nothing has its reason as the row's status. The others: as plan(). progress: True for
-    a bar of tqdm where that is installed, or a function of a finished row, how many are done, and of how many.
+    With another `aim`, the plan with the smallest value is first; the result's `reached` has the values. Only `joint` searches for
+    memory. For other planners, the memory of their fastest plan counts.
 
-    Raises BadInput, KeyboardInterrupt.
+    Args:
+        problem: The problem.
+        planners: "all", or names; a planner's options follow its name after colons.
+        progress: True for a bar of tqdm where that is installed, or a function of a finished row, the number of finished rows, and
+            the number of all rows.
+        time_limit: Seconds of each search.
+        memory_limit: Bytes of growth of each search.
+
+    A planner that finds nothing has the reason as its row's status. plan() describes the other arguments.
+
+    Raises:
+        BadInput: An argument or a file is malformed.
+        KeyboardInterrupt: Ctrl-C.
     """
     flags = _flags(
         dict(
@@ -212,12 +249,20 @@ def simulate(
 ) -> _core.Simulation:
     """Checks a plan and simulates one iteration, as `penstock simulate` does.
 
-    schedule: another order for the same stages: a family of `penstock schedules`, or a schedule file. network,
-    collective, pass_collectives: as plan(). verify: the trace is checked by rules of its own. explain: the text and the JSON say where
-    the time goes. what_if: changes such as "network=200Gb/s, devices=2x", each simulated alone and all together, beside
-    today: `what_if` of the result.
+    Args:
+        plan: The plan.
+        schedule: Another order for the plan's stages: a family of `penstock schedules`, or a schedule file.
+        verify: Check the trace by separate rules.
+        explain: The text and the JSON also show where the time goes.
+        what_if: Changes such as "network=200Gb/s, devices=2x". Each is simulated by itself, and all together; the result's `what_if`
+            has them.
 
-    Raises InvalidPlan with every violation, BadInput, KeyboardInterrupt.
+    plan() describes `network`, `collective` and `pass_collectives`.
+
+    Raises:
+        InvalidPlan: The plan breaks rules; the message lists every violation.
+        BadInput: An argument or a file is malformed.
+        KeyboardInterrupt: Ctrl-C.
     """
     found = _core.simulate(plan, schedule, network, collective, pass_collectives, verify, explain, what_if)
     doubted([found.row])
@@ -225,18 +270,23 @@ def simulate(
 
 
 def validate(plan: _core.Plan) -> tuple[str, ...]:
-    """What is wrong with a plan, each violation in words, memory's too; empty: nothing."""
+    """Returns the violations of a plan in words, memory included. The list is empty for a valid plan."""
     return tuple(_core.violations(plan))
 
 
 def export(
     plan: _core.Plan, to: str, *, csv: str | os.PathLike[str] | None = None, nearest: bool = False
 ) -> _core.Handover:
-    """A plan in the words of megatron, torchtitan, deepspeed, automodel or pytorch, as `penstock export` writes it.
+    """Writes a plan in the words of a framework, as `penstock export` does.
 
-    csv: name of the file that will hold the order of passes, whose text is then the result's `order_csv`. nearest:
-    where the framework cannot run the plan, hand over the nearest one that it can.
+    Args:
+        plan: The plan.
+        to: `megatron`, `torchtitan`, `deepspeed`, `automodel` or `pytorch`.
+        csv: Name of the file that will hold the order of passes. The result's `order_csv` is then its text.
+        nearest: If the framework cannot run the plan, export the nearest plan that it can run.
 
-    Raises InvalidPlan with the reasons where the framework cannot run the plan, BadInput.
+    Raises:
+        InvalidPlan: The framework cannot run the plan; the message lists the reasons.
+        BadInput: An argument is malformed.
     """
     return _core.handover(plan, to, None if csv is None else os.fspath(csv), nearest)

@@ -16,14 +16,18 @@ def report(
     columns: Sequence[str] | None = None,
     baseline: str | None = None,
 ) -> str:
-    """Results as one HTML page, or as a table: html, text, markdown, csv, json or latex, as `penstock report` writes it.
+    """Writes results as one HTML page or as a table, as `penstock report` does.
 
-    what: a results folder, what run() or compare() returned, or a plan that was searched, which has a page alone. columns:
-    of a table, by the names that `penstock report --columns` takes; None: all of them in CSV and JSON, at most nine in
-    Markdown and LaTeX. baseline: the planner that ratios divide by; None: that of the experiment, if its file names one.
+    Args:
+        what: A results folder, the result of run() or compare(), or a plan that was searched. A plan has only a page.
+        format: `html`, `text`, `markdown`, `csv`, `json` or `latex`.
+        columns: Columns of a table, by the names of `penstock report --columns`. None: all of them in CSV and JSON, at most nine in
+            Markdown and LaTeX.
+        baseline: The planner that ratios divide by. None: that of the experiment, if its file names one.
 
-    Raises BadInput for other formats, for columns and baselines that there are not, and for folders without results,
-    KeyboardInterrupt.
+    Raises:
+        BadInput: The format, a column or the baseline is unknown, or the folder has no results.
+        KeyboardInterrupt: Ctrl-C.
     """
     if columns is not None and format == "html":
         raise BadInput("columns: the page has a choice of its own; columns are for tables")
@@ -46,13 +50,16 @@ def chart(
     *,
     path: str | os.PathLike[str] | None = None,
 ) -> str:
-    """A picture as SVG: small multiples over devices or mini-batches, as `penstock report --chart` draws them.
+    """Draws a picture as SVG: small multiples over devices or mini-batches, as `penstock report --chart` does.
 
-    what: a results folder, or what run() or compare() returned. quantity: throughput (None), memory or search_time; None
-    of a comparison: every plan as a bar with its gap to the bound, as `penstock compare -o` draws them. path: also
-    written there, as SVG, PDF or PNG by its ending; the latter two need rsvg-convert or cairosvg.
+    Args:
+        what: A results folder, or the result of run() or compare().
+        quantity: `throughput` (None), `memory` or `search_time`. None for a comparison draws every plan as a bar with its gap to
+            the bound, as `penstock compare -o` does.
+        path: The picture is also written there, as SVG, PDF or PNG by the ending. PDF and PNG need rsvg-convert or cairosvg.
 
-    Raises BadInput for another quantity or ending, and where no row has the quantity.
+    Raises:
+        BadInput: The quantity or ending is unknown, or no row has the quantity.
     """
     if isinstance(what, _core.Comparison) and quantity is None:
         svg = what.svg()
@@ -88,11 +95,18 @@ def pareto(
     least: Sequence[str] = ("devices", "peak_memory_bytes"),
     most: Sequence[str] = ("samples_per_s",),
 ) -> Front:
-    """The rows that no other beats: what can be traded for what. In the order given.
+    """Returns the rows that no other row beats, in the given order.
 
-    rows: those of a comparison or of results, or any. least, most: numbers of a row (attributes of Row) that are to be
-    small, and large. A row is left out where another one is at least as good in all of them and better in one, where an
-    earlier one equals it in all, and where it has no plan. Raises BadInput for names that no row has.
+    A row is left out if another row is at least as good in everything and better in one number, if an earlier row equals it,
+    or if it has no plan.
+
+    Args:
+        rows: Rows of a comparison or of results, or any others.
+        least: Numbers of a row (attributes of Row) that should be small.
+        most: Numbers of a row that should be large.
+
+    Raises:
+        BadInput: No row has that number.
     """
     for name in (*least, *most):
         if not hasattr(_core.Row, name):

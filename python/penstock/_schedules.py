@@ -25,15 +25,23 @@ def schedule(
     memory_limit: int | None = None,
     lower: bool = False,
 ) -> _core.Schedule:
-    """A pipeline schedule, timed on equal stages, as `penstock schedule` does.
+    """Times a pipeline schedule on equal stages, as `penstock schedule` does.
 
-    name: a family of `penstock schedules`, or a schedule file (.csv), which has its own ranks and chunks (stages per
-    rank; 0: what the family usually has). Times are of a full stage: unit steps as 1.5, or with a unit as "18ms"; ""
-    as the time before it. memory_limit: full-stage activations that a rank may hold. lower: to what a runtime
-    executes.
+    Args:
+        name: A family of `penstock schedules`, or a schedule file (.csv), which has its own ranks and chunks.
+        ranks: Number of ranks.
+        micro_batches: Number of micro-batches.
+        chunks: Stages per rank. 0: the family's usual number.
+        group: Size of a round, for families that have one.
+        memory_limit: Full-stage activations that a rank may hold.
+        lower: Lower the schedule to the instructions that a runtime executes.
 
-    Raises BadInput for what does not go together, InvalidPlan for a file that breaks rules, Infeasible where a rank
-    holds more than the limit.
+    Times are of a full stage: unit steps as 1.5, or with a unit as "18ms". An empty text means the time before it.
+
+    Raises:
+        BadInput: Arguments contradict each other.
+        InvalidPlan: A file breaks rules.
+        Infeasible: A rank holds more than the limit.
     """
     request = _request(forward, backward_input, backward_weight, recompute, step, latency, memory_limit, lower)
     request.set_ranks(ranks)

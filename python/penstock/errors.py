@@ -1,4 +1,4 @@
-"""Errors of Penstock, one class per kind; `exit_code` is what the program ends with for the same error."""
+"""Errors of Penstock, one class per kind; `exit_code` is the program's exit code for this error."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 class Error(Exception):
     """Base of all errors that Penstock raises on purpose.
 
-    exit_code: of the program, as `penstock --help` lists them. file, line (from 1), key: the place in the input
-    where it is known, else None.
+    `exit_code` is the program's, as `penstock --help` lists them. `file`, `line` (from 1) and `key` are the place in the input,
+    or None where it is unknown.
     """
 
     exit_code: int = 40
@@ -49,12 +49,14 @@ class Internal(Error):
 
 
 class SearchInterrupted(UserWarning):
-    """Ctrl-C ended a search, and its best plan until then was returned. `warnings.simplefilter("error",
-    penstock.SearchInterrupted)` makes an exception of it."""
+    """Ctrl-C ended a search, and its best plan so far was returned.
+
+    `warnings.simplefilter("error", penstock.SearchInterrupted)` makes it an exception.
+    """
 
 
 class ImplausibleAnswer(UserWarning):
-    """An answer breaks a limit, such as an MFU above 1: most likely costs have times in another unit."""
+    """An answer breaks a limit, such as an MFU above 1. The likely cause is that costs have times in another unit."""
 
 
 def doubted(rows: Iterable[Any], stacklevel: int = 3) -> None:
