@@ -129,13 +129,13 @@ void bind_run(nb::module_& m) {
             new (self) RunSetting{folder, cache, command, only};
           },
           "folder"_a, "cache"_a, "command"_a, "only"_a);
-  nb::class_<Results>(m, "Results", "What an experiment gave, and the folder that holds it. Immutable.")
+  nb::class_<Results>(m, "Results", "Results of an experiment, and their folder. Immutable.")
       .def_ro("folder", &Results::folder)
       .def_prop_ro(
           "rows", [](const Results& r) { return r.outcome.rows; }, "One per cell, in the order of the file.")
       .def_prop_ro(
           "claims", [](const Results& r) { return r.outcome.claims; },
-          "What became of the papers' claims in the file; empty where there are none, or cells are missing.")
+          "Verdicts on the papers' claims in the file; empty if there are none, or cells are missing.")
       .def("__len__", [](const Results& r) { return r.outcome.rows.size(); })
       .def("table", table, "format"_a = "text", "columns"_a = std::vector<std::string>(),
            "baseline"_a = nb::none(), "The rows as text, csv, json, markdown or latex (penstock.report).")

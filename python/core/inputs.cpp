@@ -84,21 +84,21 @@ Operators operators(const Model& model) {
 }
 
 void bind_model(nb::module_& m) {
-  nb::class_<Model>(m, "Model", "A network: operators, what they compute and hand on. Immutable.")
+  nb::class_<Model>(m, "Model", "A network: operators, their work and their tensors. Immutable.")
       .def_prop_ro(
-          "name", [](const Model& model) { return model.ref.name; }, "Of the zoo, or a file.")
+          "name", [](const Model& model) { return model.ref.name; }, "Name in the zoo, or a file.")
       .def_prop_ro(
           "parameters", [](const Model& model) { return model.ref.parameters; },
-          "What was set of the zoo's parameters.")
+          "The zoo's parameters that were set.")
       .def_prop_ro(
           "label", [](const Model& model) { return experiment::model_name(model.ref); },
-          "What tables call it: the name of its file or of the Hub, or name and parameters.")
+          "Name in tables: that of its file or of the Hub, or name and parameters.")
       .def_prop_ro(
           "precision",
           [](const Model& model) {
             return model.precision.empty() ? std::nullopt : std::optional(model.precision);
           },
-          "That its file states for training; None: it states none.")
+          "Precision for training in its file; None if the file has none.")
       .def_prop_ro(
           "weights", [](const Model& model) { return model.graph->parameters(); },
           "Count of trainable numbers.")
@@ -110,9 +110,10 @@ void bind_model(nb::module_& m) {
           "Bytes of one number.")
       .def_prop_ro(
           "tokens", [](const Model& model) { return graph::tokens(*model.graph); },
-          "Tokens of a sample; None of a model without attention.")
+          "Tokens of a sample; None for a model without attention.")
       .def_prop_ro(
-          "notes", [](const Model& model) { return model.notes; }, "What reading it left out, in words.")
+          "notes", [](const Model& model) { return model.notes; },
+          "Parts that the reader left out, in words.")
       .def_prop_ro("operators", operators,
                    "One dict per operator, producers first: name, kind, parameters (count), forward_flops, "
                    "output_bytes and saved_bytes (per sample).")
@@ -299,23 +300,23 @@ void bind_problem(nb::module_& m) {
           "precision"_a = nb::none(), "reserved"_a = nb::none(), "costs"_a = nb::none(),
           "allow_foreign"_a = false, "bucket"_a = plan::kUsualBucket.value(), "gradient_compression"_a = 1.0,
           "activation_compression"_a = 1.0)
-      .def_ro("model", &Problem::model, "In the numbers that hold its weights.")
+      .def_ro("model", &Problem::model, "The model, in the numbers of its weights.")
       .def_ro("cluster", &Problem::cluster)
       .def_prop_ro(
           "mini_batch", [](const Problem& p) { return p.training.mini_batch; }, "Samples per iteration.")
       .def_prop_ro("optimizer", [](const Problem& p) { return std::string(name(p.training.optimizer)); })
       .def_prop_ro(
           "assumptions", [](const Problem& p) { return in_python_words(p.assumptions()); },
-          "What was assumed and what was given, in one line, with the keyword that changes each.")
+          "Assumptions and given values in one line, each with the keyword that changes it.")
       .def_prop_ro(
           "precision",
           [](const Problem& p) {
             return p.training.precision ? std::optional(plan::written(*p.training.precision)) : std::nullopt;
           },
-          "By name; None: everything in the model's numbers.")
+          "Name of the precision; None: everything in the model's numbers.")
       .def_prop_ro(
           "costs", [](const Problem& p) { return cost::source_of(*p.costs, *p.cluster.cluster); },
-          "Where times of operators come from, in words.")
+          "Origin of the operators' times, in words.")
       .def("__repr__", [](const Problem& p) {
         return fmt::format("<penstock.Problem {} on {} devices of {}, mini-batch {}>",
                            short_name(p.model.ref), p.cluster.cluster->size(), p.cluster.ref.name,

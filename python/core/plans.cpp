@@ -227,14 +227,14 @@ void bind_plan(nb::module_& m) {
       .def_ro("problem", &Plan::about)
       .def_prop_ro("planner", [](const Plan& p) { return p.plan.planner; })
       .def_prop_ro("schedule", [](const Plan& p) { return p.plan.schedule; })
-      .def_prop_ro("micro_batches", micro_batches, "By stage, the samples that a replica takes at a time.")
+      .def_prop_ro("micro_batches", micro_batches, "Samples that a replica takes at a time, by stage.")
       .def_prop_ro(
           "simulation", [](const Plan& p) { return p.simulation; },
           nb::sig("def simulation(self) -> Simulation | None"),
-          "The simulation that judged it; None of a plan that was read (penstock.simulate).")
+          "The simulation of the search; None for a plan from a file (penstock.simulate).")
       .def_prop_ro(
           "complete", [](const Plan& p) { return !p.simulation || p.simulation->outcome.row.status == "ok"; },
-          "False: the best plan found until a limit, or Ctrl-C, ended the search.")
+          "False if a limit or Ctrl-C ended the search; the plan is then the best so far.")
       .def_static(
           "from_stages",
           [](const Problem& problem, const nb::object& stages, const std::string& schedule) {
@@ -336,12 +336,13 @@ void bind_comparison(nb::module_& m) {
   nb::class_<Comparison>(m, "Comparison", "Planners on one problem, the fastest plan first. Immutable.")
       .def_ro("rows", &Comparison::rows)
       .def_ro("reached", &Comparison::reached,
-              "By row, what it is ranked by, None where there is no plan; empty where that is time.")
-      .def_ro("heading", &Comparison::heading, "The problem, and what no plan beats, in words.")
+              "The ranking value of each row, None for a row without a plan. Empty if the rows are ranked by "
+              "time.")
+      .def_ro("heading", &Comparison::heading, "The problem and its lower bounds, in words.")
       .def("__len__", [](const Comparison& c) { return c.rows.size(); })
       .def_prop_ro(
           "assumptions", [](const Comparison& c) { return in_python_words(c.about.assumptions()); },
-          "What was assumed of the problem instead of stated, in one line.")
+          "The assumptions about the problem, in one line.")
       .def("table", table, "format"_a = "text", "columns"_a = Texts(), "baseline"_a = nb::none(),
            "The table as text, csv, json, markdown or latex (penstock.report).")
       .def(
@@ -350,10 +351,10 @@ void bind_comparison(nb::module_& m) {
           "baseline"_a = nb::none(), "One HTML page, as `penstock compare --page` writes it.")
       .def(
           "svg", [](const Comparison& c) { return experiment::comparison_svg(c); },
-          "Every plan as a bar, with its gap to the bound and what its planner leaves out.")
+          "A picture: every plan as a bar, with its gap to the bound and its planner's limits.")
       .def(
           "to_csv", [](const Comparison& c) { return experiment::comparison_csv(c); },
-          "What `penstock compare --csv` writes.")
+          "The text that `penstock compare --csv` writes.")
       .def(
           "to_pandas", [](const Comparison& c) { return to_pandas(experiment::comparison_csv(c)); },
           "to_csv as a DataFrame. Raises ImportError without pandas.")
@@ -405,10 +406,13 @@ void bind_handover(nb::module_& m) {
   nb::class_<Handover>(m, "Handover", "A plan in a training framework's words. Immutable.")
       .def_ro("framework", &Handover::framework)
       .def_ro("text", &Handover::text, "Its flags or configuration.")
-      .def_ro("order_csv", &Handover::order_csv, "The order of passes, where a file of it was asked for.")
-      .def_ro("plan", &Handover::plan, "The plan handed over: the one given, or the nearest to it.")
-      .def_ro("refused", &Handover::refused, "Why the framework cannot run the plan given; empty: it can.")
-      .def_ro("nearest", &Handover::nearest, "How the nearest plan compares, in words.")
+      .def_ro("order_csv", &Handover::order_csv,
+              "The order of passes, if export() was called with a file name for it.")
+      .def_ro("plan", &Handover::plan,
+              "The exported plan: the given one, or the nearest that the framework can run.")
+      .def_ro("refused", &Handover::refused,
+              "Reasons why the framework cannot run the given plan; empty if it can.")
+      .def_ro("nearest", &Handover::nearest, "The nearest plan beside the given one, in words.")
       .def("__str__", [](const Handover& h) { return h.text; })
       .def("__repr__", [](const Handover& h) {
         return fmt::format("<penstock.Handover to {}{}>", h.framework,

@@ -110,15 +110,15 @@ void bind_schedules(nb::module_& m) {
           "chunks", [](const Schedule& s) { return s.timed->schedule.chunks(); }, "Stages per rank.")
       .def_prop_ro(
           "unit", [](const Schedule& s) { return s.timed->style.steps ? "step" : "s"; },
-          "Of times: unit steps, or seconds.")
+          "Unit of times: unit steps, or seconds.")
       .def_prop_ro(
           "makespan", [](const Schedule& s) { return s.timed->style.number(s.timed->times.makespan); },
           "From the first start to the last end, in `unit`.")
       .def_prop_ro(
           "bubble", [](const Schedule& s) { return s.timed->times.bubble_rate; },
           "Idle share of the longest rank's span, 0 to 1.")
-      .def_prop_ro("peak_live", peak_live, "Full-stage activations that each rank holds at its fullest.")
-      .def("to_json", to_json, "What `penstock schedule --json` prints.")
+      .def_prop_ro("peak_live", peak_live, "Largest number of full-stage activations of each rank.")
+      .def("to_json", to_json, "The text that `penstock schedule --json` prints.")
       .def("to_csv", to_csv,
            "A schedule file, as torch.distributed.pipelining loads it. Raises BadInput for "
            "several copies of a model.")

@@ -56,7 +56,7 @@ std::vector<Stage> stages(const Simulation& simulation) {
 void bind_stage(nb::module_& m) {
   nb::class_<Stage>(m, "Stage", "Operators that devices run together. Immutable.")
       .def_ro("operators", &Stage::operators, "Names, in topological order.")
-      .def_ro("devices", &Stage::devices, "Numbers; those of a tensor-parallel group follow each other.")
+      .def_ro("devices", &Stage::devices, "Device numbers; those of a tensor-parallel group are consecutive.")
       .def_ro("micro_batch", &Stage::micro_batch, "Samples that a replica takes at a time.")
       .def_prop_ro(
           "replicas", [](const Stage& s) { return s.stage.replicas(); }, "Data-parallel degree.")
@@ -66,7 +66,7 @@ void bind_stage(nb::module_& m) {
           "zero", [](const Stage& s) { return s.stage.zero; }, "ZeRO stage, 0 to 3.")
       .def_prop_ro(
           "in_flight", [](const Stage& s) { return s.stage.in_flight; },
-          "Samples held between their forward and their backward pass.")
+          "Samples between their forward and backward pass.")
       .def_prop_ro("recompute", [](const Stage& s) { return plan::written(s.stage.recompute); })
       .def_prop_ro(
           "memory_bytes", [](const Stage& s) { return by_kind(s.memory); }, "Bytes of a device by kind.")
@@ -170,7 +170,7 @@ void bind_simulations(nb::module_& m) {
   bind_stage(m);
   nb::class_<Simulation>(m, "Simulation", "One simulated iteration of a plan. Immutable.")
       .def_prop_ro(
-          "row", [](const Simulation& s) { return s.outcome.row; }, "Its numbers.")
+          "row", [](const Simulation& s) { return s.outcome.row; }, "The figures of the plan.")
       .def_prop_ro("problem", [](const Simulation& s) { return s.about; })
       .def_prop_ro(
           "iteration_s", [](const Simulation& s) { return *s.outcome.row.iteration_s; },
@@ -178,20 +178,21 @@ void bind_simulations(nb::module_& m) {
       .def_prop_ro("samples_per_s", [](const Simulation& s) { return *s.outcome.row.samples_per_s; })
       .def_prop_ro(
           "peak_memory_bytes", [](const Simulation& s) { return *s.outcome.row.peak_memory_bytes; },
-          "Of the fullest device.")
-      .def_ro("reached", &Simulation::reached, "What a search for another aim than time came to; else None.")
+          "Bytes of the fullest device.")
+      .def_ro("reached", &Simulation::reached,
+              "Result of a search with another aim than time; otherwise None.")
       .def_prop_ro("device_peak_bytes", device_peaks, "Peak memory of every device.")
       .def_prop_ro("stages", stages)
       .def_prop_ro("waterfall", waterfall,
-                   "What device time is spent on, from peak to MFU: iteration_ps, and parts with part, name, "
+                   "Parts of the device time, from peak to MFU: iteration_ps, and parts with part, name, "
                    "time_ps, share, mfu_so_far, mfu_without.")
       .def_prop_ro(
           "what_if", [](const Simulation& s) { return part_of_json(s, "what_if", nb::list()); },
-          "Today, each change alone, and all of them: what simulate(what_if=...) was asked.")
+          "Results of simulate(what_if=...): the present plan, each change by itself, and all together.")
       .def_prop_ro(
           "next_best", [](const Simulation& s) { return part_of_json(s, "next_best", nb::list()); },
-          "The next best plans of other kinds, of a plan that was searched for with top.")
-      .def("to_json", json, "What `penstock simulate --json` prints.")
+          "The next best plans of other kinds, after a search with `top`.")
+      .def("to_json", json, "The text that `penstock simulate --json` prints.")
       .def("__str__", text)
       .def(
           "svg", [](const Simulation& s) { return experiment::timeline_svg(s.outcome); },

@@ -113,12 +113,13 @@ void bind_stages(nb::module_& m) {
   nb::class_<StageCost>(m, "StageCost", "Seconds of a stage on its slowest replica. Immutable.")
       .def_ro("forward_s", &StageCost::forward, "Forward pass of one micro-batch, collectives included.")
       .def_ro("backward_s", &StageCost::backward, "Backward pass of one micro-batch, collectives included.")
-      .def_ro("recompute_s", &StageCost::recompute, "What is computed again before the backward pass.")
-      .def_ro("collectives_s", &StageCost::collectives, "The part of these three that collectives take.")
-      .def_ro("communication_s", &StageCost::communication,
-              "Tensors to and from other stages, of one micro-batch, both passes; beside the computation.")
+      .def_ro("recompute_s", &StageCost::recompute, "Recomputation before the backward pass.")
+      .def_ro("collectives_s", &StageCost::collectives, "The collectives' part of these three times.")
+      .def_ro(
+          "communication_s", &StageCost::communication,
+          "Transfers to and from other stages, for both passes of one micro-batch, beside the computation.")
       .def_ro("reduce_s", &StageCost::reduce,
-              "What the last backward pass does not hide of the sum of gradients, once per iteration.")
+              "Exposed sum of gradients after the last backward pass, once per iteration.")
       .def_ro("update_s", &StageCost::update, "The optimizer's update, once per iteration.")
       .def_ro("per_sample_s", &StageCost::per_sample,
               "Seconds per sample, of which planners minimise the slowest stage's: computation or "
