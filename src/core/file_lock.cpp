@@ -15,7 +15,7 @@
 namespace penstock::core {
 namespace {
 
-/// The open file is still the one of that name: its last holder has not renamed or removed it.
+/// True if `path` still names the open file, so its last holder has neither renamed nor removed it.
 bool is_at(int descriptor, const std::string& path) {
   struct stat open_file {
   }, named{};
@@ -32,9 +32,8 @@ bool is_at(int descriptor, const std::string& path) {
 std::optional<FileLock> FileLock::take(const std::string& path) {
   std::error_code fault;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), fault);
-  if (fault)
-    refuse("write", path, fault.value());  // or the file's own fault would be that there is no folder
-  constexpr int kReadWrite = 0666;         // less the umask
+  if (fault) refuse("write", path, fault.value());  // otherwise the error would be that of the missing folder
+  constexpr int kReadWrite = 0666;                  // before the umask
   const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, kReadWrite);
   if (descriptor < 0) refuse("write", path, errno);
   const bool locked = flock(descriptor, LOCK_EX | LOCK_NB) == 0;

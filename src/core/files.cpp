@@ -25,10 +25,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 16;  ///< bytes handed to the system at once
+constexpr std::size_t kPiece = std::size_t{1} << 16;  ///< bytes written to the system at once
 constexpr std::string_view kPrefix = ".penstock-", kEnding = ".tmp";
 
-/// Calls again while a signal came between.
+/// Repeats the call while a signal interrupts it.
 template <class Call>
 auto uninterrupted(Call&& call) {
   auto result = call();
@@ -40,16 +40,16 @@ std::string reason(int fault) {
   return std::generic_category().message(fault);
 }
 
-/// A device or a pipe, such as /dev/stdout.
+/// True for a device or a pipe, such as /dev/stdout.
 bool is_special(const fs::path& path) {
   std::error_code fault;
   const fs::file_status status = fs::status(path, fault);
   return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
 }
 
-/// The file that a link leads to, there or not; the path itself where it is no link, or links go in a circle.
+/// Target of a link, whether it exists or not; the path itself if it is no link, or if links form a circle.
 std::string behind_links(const std::string& path) {
-  constexpr int kMostLinks = 40;  // as Linux follows
+  constexpr int kMostLinks = 40;  // limit of Linux
   std::error_code fault;
   fs::path at = path;
   for (int links = 0; fs::is_symlink(at, fault); ++links) {
@@ -60,7 +60,7 @@ std::string behind_links(const std::string& path) {
   return at.string();
 }
 
-/// ".penstock-123-89abcdef01234567.tmp": short, whatever the name of the file that it becomes.
+/// Returns a name such as ".penstock-123-89abcdef01234567.tmp": short, however long the final name is.
 std::string temporary_beside(const std::string& path) {
   std::random_device random;
   return (fs::path(path).parent_path() /
@@ -68,7 +68,7 @@ std::string temporary_beside(const std::string& path) {
       .string();
 }
 
-/// Who made the temporary file of that name; 0 where it is none.
+/// Process that created the temporary file of that name; 0 if it is no temporary file.
 pid_t maker(std::string_view name) {
   constexpr std::size_t kDigits = 16;
   if (!name.starts_with(kPrefix) || !name.ends_with(kEnding)) return 0;
@@ -81,8 +81,8 @@ pid_t maker(std::string_view name) {
   return ours ? id : 0;
 }
 
-/// One that has ended and that nobody has waited for yet is dead: it writes no more, and may stay for ever
-/// where the first process of a container waits for nobody.
+/// True while the process may still write. A zombie counts as dead: it writes no more, and stays for ever if
+/// the first process of a container waits for no child.
 bool lives(pid_t id) {
   if (kill(id, 0) != 0 && errno == ESRCH) return false;
   std::ifstream status(fmt::format("/proc/{}/stat", id));
@@ -91,8 +91,8 @@ bool lives(pid_t id) {
   return name_end == text.npos || text.compare(name_end, 3, ") Z") != 0;
 }
 
-/// So that a crash of the machine does not undo the renaming. Nothing where a folder cannot be opened to
-/// read.
+/// Flushes the folder, so that a crash of the machine does not undo the renaming. Does nothing if the folder
+/// cannot be opened for reading.
 int sync_folder(const std::string& path) {
   const std::string folder = fs::path(path).parent_path().string();
   Descriptor opened;
@@ -129,7 +129,7 @@ void FileWriter::open_special() {
   if (file_.value < 0) fail(errno);
 }
 
-/// Locked while it lives, so that who clears up after the dead leaves it alone.
+/// Keeps the file locked while it is written, so that is_left_behind does not report it.
 void FileWriter::open_temporary() {
   constexpr mode_t kNew = 0666, kModes = 0777;
   struct stat old {};
@@ -140,7 +140,7 @@ void FileWriter::open_temporary() {
       [&] { return open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode); });
   if (file_.value < 0) fail(errno);
   temporary_.path.swap(name);
-  flock(file_.value, LOCK_EX | LOCK_NB);  // where the file system has no locks, the process's number must do
+  flock(file_.value, LOCK_EX | LOCK_NB);  // without locks in the file system, the process's number must do
   if (replaces && fchmod(file_.value, mode) != 0) fail(errno);
 }
 
@@ -183,7 +183,8 @@ bool is_left_behind(const std::string& path) {
   if (id == 0 || lives(id)) return false;
   Descriptor file;
   file.value = open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  return file.value >= 0 && flock(file.value, LOCK_EX | LOCK_NB) == 0;  // nor on another machine
+  // Locked by no process, on this machine or another
+  return file.value >= 0 && flock(file.value, LOCK_EX | LOCK_NB) == 0;
 }
 
 TemporaryFolder::TemporaryFolder(const std::string& beside) : path_(temporary_beside(beside)) {
@@ -204,13 +205,13 @@ namespace {
 
 constexpr int kForEver = -1, kMoment = 500;  ///< ms
 
-/// Something to read, or the end of it.
+/// Waits for data or for the end of the file, `longest` ms at most.
 void await_data(int file, int longest) {
   pollfd awaited{file, POLLIN, 0};
   uninterrupted([&] { return poll(&awaited, 1, longest); });
 }
 
-/// As `read` of a file that was opened to wait for its writers.
+/// Reads as from a file whose open waited for its writers.
 ssize_t read_some(int file, char* to, std::size_t room) {
   for (;;) {
     const ssize_t got = uninterrupted([&] { return read(file, to, room); });
@@ -221,7 +222,7 @@ ssize_t read_some(int file, char* to, std::size_t room) {
 
 }  // namespace
 
-/// To open a pipe waits for its writer, who may never come: one that is not there in a moment is missed.
+/// Opening a pipe waits for its writer, who may never come; so this gives up after kMoment.
 std::string read_file(const std::string& path, std::size_t most) {
   const auto refuse = [&](const std::string& why) {
     throw BadInput("cannot read file '" + path + "': " + why);
@@ -233,7 +234,7 @@ std::string read_file(const std::string& path, std::size_t most) {
   if (S_ISDIR(about.st_mode)) refuse("it is a folder");
   const bool pipe = S_ISFIFO(about.st_mode);
   if (pipe) await_data(file.value, kMoment);
-  const auto expected = static_cast<std::size_t>(std::max<off_t>(about.st_size, 0));  // 0 of a pipe
+  const auto expected = static_cast<std::size_t>(std::max<off_t>(about.st_size, 0));  // 0 for a pipe
   std::string text(std::min(expected, most) + 1, '\0');
   std::size_t filled = 0;
   for (ssize_t got = 1; got > 0; filled += static_cast<std::size_t>(got)) {

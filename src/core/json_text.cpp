@@ -15,7 +15,7 @@ int line_of(std::string_view text, std::size_t byte) {
 
 }  // namespace
 
-/// Exact on JSON; on other text up to where it stops being JSON, which is as far as any parser goes.
+/// Exact for JSON; other text is checked up to its first syntax error, which is as far as parsers read.
 void check_json_depth(std::string_view text, const std::string& file) {
   int depth = 0;
   bool quoted = false;
@@ -34,7 +34,8 @@ void check_json_depth(std::string_view text, const std::string& file) {
 }
 
 void check_json_keys(std::string_view text, const std::string& file) {
-  std::vector<std::set<std::string_view>> keys;  // [level] of the objects that are open; none of a list
+  // [level] keys of the objects that are open; empty for a list
+  std::vector<std::set<std::string_view>> keys;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '{' || c == '[') keys.emplace_back();
@@ -51,8 +52,8 @@ void check_json_keys(std::string_view text, const std::string& file) {
   }
 }
 
-/// Of "[...] parse error at line 1, column 2: syntax error while parsing value - unexpected ..." the last
-/// part.
+/// Keeps the last part of "[...] parse error at line 1, column 2: syntax error while parsing value -
+/// unexpected ...".
 void refuse_json(std::string_view text, const std::string& file, std::size_t byte, std::string_view fault) {
   const std::size_t detail = fault.find(" - ");
   throw BadInput({file, line_of(text, byte), ""},

@@ -4,9 +4,9 @@
 
 #include <atomic>
 
-// ThreadSanitizer cannot look into the distribution's oneTBB and would see races in its templates. So this
-// file is compiled without it, and tells it what the loop promises: what came before happens before each
-// body, each body before what comes after, and nothing among the bodies.
+// ThreadSanitizer cannot look into the distribution's oneTBB and would report races in its templates. So this
+// file is compiled without it and annotates what the loop guarantees: earlier code happens before each body,
+// each body before later code, and bodies are unordered.
 #ifdef PENSTOCK_THREAD_SANITIZER
 #include <sanitizer/tsan_interface.h>
 #else
@@ -17,7 +17,7 @@
 namespace penstock::core {
 namespace {
 
-/// Also when the scope is left by an exception.
+/// Calls `tell` at the end of the scope, also after an exception.
 struct AtEnd {
   void (*tell)(void*);
   void* address;

@@ -15,7 +15,7 @@ bool there(const fs::path& path) {
   return fs::exists(path, none);
 }
 
-/// A path below where one stands is told from there.
+/// Returns a path below the working folder relative to it.
 std::string shortened(const fs::path& path) {
   std::error_code none;
   const fs::path near = path.lexically_relative(fs::current_path(none));

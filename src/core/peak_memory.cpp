@@ -13,7 +13,7 @@
 namespace penstock::core {
 namespace {
 
-/// A line of /proc/self/status, which counts KiB.
+/// Value of a line of /proc/self/status, which counts KiB.
 std::optional<Bytes> status(const std::string& key) {
   std::ifstream in("/proc/self/status");
   for (std::string line; std::getline(in, line);) {

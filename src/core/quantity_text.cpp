@@ -28,7 +28,7 @@ constexpr Unit kFlopUnits[] = {
 
 constexpr Unit kShareUnits[] = {{"%", 0.01}};
 
-/// A number from 0 with its unit, at most `most` in the base unit.
+/// Parses a number from 0 with its unit; at most `most` in the base unit.
 template <std::size_t N>
 std::optional<double> parse(std::string_view text, const Unit (&units)[N], double most) {
   double number = 0;
@@ -66,7 +66,7 @@ std::optional<Bytes> parse_bytes(std::string_view text) {
   return value ? std::optional(Bytes(std::llround(*value))) : std::nullopt;
 }
 
-/// Of bytes or floating point operations per second: hundreds of times what one device does today.
+/// Bytes or floating-point operations per second: hundreds of times the rate of a device of today.
 constexpr double kFastest = 1e18;
 
 std::optional<Bandwidth> parse_bandwidth(std::string_view text) {

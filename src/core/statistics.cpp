@@ -16,15 +16,15 @@ int sign(double x) {
   return (x > 0) - (x < 0);
 }
 
-/// How likely at least `least` of `count` draws are among the `lowest` values.
+/// Probability that at least `least` of `count` draws are among the `lowest` values.
 double at_least(std::size_t least, std::size_t lowest, std::size_t count) {
   const auto n = static_cast<double>(count);
   const boost::math::binomial draws(n, static_cast<double>(lowest) / n);
   return boost::math::cdf(boost::math::complement(draws, static_cast<double>(least) - 1));
 }
 
-/// The least k from 1 to `count` for which a resample's `least`-th value is among the k lowest as likely as
-/// `share`.
+/// Smallest k from 1 to `count` such that the `least`-th value of a resample is among the k lowest with
+/// probability `share` or more.
 std::size_t first_likely(std::size_t least, std::size_t count, double share) {
   std::size_t low = 1, high = count;
   while (low < high) {

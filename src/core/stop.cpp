@@ -5,7 +5,7 @@
 namespace penstock::core {
 
 StopToken StopToken::within(Seconds limit) const {
-  constexpr Seconds kAges(1e9);  // the clock counts nanoseconds in 64 bits
+  constexpr Seconds kAges(1e9);  // upper bound, because the clock counts nanoseconds in 64 bits
   StopToken out = *this;
   const std::chrono::duration<double> time(std::clamp(limit, Seconds(0), kAges).value());
   out.deadline_ = std::min(deadline_, Clock::now() + std::chrono::duration_cast<Clock::duration>(time));

@@ -4,7 +4,7 @@
 
 namespace penstock::core {
 
-/// Made in place: a copy of oneTBB's control ends with the first of the two.
+/// Constructed in place: a copy of oneTBB's control would end with the first of the two.
 struct ThreadLimit::Control {
   explicit Control(int threads)
       : limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads)) {}

@@ -24,7 +24,7 @@ struct Yaml::Node {
 
 namespace {
 
-/// A document takes up to 80 times its text in memory.
+/// Limit on the text in bytes; a parsed document takes up to 80 times its text in memory.
 constexpr std::size_t kMostText = std::size_t{128} << 20;
 
 /// Parses the whole text as one number; nothing may follow it.
@@ -46,7 +46,7 @@ Yaml Yaml::load(const std::string& path) {
 
 namespace {
 
-/// Keeps nothing of a document but where it begins.
+/// Event handler that keeps only the position where a document begins.
 struct NoContent final : YAML::EventHandler {
   YAML::Mark begin;
   void OnDocumentStart(const YAML::Mark& mark) override { begin = mark; }
@@ -62,7 +62,7 @@ struct NoContent final : YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-/// A reader of the first document alone would drop the rest of a file without a word.
+/// Throws if the file has a second document, which a reader of the first would silently drop.
 void refuse_second_document(const std::string& text, const std::string& name) {
   std::istringstream in(text);
   YAML::Parser parser(in);
@@ -99,8 +99,8 @@ Yaml Yaml::child(const void* yaml_node, std::string key) const {
 
 namespace {
 
-/// A copy of a value that does not stand in the file: without lines. Its aliases are copied out, at most as
-/// many parts as are `left`, inside each other as often as there are `levels`.
+/// Copies a value that is not in the file, without line numbers. Expands aliases: at most `left` parts and
+/// `levels` levels of nesting, else throws BadInput.
 YAML::Node placeless(const YAML::Node& value, int levels, int& left) {
   if (levels == 0 || --left < 0) throw BadInput("too many parts, or an alias inside what it names");
   YAML::Node copy(value.Type());
@@ -123,7 +123,7 @@ YAML::Node placeless(const std::string& value) {
   }
 }
 
-/// "models.0.name" is "models", "0", "name".
+/// Splits "models.0.name" into "models", "0", "name".
 std::vector<std::string> steps_of(std::string_view path) {
   std::vector<std::string> steps;
   for (std::size_t end = 0; end != path.npos; path.remove_prefix(end == path.npos ? 0 : end + 1))
@@ -133,7 +133,7 @@ std::vector<std::string> steps_of(std::string_view path) {
 
 }  // namespace
 
-/// The child that one step of a path leads to; throws when there is none.
+/// Returns the child that one step of a path leads to; throws if there is none.
 Yaml Yaml::step(const std::string& step) const {
   if (is_list()) {
     const auto index = whole<std::size_t>(step);
@@ -175,7 +175,7 @@ bool Yaml::is_scalar() const {
 
 namespace {
 
-/// What a file with this key at its root is, and which command reads it; empty for other keys.
+/// Kind of file that has this key at its root, and the command that reads it; empty for other keys.
 std::string_view file_of_key(std::string_view key) {
   constexpr std::pair<std::string_view, std::string_view> kFiles[] = {
       {"experiment", "an experiment file, for `penstock run`"},
@@ -258,7 +258,7 @@ bool Yaml::plain() const {
 
 namespace {
 
-/// YAML and JSON make text of "1024".
+/// Throws for a quoted number: YAML and JSON read "1024" as text.
 void refuse_quotes(const Yaml& node, const char* expected) {
   if (!node.plain())
     node.fail(fmt::format("expected {}, found the text {}: leave out its quotes", expected,

@@ -1,16 +1,16 @@
 #pragma once
-// Names content by what it is.
+// Digests and checksums of content.
 
 #include <string>
 #include <string_view>
 
 namespace penstock::core {
 
-/// 32 hexadecimal digits, XXH3 with 128 bits (Collet, xxHash, canonical form): the same on every platform.
-/// Equal for unequal content by mistake alone; it is no defence against an adversary.
+/// XXH3 with 128 bits as 32 hexadecimal digits (Collet, xxHash, canonical form), equal on every platform.
+/// Collisions are improbable, but not hard to construct: no defence against an adversary.
 std::string digest(std::string_view content);
 
-/// 8 hexadecimal digits, CRC-32 as zip files have it: tells that content changed on its way.
+/// CRC-32 (as in zip files) as 8 hexadecimal digits; detects content that was damaged in transit.
 std::string checksum(std::string_view content);
 
 }  // namespace penstock::core

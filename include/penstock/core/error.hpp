@@ -1,5 +1,5 @@
 #pragma once
-// What can go wrong, and the exit code that tells a script which kind it was.
+// Errors and their exit codes: a script learns from the code which kind of error occurred.
 
 #include <stdexcept>
 #include <string>
@@ -13,7 +13,7 @@ enum class ExitCode : int {
   bad_input = 11,     ///< a file is malformed or contradicts itself
   infeasible = 20,    ///< no plan fits the devices
   invalid_plan = 21,  ///< the plan given breaks a validity rule
-  drifted = 22,       ///< a device no longer does what its calibration says
+  drifted = 22,       ///< the device no longer matches its calibration
   device_failed =
       23,  ///< a replay ended early: a kernel failed, memory ran out, a process died, a wait took too long
   interrupted = 30,  ///< Ctrl-C; finished results, and the best plan so far, are kept
@@ -55,13 +55,13 @@ class Infeasible : public Error {
   explicit Infeasible(const std::string& message) : Error(ExitCode::infeasible, message) {}
 };
 
-/// The user asked to stop.
+/// The user requested a stop.
 class Interrupted : public Error {
  public:
   Interrupted() : Error(ExitCode::interrupted, "interrupted") {}
 };
 
-/// A limit the user set is reached, and there is nothing to show for it.
+/// A limit set by the user was reached before anything was found.
 class LimitHit : public Error {
  public:
   explicit LimitHit(const std::string& which) : LimitHit(ExitCode::limit, which) {}
@@ -78,13 +78,13 @@ class MemoryFull : public LimitHit {
  public:
   MemoryFull() : LimitHit("the memory limit is reached") {}
 };
-/// The user asked a search to end with the best plan so far.
+/// The user ended a search before it found a plan.
 class SearchEnded : public LimitHit {
  public:
   SearchEnded() : LimitHit(ExitCode::interrupted, "interrupted") {}
 };
 
-/// Throws an internal error when `condition` is false: a promise of our own code is broken.
+/// Throws an internal error if `condition` is false; `promise` names the invariant that our own code broke.
 void require(bool condition, const char* promise);
 
 }  // namespace penstock::core

@@ -7,7 +7,7 @@
 
 namespace penstock::core {
 
-/// An open file; closed with its owner.
+/// An open file; closed by the destructor.
 struct Descriptor {
   Descriptor() = default;
   ~Descriptor();
@@ -16,7 +16,7 @@ struct Descriptor {
   int value = -1;
 };
 
-/// A file that goes with its owner, unless its name was taken away.
+/// A file that the destructor deletes, unless `path` was cleared.
 struct Temporary {
   Temporary() = default;
   ~Temporary();
@@ -25,11 +25,11 @@ struct Temporary {
   std::string path;
 };
 
-/// A file written piece by piece, under a temporary name in the same folder until `commit` has brought it to
-/// the disk (fsync) and renamed it. The temporary name cannot be guessed and never leads through a link.
-/// Creates missing folders; a file that is replaced hands on its mode. A link stays one, and the file it
-/// leads to is written; a device or pipe takes the pieces as they come. Every member throws BadInput when the
-/// path cannot be written, with the system's reason; without `commit` no file is left behind.
+/// Writes a file piece by piece under a temporary name in the same folder. `commit` flushes it to disk
+/// (fsync) and renames it. The temporary name is random and never follows a link. Creates missing folders. A
+/// replaced file passes on its mode. If `path` is a link, the link stays and its target is written; a device
+/// or pipe receives the pieces directly. Every member throws BadInput with the system's reason if the path
+/// cannot be written. Without `commit`, no file is left behind.
 class FileWriter {
  public:
   explicit FileWriter(std::string path);
@@ -42,22 +42,24 @@ class FileWriter {
   void open_temporary();
   void flush();
   [[noreturn]] void fail(int fault) const;  ///< `fault` as in errno
-  std::string path_, target_;               ///< as given, behind links
-  Temporary temporary_;                     ///< until committed; of a device none
+  std::string path_, target_;               ///< as given; behind links
+  Temporary temporary_;                     ///< until committed; unused for a device
   Descriptor file_;
-  std::string waiting_;  ///< not yet handed to the system
+  std::string waiting_;  ///< bytes not yet written
 };
 
 /// Writes the whole content at once, as FileWriter does.
 void write_file(const std::string& path, std::string_view content);
 
-/// What a FileWriter left that was killed: the file has such a name, and nobody writes it any more.
+/// Returns true for the temporary file of a FileWriter whose process was killed: its name has that form, and
+/// no process writes it any more.
 bool is_left_behind(const std::string& path);
 
-/// A folder for its owner alone, beside `path`, under a name that cannot be guessed; goes with all in it.
+/// A folder beside `path` that only its owner can read, with a random name; the destructor deletes it with
+/// its content.
 class TemporaryFolder {
  public:
-  /// Creates missing folders above it; throws BadInput when it cannot be made.
+  /// Creates missing parent folders; throws BadInput if the folder cannot be created.
   explicit TemporaryFolder(const std::string& beside);
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
@@ -68,11 +70,11 @@ class TemporaryFolder {
   std::string path_;
 };
 
-/// The most that read_file takes: less than would exhaust a machine, more than any table here.
+/// Default size limit of read_file in bytes: below what would exhaust a machine, above any table here.
 inline constexpr std::size_t kLargestFile = std::size_t{512} << 20;
 
-/// The whole file as text, or all that a pipe brings; throws BadInput when it cannot be read, with the
-/// system's reason, when nobody writes to the pipe, and when it is longer than `most` bytes.
+/// Returns the whole file, or everything that a pipe delivers. Throws BadInput if the file cannot be read
+/// (with the system's reason), if no process writes to the pipe, or if there are more than `most` bytes.
 std::string read_file(const std::string& path, std::size_t most = kLargestFile);
 
 }  // namespace penstock::core

@@ -1,5 +1,5 @@
 #pragma once
-// Indices as types: an operator's number cannot be passed where a device's is due.
+// Indices as types: an operator's index cannot be passed where a device's index is expected.
 
 #include <compare>
 #include <cstddef>

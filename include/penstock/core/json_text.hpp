@@ -1,5 +1,5 @@
 #pragma once
-// The one door for JSON from outside. Names no library: `Json` is the type of the reader's choice.
+// Reading of JSON from outside. Names no library: the caller chooses the type `Json`.
 
 #include <cstddef>
 #include <string>
@@ -9,23 +9,23 @@
 
 namespace penstock::core {
 
-/// How deep lists and objects may stand inside each other; our own formats stay below 10.
+/// Maximum nesting depth of lists and objects; our own formats stay below 10.
 inline constexpr int kDeepestJson = 100;
 
-/// Throws BadInput with file and line where text nests deeper than kDeepestJson: what walks such a document
-/// calls itself once per level and would run out of stack.
+/// Throws BadInput with file and line if the text nests deeper than kDeepestJson. Code that walks such a
+/// document recurses once per level and would overflow the stack.
 void check_json_depth(std::string_view text, const std::string& file);
 
-/// Throws BadInput with file and line where an object has a key twice, of which parsers keep one without a
-/// word. On text that is no JSON, as far as it is.
+/// Throws BadInput with file and line if an object has a key twice; parsers silently keep one of them. Text
+/// that is not JSON is checked up to the first syntax error.
 void check_json_keys(std::string_view text, const std::string& file);
 
-/// Throws BadInput: the text is no JSON from `byte` on; `fault` is what the parser says.
+/// Throws BadInput: the text is not JSON from `byte` on. `fault` is the message of the parser.
 [[noreturn]] void refuse_json(std::string_view text, const std::string& file, std::size_t byte,
                               std::string_view fault);
 
-/// The document, as nlohmann's `Json`; throws BadInput with file and line when the text is not JSON, nests
-/// too deep, has a key twice in an object, or holds a number beyond double.
+/// Returns the document as nlohmann's `Json`. Throws BadInput with file and line if the text is not JSON,
+/// nests too deep or repeats a key in an object. A number beyond the range of double is an error, too.
 template <class Json>
 Json parse_json(const std::string& text, const std::string& file) {
   check_json_depth(text, file);

@@ -1,5 +1,5 @@
 #pragma once
-// Names that are compared whatever their case.
+// Names that are compared without regard to case.
 
 #include <algorithm>
 #include <cctype>
@@ -7,7 +7,7 @@
 
 namespace penstock::core {
 
-/// ASCII letters become small; other bytes stay.
+/// Converts ASCII letters to lower case; other bytes are unchanged.
 inline std::string lower_case(std::string text) {
   std::ranges::transform(text, text.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });

@@ -1,5 +1,5 @@
 #pragma once
-// Faults that name the file which leads to them.
+// Adds the name of a file to errors found while reading it.
 
 #include <string>
 
@@ -7,8 +7,8 @@
 
 namespace penstock::core {
 
-/// Runs `read`. A BadInput that names neither a file nor this one becomes one of this file, and of its line
-/// where `line` is above 0. An empty `file` is none.
+/// Runs `read`. If it throws a BadInput that names no file, rethrows it with `file`, and with `line` if above
+/// 0. An empty `file` adds none.
 template <class Read>
 auto naming(const std::string& file, const Read& read, int line = 0) {
   try {

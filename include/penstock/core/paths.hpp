@@ -1,20 +1,20 @@
 #pragma once
-// Paths that stand in a file: what they mean does not depend on where one stands.
+// Paths written in a file: their meaning does not depend on the working folder.
 
 #include <string>
 
 namespace penstock::core {
 
-/// Whether a name is that of a file: it ends in .yaml, .yml, .json or .csv.
+/// Returns true if the name ends in .yaml, .yml, .json or .csv.
 bool names_file(const std::string& name);
 
-/// Resolves the path `name` that is written in `file`: beside itself, or from the nearest folder above that
-/// has it. An absolute path is itself; one that is nowhere is beside the file, where a message then looks for
-/// it.
+/// Resolves the path `name` written in `file`: relative to the folder of `file`, or to the nearest parent
+/// folder that has it. Absolute paths are returned unchanged. A path that does not exist is returned relative
+/// to the folder of `file`, so that messages name that place.
 std::string path_from(const std::string& file, const std::string& name);
 
-/// How `name`, a path of the caller, must stand in `file` for path_from to lead there: as it is, if that
-/// does, else as an absolute path. One that leads nowhere stays as it is.
+/// Returns the text to write into `file` so that path_from resolves it to `name`, a path of the caller:
+/// `name` itself if that works, else its absolute path. A path that does not exist is returned unchanged.
 std::string path_for(const std::string& file, const std::string& name);
 
 }  // namespace penstock::core

@@ -1,5 +1,5 @@
 #pragma once
-// How much memory a piece of work takes, as the process sees it, and a limit on it.
+// Memory that a piece of work takes (resident memory of the process), and a limit on it.
 
 #include <atomic>
 #include <condition_variable>
@@ -12,29 +12,29 @@
 
 namespace penstock::core {
 
-/// Resident memory of this process now. Nothing where the system does not tell (only Linux does, proc(5)).
+/// Resident memory of this process now; nothing if the system does not report it (only Linux does, proc(5)).
 std::optional<Bytes> resident_memory();
 
-/// Gives the system back what the allocator keeps of earlier work, of all threads; glibc only.
+/// Returns memory that the allocator keeps from earlier work, of all threads, to the system; glibc only.
 void return_free_memory();
 
-/// The most by which resident memory has grown since construction. The Linux kernel keeps the peak itself:
-/// writing 5 to clear_refs resets VmHWM (proc(5)). Counts all threads, so it says something of one piece of
-/// work only while no other runs; memory that the allocator had kept from earlier work is given back first,
-/// so that it counts when used again.
+/// Largest growth of resident memory since construction. The Linux kernel keeps the peak: writing 5 to
+/// clear_refs resets VmHWM (proc(5)). All threads count, so the figure belongs to one piece of work only if
+/// no other work runs. The constructor first returns memory that the allocator kept, so that its reuse
+/// counts.
 class PeakMemory {
  public:
   PeakMemory();
-  /// Nothing where the kernel does not tell.
+  /// Returns nothing if the kernel does not report it.
   std::optional<Bytes> growth() const;
 
  private:
   std::optional<Bytes> before_;
 };
 
-/// While it lives, looks every few milliseconds whether resident memory has grown by `limit` since
-/// construction, and then sets a flag, for good. Where the system does not tell, never. Two at once see each
-/// other's memory.
+/// During its lifetime, checks every few milliseconds if resident memory has grown by `limit` since
+/// construction; if so, sets a flag that stays set. Never sets it if the system does not report memory. Two
+/// watches at once count each other's memory.
 class MemoryWatch {
  public:
   explicit MemoryWatch(Bytes limit);

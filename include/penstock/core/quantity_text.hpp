@@ -9,9 +9,9 @@
 
 namespace penstock::core {
 
-/// Each parser takes a non-negative number and a unit, with or without a blank between. Decimal prefixes
-/// (k M G T P) and, for bytes, binary ones (Ki Mi Gi Ti). No unit: no value. Nor is there one beyond the
-/// bounds given here, within which sums, products and quotients of a plan's quantities stay finite.
+/// Each parser takes a non-negative number and a unit, with or without a blank between. Decimal prefixes (k M
+/// G T P) and, for bytes, binary ones (Ki Mi Gi Ti) are allowed. Returns nothing without a unit, or beyond
+/// the bounds given here; within them, sums, products and quotients of a plan's quantities stay finite.
 std::optional<Seconds> parse_seconds(std::string_view text);      ///< ps ns us ms s min h; to 10^7 s
 std::optional<Bytes> parse_bytes(std::string_view text);          ///< B kB KiB MB MiB ...; to 2^60 B
 std::optional<Bandwidth> parse_bandwidth(std::string_view text);  ///< B/s ... GB/s, Gb/s; to 10^18 B/s
@@ -21,7 +21,7 @@ std::optional<double> parse_share(std::string_view text);         ///< "10%" is 
 /// Short human forms with three significant digits: "1.50 GiB", "37.2 ms".
 std::string show(Bytes bytes);
 std::string show(Seconds time);
-/// 0.1234 is "12.3 %".
+/// Formats a share as a percentage: 0.1234 becomes "12.3 %".
 std::string show_share(double share);
 
 }  // namespace penstock::core

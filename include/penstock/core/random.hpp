@@ -1,5 +1,5 @@
 #pragma once
-// Seeded random numbers that are the same on every platform (std distributions are not).
+// Seeded random numbers, equal on every platform (std distributions are not).
 
 #include <cstdint>
 
@@ -16,7 +16,7 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
-  /// As after so many calls of next.
+  /// Skips this many calls of next.
   void skip(std::uint64_t calls) { state_ += calls * 0x9e3779b97f4a7c15u; }
   /// Uniform integer in [low, high], both ends included; low <= high.
   int between(int low, int high) {

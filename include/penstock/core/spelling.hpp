@@ -1,5 +1,5 @@
 #pragma once
-// Helpful answers to misspelt names.
+// Suggestions for misspelt names.
 
 #include <span>
 #include <string>
@@ -11,8 +11,8 @@ namespace penstock::core {
 /// "did you mean 'x'?" when one of `known` is within two edits, else "expected one of a, b, c".
 std::string did_you_mean(std::string_view given, const std::vector<std::string>& known);
 
-/// Position of `given` in `known`. Throws BadInput, "unknown <what> '<given>'; did you mean ...", when it
-/// does not.
+/// Position of `given` in `known`. Throws BadInput, "unknown <what> '<given>'; did you mean ...", if it is
+/// not among them.
 std::size_t index_of(std::string_view given, std::span<const std::string_view> known, std::string_view what);
 
 }  // namespace penstock::core

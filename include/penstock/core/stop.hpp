@@ -1,5 +1,5 @@
 #pragma once
-// A request to stop, carried by value through long work; nothing polls a global.
+// A request to stop, passed by value through long work; no global is polled.
 
 #include <atomic>
 #include <chrono>
@@ -9,38 +9,38 @@
 
 namespace penstock::core {
 
-/// Refers to a flag owned by the caller (the command line sets it on Ctrl-C), and may have limits: a
-/// deadline, a flag that says memory is full, a flag that the user is content with the best so far. Default:
-/// never stops. Work that has something to show when a limit is hit returns it instead of throwing.
+/// Refers to a flag owned by the caller (the command line sets it on Ctrl-C). May have limits: a deadline, a
+/// flag set when memory is full, and a flag set when the user accepts the best result so far. Default: never
+/// stops. Work that has a result when a limit is hit returns it instead of throwing.
 class StopToken {
  public:
   using Clock = std::chrono::steady_clock;
 
   StopToken() = default;
   explicit StopToken(const std::atomic<bool>* flag) : flag_(flag) {}
-  /// A token of the same flag, with a deadline that much from now, or the own one if that is earlier.
+  /// Returns a token with the same flag and a deadline `limit` from now, or the present deadline if earlier.
   StopToken within(Seconds limit) const;
-  /// A token that also stops once `full` is set (MemoryWatch does), and must not be reset then.
+  /// Returns a token that also stops once `full` is set (by MemoryWatch); `full` must not be reset
+  /// afterwards.
   StopToken until_full(const std::atomic<bool>& full) const;
-  /// A token for which `ended` is one more limit: the command line sets it on Ctrl-C in a search.
+  /// Returns a token with the further limit `ended`: the command line sets it on Ctrl-C during a search.
   StopToken until_ended(const std::atomic<bool>& ended) const;
-  /// A token of the same flag and no limit: to finish what a search found until one.
+  /// Returns a token with the same flag and no limits: to finish the result of a search that hit one.
   StopToken without_limits() const { return StopToken(flag_); }
 
   bool interrupted() const { return set(flag_); }
   bool memory_full() const { return set(full_); }
   bool ended() const { return set(ended_); }
-  /// The deadline is over. Reads the clock: for loops whose steps take a microsecond or more.
+  /// True after the deadline. Reads the clock, so use it in loops whose steps take a microsecond or more.
   bool timed_out() const { return deadline_ != Clock::time_point::max() && Clock::now() >= deadline_; }
   bool limit_hit() const { return ended() || memory_full() || timed_out(); }
   bool requested() const { return interrupted() || limit_hit(); }
-  /// Throws Interrupted when a stop was requested, SearchEnded, MemoryFull or TimedOut when that limit is
-  /// hit.
+  /// Throws Interrupted if a stop was requested; SearchEnded, MemoryFull or TimedOut if that limit was hit.
   void check() const {
     if (interrupted()) throw Interrupted();
     if (limit_hit()) give_up();
   }
-  /// Throws SearchEnded, MemoryFull or TimedOut: a limit was hit before anything was found.
+  /// Throws SearchEnded, MemoryFull or TimedOut for the limit that was hit before anything was found.
   [[noreturn]] void give_up() const;
 
  private:

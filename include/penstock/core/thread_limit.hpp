@@ -1,12 +1,12 @@
 #pragma once
-// How many threads loops may take.
+// Limit on the number of threads of parallel loops.
 
 #include <memory>
 
 namespace penstock::core {
 
-/// Limits parallel loops of this process to `threads` (0: all cores) while it lives; of several the smallest
-/// counts.
+/// Limits parallel loops of this process to `threads` (0: all cores) during its lifetime; the smallest of
+/// several limits applies.
 class ThreadLimit {
  public:
   explicit ThreadLimit(int threads);

@@ -1,5 +1,5 @@
 #pragma once
-// Strict reading of YAML: every fault names file, line and key. Keeps yaml-cpp out of other rooms.
+// Strict reading of YAML: every error names file, line and key. Keeps yaml-cpp out of other rooms.
 
 #include <cstdint>
 #include <initializer_list>
@@ -20,12 +20,12 @@ namespace penstock::core {
 class Yaml {
  public:
   static Yaml load(const std::string& path);
-  /// `name` stands for the file in messages.
+  /// Messages show `name` as the file's name.
   static Yaml parse(const std::string& text, const std::string& name);
 
-  /// Gives the node at a dotted path another value, itself YAML: "models.0.mini_batch" "[64]"; numbers count
-  /// a list's items from 0. The last key may be new in its mapping. Faults of the value name no line, for it
-  /// has none in the file. Throws BadInput for a path that leads nowhere, and a value that is no YAML.
+  /// Replaces the value of the node at a dotted path by `value`, itself YAML: "models.0.mini_batch", "[64]".
+  /// Numbers index lists from 0; the last key may be new in its mapping. Errors about the value name no line,
+  /// because it has none in the file. Throws BadInput if the path does not exist or the value is not YAML.
   void set(std::string_view path, const std::string& value);
 
   bool is_map() const;
@@ -43,9 +43,9 @@ class Yaml {
     only(std::span(known.begin(), known.size()));
   }
 
-  std::string text() const;    ///< not empty
+  std::string text() const;    ///< scalar that is not empty
   std::string scalar() const;  ///< as written, without quotes; may be empty
-  bool plain() const;          ///< a scalar without quotes, which readers of YAML 1.1 give a type
+  bool plain() const;          ///< true for a scalar without quotes: YAML 1.1 readers infer its type
   std::int64_t integer(std::int64_t low, std::int64_t high) const;  ///< inclusive bounds; without quotes
   double number() const;                                            ///< finite
   bool flag() const;                                                ///< true or false
@@ -66,7 +66,7 @@ class Yaml {
   std::shared_ptr<const Node> node_;
 };
 
-/// Its double-quoted form, which reads back as `text`.
+/// Returns `text` as a double-quoted YAML scalar.
 std::string quoted(std::string_view text);
 
 }  // namespace penstock::core
