@@ -33,7 +33,7 @@ bool is_file_name(std::string_view name) {
 
 namespace {
 
-/// "8xH100" of "H100x8"; empty of names that are no such form.
+/// Returns "8xH100" for "H100x8"; empty for names without that form.
 std::string other_way_round(const std::string& name) {
   const auto at = name.rfind('x');
   if (at == name.npos) return "";

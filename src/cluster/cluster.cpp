@@ -86,7 +86,7 @@ Cluster Cluster::first(int count) const {
     throw core::BadInput(fmt::format("cluster {}: {} devices asked for, it has {}", name_, count, size()));
   Cluster part = *this;
   part.devices_.resize(static_cast<std::size_t>(count));
-  // Devices beyond `count` stay as points of the network: they may forward, but take no part.
+  // Devices beyond `count` stay points of the network: they may forward, but take no part.
   return part;
 }
 

@@ -17,7 +17,7 @@ using core::Yaml;
 
 constexpr std::int64_t kMostDevices = 16384;
 
-/// Collects what the file lists; points are named while reading and numbered at the end.
+/// Content of the file: points are named while reading and numbered at the end.
 struct Draft {
   std::vector<DeviceType> types;
   std::map<std::string, std::size_t> type_index;
@@ -32,14 +32,14 @@ struct Draft {
   std::vector<NamedLink> links;
 };
 
-/// Not below one byte per second, so that no transfer takes forever.
+/// Reads a bandwidth of at least one byte per second, so that every transfer ends.
 core::Bandwidth positive_bandwidth(const Yaml& node) {
   const core::Bandwidth value = node.bandwidth();
   if (value.value() < 1) node.fail("expected a bandwidth of at least 1B/s");
   return value;
 }
 
-/// Sums over all devices stay numbers.
+/// Reads a device's memory, limited so that sums over all devices do not overflow.
 core::Bytes device_memory(const Yaml& node) {
   constexpr core::Bytes kMost(std::int64_t{1} << 50);
   const core::Bytes value = node.bytes();
@@ -124,8 +124,8 @@ void add_rails(Draft& draft, const std::string& hub, std::int64_t devices, const
   }
 }
 
-/// A node: its devices hang on one switch. The switch hangs on the network, or with rails each device on the
-/// network's switch of its number besides.
+/// Reads a node. Its devices connect to one switch, and that switch to the network. With rails, each device
+/// also connects to the network's switch of its number.
 void read_nodes(Draft& draft, const Yaml& node, int& node_count) {
   node.only({"count", "device", "devices", "link", "uplink", "rails"});
   const auto rails = node.find("rails");
@@ -176,7 +176,7 @@ void read_link(Draft& draft, const Yaml& node) {
   if (!both || both->flag()) draft.links.push_back({to, from, bandwidth, latency});
 }
 
-/// Draft::links with points numbered, and what finds them by name.
+/// Draft::links with numbered points, and look-ups by name.
 struct Numbered {
   explicit Numbered(const Draft& draft) : points(draft.devices.size() + draft.switch_index.size()) {
     for (const auto& [point, index] : draft.device_index) number(point, index);
@@ -195,7 +195,7 @@ struct Numbered {
   std::map<std::string, std::size_t> numbers;
   std::vector<Link> links;
   std::map<std::pair<std::size_t, std::size_t>, std::size_t>
-      first_link;  ///< {from, to}: the one listed first
+      first_link;  ///< {from, to}: the link listed first
 };
 
 std::size_t point_at(const Numbered& numbered, const Yaml& node) {
@@ -205,7 +205,7 @@ std::size_t point_at(const Numbered& numbered, const Yaml& node) {
   return found->second;
 }
 
-/// The links along a row of points; `node` lists them.
+/// Returns the links along a sequence of points; errors refer to `node`.
 GivenRoute along(const Numbered& numbered, const std::vector<std::size_t>& points, const Yaml& node) {
   GivenRoute route{points.front(), points.back(), {}};
   for (std::size_t i = 1; i < points.size(); ++i) {
@@ -218,7 +218,7 @@ GivenRoute along(const Numbered& numbered, const std::vector<std::size_t>& point
   return route;
 }
 
-/// The points of a route in order of travel: two devices, and whatever is between.
+/// Points of a route in order of travel: two devices, and the points between them.
 std::vector<std::size_t> row_of_points(const Numbered& numbered, std::size_t devices, const Yaml& node) {
   node.only({"from", "to", "via", "both_ways"});
   std::vector<std::size_t> points{point_at(numbered, node.at("from"))};

@@ -11,7 +11,7 @@ namespace {
 constexpr std::array<std::string_view, kCollectiveKinds> kNames = {"all_reduce", "all_gather",
                                                                    "reduce_scatter", "all_to_all"};
 
-/// Logarithms that differ by less are one.
+/// Logarithms that differ by less are equal.
 constexpr double kSame = 1e-9;
 
 }  // namespace

@@ -15,11 +15,11 @@ Routes::Routes(std::size_t points, const std::vector<Link>& links) : holds_(poin
 }
 
 void Routes::hang_trees() {
-  // Each point's neighbours that are left, with the first listed link to each.
+  // [point] neighbours that are left, each with the first listed link to it.
   std::vector<std::map<std::size_t, std::size_t>> next(holds_.size());
   for (std::size_t l = 0; l < links_.size(); ++l) next[links_[l].from].emplace(links_[l].to, l);
   const auto back = [&](std::size_t from, std::size_t to) { return next[to].contains(from); };
-  // Points that are entered from more neighbours than they lead to stay in the core.
+  // Points that more neighbours lead to than they lead to stay in the core.
   std::vector<std::size_t> one_way(holds_.size(), 0);
   for (std::size_t p = 0; p < next.size(); ++p)
     for (const auto& [q, link] : next[p])
@@ -37,7 +37,7 @@ void Routes::hang_trees() {
   while (!leaves.empty()) {
     const std::size_t p = leaves.front();
     leaves.pop_front();
-    if (next[p].empty()) continue;  // the last of its tree is the core
+    if (next[p].empty()) continue;  // the last point of a tree becomes its core
     const auto [parent, up] = *next[p].begin();
     holds_[p] = {parent, up, next[parent].at(p), 0, 0, 0};
     hung[p] = true;
@@ -47,7 +47,7 @@ void Routes::hang_trees() {
   }
   for (std::size_t p = 0; p < holds_.size(); ++p)
     if (!hung[p]) holds_[p].root = p;
-  // Parents were hung after their children.
+  // Parents were attached after their children, so go backward.
   for (auto p = order.rbegin(); p != order.rend(); ++p) {
     holds_[*p].depth = holds_[holds_[*p].parent].depth + 1;
     holds_[*p].root = holds_[holds_[*p].parent].root;
@@ -115,7 +115,8 @@ Routes::Row Routes::packed(const LastLinks& last) const {
 }
 
 Routes::Row Routes::shared(Places places) const {
-  constexpr std::size_t kMostLooked = 64, kAlike = 32;  // lists; one of so many points may differ
+  // Number of shared lists to compare with; a similar list differs in at most one of kAlike points.
+  constexpr std::size_t kMostLooked = 64, kAlike = 32;
   const std::lock_guard lock(mutex_);
   Row out;
   for (std::size_t i = 0; i < std::min(kMostLooked, places_.size()); ++i) {
@@ -140,7 +141,7 @@ std::int32_t Routes::last_link(const Row& row, std::size_t point) const {
 
 std::vector<std::size_t> Routes::between(std::size_t from, std::size_t to) const {
   std::vector<std::size_t> links, down;
-  // The deeper end climbs, until the two ends meet or both stand in the core.
+  // The deeper end climbs until both ends meet or both are in the core.
   while (from != to && holds_[from].depth + holds_[to].depth > 0) {
     if (holds_[from].depth >= holds_[to].depth) {
       links.push_back(holds_[from].up);
@@ -168,7 +169,7 @@ bool Routes::reaches(std::size_t from, std::size_t to) const {
 }
 
 std::optional<std::pair<std::size_t, std::size_t>> Routes::gap(std::size_t count) const {
-  // All points lead to each other when the first leads to all and all lead to the first.
+  // All points reach each other if the first reaches all and all reach the first.
   const std::size_t first = holds_[0].root;
   const LastLinks to = search(first, false), from = search(first, true);
   const auto both_ways = [&](std::size_t p) {

@@ -1,5 +1,5 @@
 #pragma once
-// The ways between the points of a network.
+// Shortest paths between the points of a network.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,64 +14,65 @@
 
 namespace penstock::cluster {
 
-/// Ways of fewest links; ties go to the link listed first. What hangs on the network by one neighbour, over
-/// and over, forms trees, in which the way is a climb: n points of a tree need no table. What is left, the
-/// core, is searched breadth first from each of its points when a way first needs it. Safe to use from many
-/// threads.
+/// Paths with the fewest links; ties go to the link listed first. Points with one neighbour are removed
+/// repeatedly: they form trees, where a path is a climb, and n points of a tree need no table. The remaining
+/// points are the core. Each core point is searched breadth first when a path first needs it. Safe to use
+/// from many threads.
 class Routes {
  public:
   Routes(std::size_t points, const std::vector<Link>& links);
-  /// Links in order of travel; throws std::logic_error where there is no way. from != to.
+  /// Returns links in order of travel. Throws std::logic_error if there is no path. Precondition: from != to.
   std::vector<std::size_t> between(std::size_t from, std::size_t to) const;
-  /// The first two of the points 0 to count - 1 without a way from the one to the other.
+  /// Returns the first pair of the points 0 to count - 1 without a path from one to the other.
   std::optional<std::pair<std::size_t, std::size_t>> gap(std::size_t count) const;
 
  private:
   struct Ends {
     std::size_t from = 0, to = 0;  ///< points
   };
-  /// How a point hangs on the network.
+  /// Position of a point in its tree.
   struct Hold {
-    std::size_t parent = 0;      ///< point; of the core: itself
+    std::size_t parent = 0;      ///< parent point; a core point is its own parent
     std::size_t up = 0;          ///< link to the parent
     std::size_t down = 0;        ///< link from the parent
     std::size_t depth = 0;       ///< links up to the core
-    std::size_t root = 0;        ///< point of the core
-    std::size_t core_index = 0;  ///< of a point of the core
+    std::size_t root = 0;        ///< point of the core at the root of the tree
+    std::size_t core_index = 0;  ///< index within the core, for core points
   };
-  using LastLinks = std::vector<std::int32_t>;  ///< [core point] of the way to it; -1 none
-  /// The same in a byte for most points: the link's place among those that lead to the point.
-  using Places = std::vector<std::uint8_t>;  ///< [core point] of few links
+  using LastLinks = std::vector<std::int32_t>;  ///< [core point] last link of the path to it; -1: no path
+  /// LastLinks in a byte per point: index of the last link among the links that lead to the point.
+  using Places = std::vector<std::uint8_t>;  ///< [core point], for points with few links
   static constexpr std::uint8_t kNone = 255;
-  /// Ways from devices that stand alike in alike nodes end alike but for a few points: rows share what is
-  /// alike.
+  /// Paths from devices with equal positions in equal nodes differ in few last links, so rows share one list
+  /// and store the differences.
   struct Row {
     const Places* shared = nullptr;
     std::vector<std::pair<std::uint32_t, std::uint8_t>>
-        other;                       ///< points that differ, ascending, and their places
-    std::vector<std::int32_t> many;  ///< [wide_] last link; -1 none
+        other;                       ///< differing points, ascending, and their places
+    std::vector<std::int32_t> many;  ///< [wide_] last link; -1: no path
   };
 
   void hang_trees();
   void number_core();
   const Row& row(std::size_t root) const;
   Row packed(const LastLinks& last) const;
-  /// Of the first list that is alike; itself where there is none.
+  /// Returns the first stored list that is nearly equal; stores and returns `places` if there is none.
   Row shared(Places places) const;
-  std::int32_t last_link(const Row& row, std::size_t point) const;  ///< of a point of the core; -1 none
+  /// Last link to a core point; -1: no path
+  std::int32_t last_link(const Row& row, std::size_t point) const;
   LastLinks search(std::size_t root, bool backward) const;
   bool reaches(std::size_t from, std::size_t to) const;
 
   std::vector<Ends> links_;
   std::vector<Hold> holds_;                                    ///< [point]
   std::vector<std::vector<std::size_t>> outgoing_, incoming_;  ///< [core point] links within the core
-  std::vector<std::uint32_t> place_;                           ///< [link] among those that lead to its point
-  std::vector<std::size_t> wide_;                   ///< core points with more links than a byte tells apart
-  std::vector<std::int32_t> wide_of_;               ///< [core point] index into wide_; -1 none
-  mutable std::vector<Row> rows_;                   ///< [core point] made when first asked for
+  std::vector<std::uint32_t> place_;                ///< [link] index among the links that lead to its point
+  std::vector<std::size_t> wide_;                   ///< core points with more links than a byte can number
+  std::vector<std::int32_t> wide_of_;               ///< [core point] index into wide_; -1: not in it
+  mutable std::vector<Row> rows_;                   ///< [core point] computed on first use
   mutable std::unique_ptr<std::once_flag[]> made_;  // NOLINT(modernize-avoid-c-arrays): flags do not move
   mutable std::mutex mutex_;
-  mutable std::deque<Places> places_;  ///< that rows share; stay where they are
+  mutable std::deque<Places> places_;  ///< lists that rows share; a deque keeps their addresses
 };
 
 }  // namespace penstock::cluster

@@ -13,7 +13,7 @@ using core::Seconds;
 
 constexpr std::string_view kPerKernel = "/kernel", kPerTask = "/task";
 
-/// Longer ones are no host's.
+/// Upper limit: no host takes longer.
 constexpr Seconds kMost(1);
 
 Seconds each(std::string_view text, std::string_view ending) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMostForm = 16384;
 
-/// The number that a text begins with, taken off it; nothing where it begins with none.
+/// Removes and returns the number at the start of a text; nothing if it starts with none.
 std::optional<int> take_number(std::string_view& text) {
   int number = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -28,7 +28,7 @@ bool is_known(std::string_view name) {
       rented(), [name](const Rented& each) { return core::lower_case(std::string(each.name)) == name; });
 }
 
-/// "h100x32" is "h100" and 32; a name may itself have an x, as mi300x and rtx4090.
+/// Splits "h100x32" into "h100" and 32. Names may contain an x themselves, as mi300x and rtx4090 do.
 int take_nodes(std::string_view& rest) {
   if (is_known(rest)) return 1;
   const std::size_t at = rest.rfind('x');
@@ -40,7 +40,8 @@ int take_nodes(std::string_view& rest) {
   return *nodes;
 }
 
-/// A GPU with a letter more or less is another GPU: no spelling is guessed, but the sizes of one are named.
+/// A GPU with a letter more or less is another GPU: the error suggests no spelling, but names the sizes of
+/// that GPU.
 const Rented& rented_named(std::string_view name, std::string_view text) {
   std::vector<std::string_view> known, sizes;
   for (const Rented& each : rented()) {

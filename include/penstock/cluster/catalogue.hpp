@@ -1,5 +1,5 @@
 #pragma once
-// Cluster files that the program brings along: those of experiments/clusters, as text.
+// Built-in cluster files: the text of those in experiments/clusters.
 
 #include <string>
 #include <string_view>
@@ -8,19 +8,19 @@
 namespace penstock::cluster {
 
 struct BuiltIn {
-  std::string name;       ///< as the file's, without its ending
-  std::string_view text;  ///< the file
-  /// The first sentence of the comment at the file's head.
+  std::string name;       ///< name of the file without its extension
+  std::string_view text;  ///< content of the file
+  /// Returns the first sentence of the comment at the head of the file.
   std::string summary() const;
 };
 
-/// All built-in clusters, in the order of their names.
+/// All built-in clusters, sorted by name.
 const std::vector<BuiltIn>& catalogue();
 
-/// Without '.' and '/' it is the name of a cluster, else of a file.
+/// True if `name` contains '.' or '/'; otherwise it names a cluster.
 bool is_file_name(std::string_view name);
 
-/// Text of a cluster that is built in, of a short form (short_form.hpp), or of a file. Throws BadInput where
+/// Returns the text of a built-in cluster, of a short form (short_form.hpp), or of a file. Throws BadInput if
 /// there is none of that name.
 std::string cluster_text(const std::string& name);
 

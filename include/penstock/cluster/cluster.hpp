@@ -24,26 +24,27 @@ inline constexpr std::size_t kPrecisions = 4;
 std::string_view name(Precision precision);
 Precision precision(std::string_view name);  ///< throws BadInput for an unknown name
 
-/// What the data sheet says of an accelerator.
+/// Data sheet of an accelerator.
 struct DeviceType {
   std::string name;
-  core::Bytes memory;  ///< that training may use: what the sheet says, less `reserved`
+  core::Bytes memory;  ///< available for training: data sheet less `reserved`
   core::Bandwidth memory_bandwidth;
   std::array<core::FlopRate, kPrecisions> peak{};  ///< zero: not stated
   int multiprocessors = 1;                         ///< units that run thread blocks independently
   core::Seconds launch_overhead;                   ///< from issuing a kernel to its start
   double overlap_slowdown =
       1;              ///< factor on compute time while the device sends, receives or reduces; at least 1
-  Runtime runtime{};  ///< of its host
-  std::optional<double> kernel_slowdown{};  ///< factor on what costs say of every kernel: what clocks under
-                                            ///< lasting load, and memory that others use meanwhile, leave of
-                                            ///< a data sheet or of single kernels; none: not stated
-  core::Bytes reserved{};  ///< what frameworks and libraries hold whatever the plan: CUDA's context, NCCL's
-                           ///< buffers, what an allocator loses
-  std::optional<double> price{};  ///< dollars for an hour of one device; none: not stated
+  Runtime runtime{};  ///< runtime of the device's host
+  /// Factor on the time of every kernel; none: not stated. Covers lower clocks under sustained load, and
+  /// memory bandwidth that others use meanwhile.
+  std::optional<double> kernel_slowdown{};
+  /// Memory that frameworks and libraries hold with any plan: CUDA's context, NCCL's buffers, fragmentation
+  /// of the allocator.
+  core::Bytes reserved{};
+  std::optional<double> price{};  ///< dollars per device and hour; none: not stated
 
   double slowdown() const { return kernel_slowdown.value_or(1); }
-  /// Falls back to fp32 where the sheet states no rate for `precision`.
+  /// Peak rate; falls back to fp32 if the data sheet states no rate for `precision`.
   core::FlopRate peak_rate(Precision precision) const;
 };
 
@@ -55,15 +56,15 @@ struct Link {
   core::Seconds latency;
 };
 
-/// The way from one device to another: links are indices into Cluster::links().
+/// Path from one device to another: `links` are indices into Cluster::links().
 struct Route {
   std::vector<std::size_t> links;
-  core::Bandwidth bandwidth;  ///< of the slowest link
+  core::Bandwidth bandwidth;  ///< bandwidth of the slowest link
   core::Seconds latency;      ///< sum over links
   core::Seconds time(core::Bytes bytes) const { return latency + bytes / bandwidth; }
 };
 
-/// A way that replaces the shortest one, from one device to another.
+/// A path that replaces the shortest one, from one device to another.
 struct GivenRoute {
   std::size_t from = 0;            ///< device
   std::size_t to = 0;              ///< device
@@ -77,11 +78,11 @@ struct Device {
 
 class Routes;
 
-/// Immutable. Routes have the fewest links, ties go to the link listed first; unless a route is given.
+/// Immutable. A route has the fewest links, unless one is given; ties go to the link listed first.
 class Cluster {
  public:
-  /// `points`: their names, devices first; empty names them by number. Throws BadInput when two devices have
-  /// no path between them, or a link or a given route is impossible.
+  /// `points`: names, devices first; empty: points are named by number. Throws BadInput if two devices have
+  /// no path between them, or if a link or a given route is impossible.
   Cluster(std::string name, std::vector<DeviceType> types, std::vector<Device> devices, std::size_t switches,
           std::vector<Link> links, std::vector<std::string> points = {}, std::vector<GivenRoute> routes = {});
 
@@ -92,30 +93,31 @@ class Cluster {
   const DeviceType& type(core::DeviceId id) const { return types_[devices_[id.index()].type]; }
   int node(core::DeviceId id) const { return devices_[id.index()].node; }
   const std::vector<Link>& links() const { return links_; }
-  /// Names of all points: first the listed() devices, of which the first size() take part, then the switches.
+  /// Names of all points. First come the listed() devices, of which the first size() take part; switches
+  /// follow.
   const std::vector<std::string>& points() const { return points_; }
   std::size_t listed() const { return listed_; }
   Route route(core::DeviceId from, core::DeviceId to) const;  ///< from != to
-  /// Given routes: links by the devices they join, of which some may not take part.
+  /// Given routes: links by {from, to}; a device at an end may not take part.
   const std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>>& given_routes() const {
     return given_;
   }
 
-  /// The same network with only the first `count` devices taking part; throws BadInput when there are fewer.
+  /// Returns the same network with only the first `count` devices taking part. Throws BadInput if there are
+  /// fewer.
   Cluster first(int count) const;
-  /// The same cluster with hosts that run this runtime (DeviceType::runtime), whatever the device.
+  /// Returns the cluster with this runtime (DeviceType::runtime) on the hosts of all devices.
   Cluster run_by(const Runtime& runtime) const;
-  /// The same cluster with kernels that take so many times as long (DeviceType::kernel_slowdown), whatever
-  /// the device.
+  /// Returns the cluster with this DeviceType::kernel_slowdown on all devices.
   Cluster slowed_by(double factor) const;
-  /// The same cluster with this slow-down for types that state none.
+  /// Returns the cluster with this slow-down for types that state none.
   Cluster slowed_where_unstated(const std::function<double(const DeviceType&)>& slowdown) const;
-  /// The same cluster with devices that reserve so many bytes (DeviceType::reserved) instead of what its file
-  /// says. Throws BadInput where a device has no more memory than that.
+  /// Returns the cluster with `bytes` reserved on every device (DeviceType::reserved), whatever its file
+  /// states. Throws BadInput if a device has no more memory than that.
   Cluster reserving(core::Bytes bytes) const;
-  /// The same cluster with measured times for collectives within a node.
+  /// Returns the cluster with measured times of collectives within a node.
   Cluster measured_by(std::shared_ptr<const CollectiveTimes> collectives) const;
-  /// Measured times of collectives within a node; null: nothing was measured.
+  /// Measured times of collectives within a node; null: none were measured.
   const CollectiveTimes* collectives() const { return collectives_.get(); }
 
  private:
@@ -126,7 +128,7 @@ class Cluster {
   std::size_t listed_ = 0;
   std::vector<std::string> points_;
   std::vector<Link> links_;
-  std::shared_ptr<const Routes> routes_;  ///< of the whole network, shared by its parts
+  std::shared_ptr<const Routes> routes_;  ///< routes of the whole network, shared by its parts
   std::shared_ptr<const CollectiveTimes> collectives_;
   std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>> given_;  ///< {from, to}: links
 };

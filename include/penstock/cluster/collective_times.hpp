@@ -1,5 +1,5 @@
 #pragma once
-// Collectives among the devices of one node, as they were measured.
+// Measured times of collectives among the devices of one node.
 
 #include <array>
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace penstock::cluster {
 
-/// Bytes as NVIDIA's benchmark of NCCL counts them: of the whole tensor; of an all-to-all, what each rank
-/// sends to all, its own part included.
+/// Kind of a collective. Bytes are counted as in NVIDIA's nccl-tests: the size of the whole tensor; for an
+/// all-to-all, what each rank sends to all ranks, including itself.
 enum class CollectiveKind : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all };
 inline constexpr std::size_t kCollectiveKinds = 4;
 std::string_view name(CollectiveKind kind);
@@ -25,9 +25,9 @@ struct CollectiveTime {
   double seconds;             ///< above zero
 };
 
-/// Between sizes, and between numbers of ranks, linear in the logarithms of all; below the smallest size as
-/// long as that, beyond the largest at its rate. A larger tensor takes no less time than a smaller one, and
-/// of points of equal extents the slowest counts.
+/// Interpolates linearly in the logarithms of bytes, ranks and seconds. Below the smallest size, the time of
+/// that size applies; beyond the largest size, its rate. Larger tensors never take less time than smaller
+/// ones. Of several rows with equal sizes and ranks the slowest counts.
 class CollectiveTimes {
  public:
   explicit CollectiveTimes(std::vector<CollectiveTime> rows);
@@ -38,14 +38,14 @@ class CollectiveTimes {
     core::Seconds time;
     Reach reach = Reach::measured;
   };
-  /// Time of one collective; none for more, or fewer, ranks than were measured.
+  /// Time of one collective; nothing for more or fewer ranks than were measured.
   std::optional<Found> find(CollectiveKind kind, std::int64_t ranks, core::Bytes bytes) const;
 
  private:
-  using Curve = std::map<double, double>;  ///< logarithms: bytes, seconds
+  using Curve = std::map<double, double>;  ///< logarithm of bytes to logarithm of seconds
   static Found along(const Curve& curve, double bytes);
   std::vector<CollectiveTime> rows_;
-  std::array<std::map<double, Curve>, kCollectiveKinds> curves_;  ///< by the logarithm of ranks
+  std::array<std::map<double, Curve>, kCollectiveKinds> curves_;  ///< [kind] curve by the logarithm of ranks
 };
 
 }  // namespace penstock::cluster

@@ -1,14 +1,15 @@
 #pragma once
-// What devices cost.
+// Price of devices.
 
 #include "penstock/cluster/cluster.hpp"
 
 namespace penstock::cluster {
 
-/// Dollars for an hour of all devices that take part. Throws BadInput where the type of one states no price.
+/// Dollars per hour for all devices that take part. Throws BadInput if the type of one states no price.
 double hourly_price(const Cluster& cluster);
 
-/// Dollars per sample where an iteration of `mini_batch` samples takes that long. Throws likewise.
+/// Dollars per sample, for iterations of `mini_batch` samples that take `iteration`. Throws like
+/// hourly_price.
 double sample_price(const Cluster& cluster, core::Seconds iteration, std::int64_t mini_batch);
 
 }  // namespace penstock::cluster

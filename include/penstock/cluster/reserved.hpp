@@ -1,5 +1,6 @@
 #pragma once
-// Device memory that a framework takes besides the plan: CUDA's context, NCCL's buffers, fragmentation.
+// Device memory that a framework takes in addition to the plan: CUDA's context, NCCL's buffers,
+// fragmentation.
 
 #include <string>
 #include <string_view>
@@ -17,14 +18,14 @@ struct NamedReserve {
   std::string source;
 };
 
-/// megatron, deepspeed. The first one is used where no framework is named.
+/// Reserves of megatron and deepspeed. The first is the default if no framework is named.
 const std::vector<NamedReserve>& reserves();
 
-/// Bytes as "2.5GiB", 0, or those of a framework by its name. Throws BadInput.
+/// Parses a size such as "2.5GiB" or "0", or the name of a framework. Throws BadInput.
 core::Bytes reserve(std::string_view text);
 
-/// Whether plans on the cluster leave the usual reserve free unless told otherwise: all devices are GPUs
-/// (have several multiprocessors) of at least four times that memory, and none states a reserve of its own.
+/// True if plans on this cluster leave the usual reserve free by default. This holds if all devices are GPUs
+/// (several multiprocessors) with at least four times that memory, and no device states its own reserve.
 bool takes_usual_reserve(const Cluster& cluster);
 
 }  // namespace penstock::cluster

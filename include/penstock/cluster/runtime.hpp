@@ -1,5 +1,5 @@
 #pragma once
-// What a framework's host takes to hand work to its device.
+// Time that a framework's host needs to hand work to its device.
 
 #include <string>
 #include <string_view>
@@ -10,11 +10,13 @@
 namespace penstock::cluster {
 
 struct Runtime {
-  core::Seconds per_kernel{};  ///< from one launch to the next. The host runs ahead within an operator: its
-                               ///< pass lasts the longer of kernels and launches
-  core::Seconds per_task{};    ///< from the end of a task, an operator's pass, to the start of the one that
-                               ///< waited for it, beside what data travel
-  /// What a pass of one kernel takes, a collective's for example.
+  /// Time from one launch to the next. The host runs ahead within an operator, so a pass lasts as long as the
+  /// longer of its kernels and its launches.
+  core::Seconds per_kernel{};
+  /// Time from the end of a task (an operator's pass) to the start of the task that waits for it, in addition
+  /// to transfer time.
+  core::Seconds per_task{};
+  /// Host time of a pass with one kernel, such as a collective.
   core::Seconds one_kernel() const { return per_kernel + per_task; }
   friend bool operator==(const Runtime&, const Runtime&) = default;
 };
@@ -26,10 +28,11 @@ struct NamedRuntime {
   std::string source;
 };
 
-/// none, cuda_graph, eager_pytorch, legion_flexflow.
+/// Runtimes none, cuda_graph, eager_pytorch and legion_flexflow.
 const std::vector<NamedRuntime>& runtimes();
 
-/// A runtime by its name; or a time per kernel or per task, as "5us/kernel", "50us/task". Throws BadInput.
+/// Parses the name of a runtime, or a time per kernel or per task such as "5us/kernel" and "50us/task".
+/// Throws BadInput.
 Runtime runtime(std::string_view text);
 
 }  // namespace penstock::cluster

@@ -8,35 +8,35 @@
 
 namespace penstock::cluster {
 
-/// A GPU that can be rented, with what its servers usually have around it. Numbers are rates of a data sheet
+/// A GPU that can be rented, with the usual hardware of its servers. Rates are those of the data sheet,
 /// without sparsity.
 struct Rented {
-  std::string_view name;     ///< as the short form calls it
-  std::string_view type;     ///< of the cluster file, by which costs know it
-  std::string_view sheet;    ///< of the type, as the cluster file states it
-  std::string_view link;     ///< of a device to its node's switch, likewise
-  int adapter;               ///< bandwidth of its share of network adapters, MB/s
-  int most;                  ///< devices that one switch joins
-  std::string_view summary;  ///< in words
+  std::string_view name;     ///< name in the short form
+  std::string_view type;     ///< name of the type in the cluster file; costs look it up
+  std::string_view sheet;    ///< data sheet of the type, as YAML of the cluster file
+  std::string_view link;     ///< link from a device to the switch of its node, as YAML of the cluster file
+  int adapter;               ///< bandwidth of the network adapters, MB/s per device
+  int most;                  ///< maximum number of devices that one switch joins
+  std::string_view summary;  ///< one line in words
   std::string_view source;
 };
 
 const std::vector<Rented>& rented();
 
 struct ShortForm {
-  int devices = 0;  ///< of a node
+  int devices = 0;  ///< devices per node
   const Rented* type = nullptr;
   int nodes = 1;
-  bool rails = false;  ///< each device's adapter stands on a switch of its own number
+  bool rails = false;  ///< each device's adapter connects to the switch of its number
 };
 
-/// "8xH100x32": devices of a node, their name, nodes (one where left out); with "-rails" behind it their
-/// adapters stand on one switch for each number of a device. Letters of a name may be small. Nothing for a
-/// text that does not begin as one, a number and an x. Throws BadInput for an unknown name, and for more
-/// devices than there are or a node takes.
+/// Parses "8xH100x32": devices per node, name, number of nodes (default 1). The suffix "-rails" connects
+/// adapters to one switch per device number. Case of names does not matter. Returns nothing if the text does
+/// not begin with a number and an x. Throws BadInput for an unknown name, for too many devices in total, or
+/// for more than a node takes.
 std::optional<ShortForm> parse_short_form(std::string_view text);
 
-/// The cluster file that it stands for; all adapters of a node are one uplink, unless they are on rails.
+/// Returns the equivalent cluster file. All adapters of a node form one uplink unless `rails` is set.
 std::string to_yaml(const ShortForm& form, std::string_view name);
 
 }  // namespace penstock::cluster
