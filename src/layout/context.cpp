@@ -11,7 +11,8 @@ namespace {
 using core::Bytes;
 using core::OpId;
 
-/// Divides the extents that count tokens, or rows of them; the first reason why not stays.
+/// Divides the extents that count tokens, or rows of tokens; keeps the first reason why an extent cannot be
+/// divided.
 class ByTokens {
  public:
   explicit ByTokens(std::int64_t ways) : ways_(ways) {}
@@ -54,7 +55,7 @@ class ByTokens {
   std::optional<std::string> why_not_;
 };
 
-/// A view of all that its source has, or of another kind.
+/// True unless the operator is a view of a part of its source.
 bool shows_all(const graph::OpGraph& graph, OpId id) {
   if (graph.op(id).kind != graph::OpKind::reshape) return true;
   const OpId source = graph.operands(id).front();
@@ -65,7 +66,7 @@ Bytes part(Bytes bytes, std::int64_t ways) {
   return Bytes((bytes.value() + ways - 1) / ways);
 }
 
-/// Of Ulysses, each of whose devices has whole heads.
+/// Ulysses: each device has whole heads, so the groups must divide them.
 std::optional<std::string> head_violation(const graph::Operator& op, const plan::Stage& stage) {
   if (stage.context_exchange != plan::ContextExchange::ulysses || op.kind != graph::OpKind::attention)
     return {};

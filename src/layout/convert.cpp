@@ -15,7 +15,7 @@ void push(std::vector<GroupCollective>& list, Kind kind, OpId op, Bytes bytes, b
   if (bytes.value() > 0) list.push_back({kind, op, bytes, before});
 }
 
-/// Each once.
+/// Inputs of an operator, each once.
 std::vector<OpId> inputs_of(const graph::OpGraph& graph, OpId id) {
   std::vector<OpId> out;
   for (const graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))

@@ -54,7 +54,7 @@ graph::Operator expert_shard(const graph::Operator& op, int parallel, double imb
     *flops = *flops * imbalance;
   out.parameters = (op.parameters + parallel - 1) / parallel;
   out.frozen_parameters = (op.frozen_parameters + parallel - 1) / parallel;
-  const Bytes output = std::min(op.output_bytes, op.saved_bytes);  // of the device's own rows
+  const Bytes output = std::min(op.output_bytes, op.saved_bytes);  // rows of the device itself
   out.saved_bytes = output + Bytes(scaled((op.saved_bytes - output).value(), imbalance));
   return out;
 }

@@ -22,18 +22,18 @@ class Inference {
     for (const OpId id : stage_.operators) {
       const graph::Operator& op = graph_.op(id);
       find_producers(id);
-      // What the plan says, or Megatron-LM's rule; producers are placed by now.
+      // Use the plan's choice, or Megatron-LM's rule; producers are placed by now.
       const auto chosen = stage_.partition.find(id);
       const Partition how = chosen != stage_.partition.end() ? chosen->second : usual(id);
       out_.partition.push_back(how);
       placed_[id.index()] = saved_placement(op, how, stage_);
-      // Partial sums are added up, and what is read is placed as it is needed.
+      // Add up partial sums, and place inputs as the operator needs them.
       out_.collectives.add(sums_of(id, how));
       for (const OpId producer : producers_) {
         place(id, producer, rule(op, how).reads);
         hold(id, producer, how);
       }
-      // The gradient of a replicated tensor that has left comes back in shards.
+      // The gradient of a replicated tensor that leaves the stage comes back in shards.
       if (placed_[id.index()] == Placement::replicate && leaves(id) && op.output_bytes.value() > 0)
         out_.collectives.backward.push_back({Kind::all_gather, id, op.output_bytes, true});
     }
@@ -58,7 +58,7 @@ class Inference {
   }
   Placement placed(OpId producer) const { return placed_[producer.index()].value_or(Placement::sharded); }
 
-  /// Megatron-LM's.
+  /// Megatron-LM's choice for an operator.
   Partition usual(OpId id) const {
     const graph::Operator& op = graph_.op(id);
     if (op.kind == OpKind::input) return Partition::whole;
@@ -78,8 +78,8 @@ class Inference {
     return stage_.sequence_parallel ? Partition::sequence : Partition::whole;
   }
 
-  /// Partial sums of tensors that are kept by tokens are scattered as they are added, and come together again
-  /// on the way back: half of an all-reduce each.
+  /// Partial sums of tensors kept by tokens are reduce-scattered, and gathered again in the backward pass:
+  /// half of an all-reduce each.
   Collectives sums_of(OpId id, Partition how) {
     Collectives out = sums(graph_, id, how, unsummed(id, how));
     if (!stage_.sequence_parallel) return out;
@@ -94,7 +94,7 @@ class Inference {
     return out;
   }
 
-  /// Inputs of whose gradients the operator makes a term, and no operator before it does.
+  /// Inputs to whose gradient this operator adds a term, and no earlier operator does.
   std::vector<OpId> unsummed(OpId id, Partition how) {
     std::vector<OpId> out;
     if (!rule(graph_.op(id), how).partial_input_gradient) return out;
@@ -125,11 +125,11 @@ class Inference {
 
   const graph::OpGraph& graph_;
   const plan::Stage& stage_;
-  std::vector<OpId> producers_;                   ///< of the operator at hand, ascending
-  std::vector<std::optional<Placement>> placed_;  ///< [operator]; none of other stages' operators
+  std::vector<OpId> producers_;                   ///< producers of the current operator, ascending
+  std::vector<std::optional<Placement>> placed_;  ///< [operator] none for operators of other stages
   std::map<std::pair<OpId, Placement>, std::vector<OpId>> copies_;
   std::set<std::pair<OpId, Placement>> converted_;
-  std::vector<bool> summed_;  ///< [operator] whether the group adds its gradient up already
+  std::vector<bool> summed_;  ///< [operator] true if the group already adds up its gradient
   StageLayout out_;
 };
 

@@ -15,7 +15,7 @@ using core::Flops;
 using core::OpId;
 using graph::OpKind;
 
-/// Tokens that an operator works on, by its own attributes; 0: they do not say.
+/// Tokens that an operator processes according to its own attributes; 0: they do not determine it.
 struct TokensOf {
   std::int64_t operator()(const auto&) const { return 0; }
   std::int64_t operator()(const graph::Linear& a) const { return a.rows; }
@@ -25,11 +25,11 @@ struct TokensOf {
   std::int64_t operator()(const graph::Softmax& a) const { return a.rows; }
   std::int64_t operator()(const graph::Concat& a) const {
     return a.rows > 1 ? a.rows : 0;
-  }  // 1: joins tokens
+  }  // 1: the operation joins tokens
   std::int64_t operator()(const graph::Experts& a) const { return a.rows; }
 };
 
-/// What has as many tokens as what it reads, or as what reads it.
+/// True if the operator has as many tokens as what it reads or what reads it.
 bool follows(const graph::OpGraph& graph, OpId id) {
   const graph::Operator& op = graph.op(id);
   if (op.kind == OpKind::activation || op.kind == OpKind::elementwise) return true;
@@ -37,13 +37,13 @@ bool follows(const graph::OpGraph& graph, OpId id) {
   return op.kind == OpKind::reshape && op.output_bytes == graph.op(graph.operands(id).front()).output_bytes;
 }
 
-/// [operator] tokens: said, else of the first that it reads, else of one that reads it.
+/// [operator] tokens: by its attributes, else those of its first input, else those of a reader.
 std::vector<std::int64_t> tokens_of_all(const graph::OpGraph& graph) {
   std::vector<std::int64_t> out;
   for (std::size_t v = 0; v < graph.size(); ++v) {
     const auto& operands = graph.operands(OpId(v));
     out.push_back(std::visit(TokensOf{}, graph.op(OpId(v)).attributes));
-    const bool joins = graph.op(OpId(v)).kind == OpKind::concat;  // of parts with fewer tokens
+    const bool joins = graph.op(OpId(v)).kind == OpKind::concat;  // its parts have fewer tokens
     if (out[v] == 0 && !joins && !operands.empty() && follows(graph, OpId(v)))
       out[v] = out[operands.front().index()];
   }
@@ -53,7 +53,7 @@ std::vector<std::int64_t> tokens_of_all(const graph::OpGraph& graph) {
   return out;
 }
 
-/// Shrinks the extents that count tokens.
+/// Shrinks extents that count tokens.
 class Shrink {
  public:
   Shrink(double tokens, double keys) : tokens_(tokens), keys_(keys) {}
@@ -72,7 +72,7 @@ class Shrink {
     if (a.rows > 1) return cut(a.rows, tokens_);
     for (std::int64_t& width : a.widths) cut(width, tokens_);
   }
-  /// Keys of another sequence, as of an encoder of other length, stay.
+  /// Keys of another sequence, such as that of an encoder, do not shrink.
   void operator()(graph::Attention& a) const {
     const bool own = a.keys == a.queries;
     cut(a.queries, tokens_);
@@ -94,7 +94,7 @@ Bytes part(Bytes bytes, double share) {
   return Bytes(std::llround(static_cast<double>(bytes.value()) * share));
 }
 
-/// An attention's core goes by tokens and keys, its projections by tokens.
+/// Attention's core scales with tokens and keys, its projections with tokens.
 void shrink_flops(graph::Operator& op, double tokens, double keys) {
   const auto& a = as<graph::Attention>(op);
   const double core = a.keys == a.queries ? op.forward_flops.value() * graph::core_share(op) : 0;
@@ -115,7 +115,7 @@ void shrink(graph::Operator& op, double tokens, double keys) {
   op.saved_bytes = part(op.saved_bytes, tokens);
 }
 
-/// A core that stands as operators of its own: scores and their softmax are tokens x keys.
+/// Shrinks a core that consists of separate operators: scores and their softmax are tokens x keys.
 void shrink_split_core(std::vector<graph::Operator>& operators, const std::vector<OpId>& core,
                        std::int64_t sequence, double tokens, double keys) {
   for (const OpId id : core) {
@@ -139,7 +139,7 @@ void shrink_split_core(std::vector<graph::Operator>& operators, const std::vecto
   }
 }
 
-/// Split cores whose queries and keys are both those of the sequence.
+/// Split cores with both queries and keys from the sequence.
 std::vector<std::vector<OpId>> split_cores_over(const graph::OpGraph& graph, std::int64_t sequence) {
   std::vector<OpId> all;
   for (std::size_t v = 0; v < graph.size(); ++v) all.emplace_back(v);

@@ -17,19 +17,19 @@ constexpr Rule with(Rule rule, WeightAxis axis) {
   return rule;
 }
 
-/// Column-parallel or row-parallel.
+/// Rule of a column-parallel or row-parallel operator.
 Rule by_features(const graph::Operator& op, bool columns) {
   switch (op.kind) {
     case OpKind::profiled:
       if (op.parameters + op.frozen_parameters == 0) return kFeatures;
-      [[fallthrough]];  // a matrix
+      [[fallthrough]];  // treated as a matrix
     case OpKind::linear:
     case OpKind::convolution:
       return columns ? with(kColumns, WeightAxis::first) : with(kRows, WeightAxis::last);
     case OpKind::embedding:
       return columns ? with(kColumns, WeightAxis::last) : with(kRows, WeightAxis::first);
     case OpKind::attention:
-    case OpKind::experts:  // each as a feed-forward: its first matrices by columns, its last one by rows
+    case OpKind::experts:  // each expert is a feed-forward: first matrices by columns, last one by rows
       return with(kHeads, WeightAxis::first);
     case OpKind::norm:
     case OpKind::input:

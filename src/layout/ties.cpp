@@ -9,7 +9,7 @@ namespace {
 
 using core::OpId;
 
-/// Who used an owner's parameters first, on a rank, and how.
+/// First use of an owner's parameters on a rank.
 struct Use {
   OpId user;
   Holding has;

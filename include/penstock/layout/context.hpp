@@ -1,5 +1,5 @@
 #pragma once
-// Context parallelism: every operator divided by the tokens of its samples.
+// Context parallelism: every operator is divided by the tokens of its samples.
 
 #include <optional>
 #include <string>
@@ -11,35 +11,36 @@
 
 namespace penstock::layout {
 
-/// Why an operator cannot be divided by tokens over so many groups, in words that follow its name; nothing
-/// where it can.
+/// Reason why an operator cannot be divided by tokens over `context` groups, in words that follow its name;
+/// nothing if it can.
 std::optional<std::string> token_violation(const graph::OpGraph& graph, core::OpId op, int context);
 
-/// One group's part of an operator, as an operator of its own: tokens, and with them FLOPs and bytes, are
-/// divided, weights are not. Attention has its part of the queries and of the keys that it projects, and
-/// meets all keys. Its groups have as much to do as each other: Penstock counts no mask, and under a causal
-/// one each is taken to have both early and late tokens (Llama 3, section 3.3.2; Megatron-LM's zig-zag).
-/// Precondition: there is no violation.
+/// Returns one context group's shard of an operator: its tokens, FLOPs and bytes are divided, its weights are
+/// not. Attention has its part of the queries and of the projected keys, and attends to all keys. All groups
+/// have equal work, because Penstock counts no mask. With a causal mask each group is assumed to have early
+/// and late tokens (Llama 3, section 3.3.2; Megatron-LM's zig-zag). Precondition: token_violation returns
+/// nothing.
 graph::Operator token_shard(const graph::Operator& op, int context);
 
-/// The model as one context group computes it, operator by operator.
+/// Returns the model as one context group computes it, operator by operator.
 graph::OpGraph local_graph(const graph::OpGraph& graph, int context);
 
-/// What attention's groups exchange, of whole tensors with all tokens and heads, per sample. Zero of
-/// operators without tokens of others to meet.
+/// Tensors that attention's context groups exchange: bytes per sample of the whole tensors, with all tokens
+/// and heads. Zero for operators that need no tokens of other groups.
 struct ContextTensors {
   core::Bytes queries, keys_values, output;
 };
 ContextTensors context_tensors(const graph::Operator& op, int element_bytes);
 
-/// How attention meets the tokens of other groups. Gathered: keys and values of all before its pass, again
-/// before its gradients, whose own gradients are scattered behind (Transformer Engine). Traded (Ulysses):
-/// queries, keys and values for heads, the output back, and their gradients likewise. None of a ring, whose
-/// hops run along with attention.
+/// Collectives with which attention gets the tokens of other groups. Gather: keys and values are all-gathered
+/// before the forward pass and again before the backward pass, and their gradients reduce-scattered after it
+/// (Transformer Engine). Ulysses: an all-to-all exchanges tokens for heads of queries, keys and values,
+/// another returns the output, and gradients take the same way back. Ring: no collectives, because its hops
+/// overlap with attention.
 Collectives context_collectives(core::OpId op, const ContextTensors& tensors, plan::ContextExchange exchange);
 
-/// Violations in words, operator by operator: without tokens that the groups of its stage divide; a batch
-/// norm, whose statistics are over all tokens; heads that Ulysses' groups do not divide.
+/// Violations in words, one per operator. The operator has no tokens that the groups of its stage divide, or
+/// is a batch norm, whose statistics need all tokens. Or Ulysses' groups do not divide its heads.
 std::vector<std::string> context_violations(const graph::OpGraph& graph, const plan::Plan& plan);
 
 }  // namespace penstock::layout

@@ -1,6 +1,5 @@
 #pragma once
-// Collectives of a stage's groups: those that convert one placement into another are a tensor-parallel
-// group's.
+// Collectives within a stage; those that convert one placement into another run in the tensor-parallel group.
 
 #include <span>
 #include <vector>
@@ -10,17 +9,17 @@
 
 namespace penstock::layout {
 
-/// A collective among the devices of every group of one kind, in every micro-batch.
+/// A collective among the devices of every group of one kind, once per micro-batch.
 struct GroupCollective {
   enum class Kind : std::uint8_t {
     all_reduce,
-    all_gather,  ///< or, the other way, a reduce-scatter: one takes as long as the other
-    all_to_all,  ///< every device keeps one part of its part
+    all_gather,  ///< or the reduce-scatter in the other direction: both take equally long
+    all_to_all,  ///< every device keeps one part of its shard
   };
   Kind kind;
   core::OpId op;        ///< operator whose pass waits for the collective
-  core::Bytes bytes;    ///< of the whole tensor: per sample, or of weights in all
-  bool before = false;  ///< whether the operator computes with its result, or makes what it moves
+  core::Bytes bytes;    ///< whole tensor: per sample for activations, in total for weights
+  bool before = false;  ///< true: the operator reads its result; false: the operator makes the tensor
   Among among = Among::tensor;
 
   core::Bytes moved(std::int64_t samples) const { return exchanges_weights(among) ? bytes : bytes * samples; }
@@ -31,16 +30,16 @@ struct Collectives {
   void add(const Collectives& more);
 };
 
-/// Collectives that add up an operator's partial sums: of its output, and of the gradient of each of its
-/// inputs.
+/// Collectives that add up an operator's partial sums: those of its output, and of the gradient of each
+/// input.
 Collectives sums(const graph::OpGraph& graph, core::OpId op, plan::Partition how);
-/// The same, of the gradients of these inputs alone.
+/// Like the other overload, but only for the gradients of `inputs`.
 Collectives sums(const graph::OpGraph& graph, core::OpId op, plan::Partition how,
                  std::span<const core::OpId> inputs);
 
-/// Collectives that convert a tensor placed as `from` for all readers that need it as `to`, of which `reader`
-/// is the first: replicated to sharded is free and all-gathers the gradient, sharded to replicated is an
-/// all-gather, one axis to another is an all-to-all, and one back for the gradient.
+/// Collectives that convert a tensor from placement `from` to `to`, once for all readers that need `to`;
+/// `reader` is the first of them. Replicated to sharded is free, and its gradient is all-gathered. Sharded to
+/// replicated is an all-gather. One axis to another is an all-to-all, and another one for the gradient.
 Collectives convert(const graph::OpGraph& graph, core::OpId producer, Placement from, Placement to,
                     core::OpId reader);
 

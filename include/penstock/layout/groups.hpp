@@ -1,5 +1,5 @@
 #pragma once
-// Which devices of a stage take part in a collective together.
+// Groups of devices of a stage that take part in a collective together.
 
 #include <array>
 #include <cstdint>
@@ -10,14 +10,15 @@
 namespace penstock::layout {
 
 enum class Among : std::uint8_t {
-  tensor,          ///< those that compute the operators of one group together
-  context,         ///< those that have tokens of their own of one replica's samples
-  experts,         ///< those that have all experts between them
-  sharers,         ///< those that hold one part each of the weights that ZeRO shards
-  expert_sharers,  ///< likewise, of one expert's weights
+  tensor,          ///< devices that compute each operator of a group together
+  context,         ///< devices that hold different tokens of one replica's samples
+  experts,         ///< devices that together hold all experts
+  sharers,         ///< devices that each hold one shard of the weights under ZeRO
+  expert_sharers,  ///< devices that each hold one shard of an expert's weights under ZeRO
 };
 
-/// Whether they exchange weights and gradients, once for all samples, or activations of each.
+/// True if the group exchanges weights and gradients (once for all samples); false for activations (per
+/// sample).
 constexpr bool exchanges_weights(Among among) {
   return among == Among::sharers || among == Among::expert_sharers;
 }
@@ -25,10 +26,10 @@ constexpr bool exchanges_weights(Among among) {
 inline constexpr std::array kAmong = {Among::tensor, Among::context, Among::experts, Among::sharers,
                                       Among::expert_sharers};
 
-/// Whether devices of a stage wait for each other so within passes.
+/// True if devices of the stage wait for each other in such a group within passes.
 bool meet(const plan::Stage& stage, Among among);
 
-/// All such groups of a stage, each in the order of its members.
+/// All groups of this kind in a stage, each in the order of its members.
 std::vector<std::vector<core::DeviceId>> groups(const plan::Stage& stage, Among among);
 
 }  // namespace penstock::layout

@@ -9,24 +9,24 @@
 
 namespace penstock::layout {
 
-/// The axis of a matrix [out, in], or of a table [rows, width], that devices have shards of.
+/// Axis along which a matrix [out, in] or a table [rows, width] is sharded.
 enum class WeightAxis : std::uint8_t { first, last };
 
 struct Rule {
   Placement reads = Placement::replicate;  ///< of every input
-  Placement makes = Placement::replicate;  ///< of its output, once partial sums are added
+  Placement makes = Placement::replicate;  ///< of the output, after partial sums are added
   bool partial_output = false;             ///< every device makes a term of the output
-  bool partial_input_gradient = false;     ///< and of the gradients of its inputs
-  std::optional<WeightAxis> weights{};     ///< nothing: every device has all of them
+  bool partial_input_gradient = false;     ///< every device makes a term of the gradients of the inputs
+  std::optional<WeightAxis> weights{};     ///< axis of the shards; none: every device has all weights
 };
 
-/// Rule of an operator that is divided in that way. A column-parallel matrix reads all and makes a shard, a
-/// row-parallel one the other way round; attention is divided by heads: its projections by columns, its
-/// output by rows, and so is every expert of a mixture. Element-wise and channel-wise operators read and make
-/// shards alike. An operator that a profile knows by name alone is taken for a matrix where it has weights.
-/// Differs: a table divided by rows reads all ids, whose few bytes are taken for sharded; a norm of a tensor
-/// sharded by features exchanges its statistics for nothing; batches with fewer samples than there are
-/// devices round up.
+/// Rule of an operator that is divided in the way `how`. A column-parallel matrix reads a replicated tensor
+/// and makes a sharded one; a row-parallel matrix does the opposite. Attention is divided by heads:
+/// projections by columns, output by rows. Every expert of a mixture is divided like a feed-forward layer.
+/// Element-wise and channel-wise operators read and make shards. An operator that a profile gives only by
+/// name is treated as a matrix if it has weights. Differs: a table divided by rows reads all ids, whose few
+/// bytes count as sharded. A norm of a tensor sharded by features exchanges its statistics at no cost.
+/// Batches with fewer samples than devices are rounded up.
 Rule rule(const graph::Operator& op, plan::Partition how);
 
 }  // namespace penstock::layout

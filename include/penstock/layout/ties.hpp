@@ -1,5 +1,5 @@
 #pragma once
-// Parameters that several operators use are sharded once, and their gradients summed once.
+// Tied parameters: those that several operators use are sharded once, and their gradients are summed once.
 
 #include <string>
 #include <vector>
@@ -8,24 +8,24 @@
 
 namespace penstock::layout {
 
-/// What a device of a group has of an operator's parameters, and of their gradients.
+/// Part of an operator's parameters and gradients that a device of a group holds.
 struct Holding {
-  std::optional<WeightAxis> axis;          ///< of its shard; nothing: all of them
-  Placement terms = Placement::replicate;  ///< of all: sharded where the gradient is that of its own samples
-                                           ///< or tokens, a term of what has to be summed
+  std::optional<WeightAxis> axis;  ///< axis of the shard; none: all parameters
+  /// Placement of the gradient's terms. Replicated: each device has the whole gradient. Sharded: it has the
+  /// gradient of its own samples or tokens, which must be summed.
+  Placement terms = Placement::replicate;
   friend bool operator==(const Holding&, const Holding&) = default;
 };
 Holding holding(const graph::Operator& op, plan::Partition how);
 
-/// Violations in words: operators of one stage, or of stages that share devices, that use the same parameters
-/// and want shards of them along different axes, or one of them all, or have gradients of other samples or
-/// tokens. A device has one shard: the other one would have to be made anew in every pass. And one gradient,
-/// summed over the group or not: the sum of terms and of what each device has already would count that as
-/// often as there are devices, and no sum leaves the terms out.
+/// Violations in words, for operators of one stage, or of stages that share devices, that use the same
+/// parameters. They must be sharded along the same axis, because a device holds one shard. Their gradients
+/// must have the same terms (Holding::terms): a sum over the group would count a gradient that is complete on
+/// each device once per device.
 std::vector<std::string> tie_violations(const graph::OpGraph& graph, const plan::Plan& plan);
 
-/// The axis along which the stage shards the owner's parameters, by the first of its operators that uses
-/// them; nothing where every device has all of them.
+/// Axis along which the stage shards the owner's parameters, given by the first of its operators that uses
+/// them; nothing if every device has all of them.
 std::optional<WeightAxis> weight_axis(const graph::OpGraph& graph, const plan::Stage& stage,
                                       core::OpId owner);
 
