@@ -13,7 +13,7 @@ namespace {
 using core::DeviceId;
 using core::StageId;
 
-/// How many of the first `devices` are one of the sets; 0: none.
+/// Number of leading `devices` that equal one of the sets; 0: no set.
 std::size_t leading_set(std::span<const DeviceId> devices, const std::vector<Stage>& others) {
   for (const Stage& other : others)
     if (!other.part && !other.devices.empty() && other.devices.size() <= devices.size() &&
@@ -22,13 +22,13 @@ std::size_t leading_set(std::span<const DeviceId> devices, const std::vector<Sta
   return 0;
 }
 
-/// As the whole stage is: without its place among the parts.
+/// True if the stages are equal except for devices and position among the parts.
 bool alike(Stage a, const Stage& b) {
   a.devices = b.devices, a.part = b.part;
   return a == b;
 }
 
-/// What no colocated stage can have.
+/// Feature that colocated stages do not support, as the end of a sentence; empty if the stage has none.
 std::string limit(const Plan& plan, const Stage& stage) {
   const auto divided = [&](Partition how) {
     return std::any_of(stage.partition.begin(), stage.partition.end(),
@@ -50,7 +50,7 @@ class Judge {
   Judge(const graph::OpGraph& graph, const Plan& plan) : graph_(graph), plan_(plan) {}
 
   std::vector<std::string> violations() {
-    std::int64_t expected = 0;  // replicas before the next part; 0: it begins a stage
+    std::int64_t expected = 0;  // replicas before the next part; 0: the next part begins a stage
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
       const Stage& stage = plan_.stages[s];
       if (expected > 0 && (!stage.part || stage.part.before == 0))
@@ -84,7 +84,8 @@ class Judge {
     if (const std::string text = limit(plan_, stage); expected == 0 && !text.empty()) add(s, text);
   }
 
-  /// All forward passes of one that is not behind the pipeline run before those of the other stages.
+  /// A colocated stage that is not behind the pipeline runs all its forward passes before those of other
+  /// stages, so it must not wait for them.
   void judge_inputs() {
     std::vector<std::size_t> stage_of(graph_.size());
     for (std::size_t s = 0; s < plan_.stages.size(); ++s)
@@ -101,7 +102,7 @@ class Judge {
     }
   }
 
-  /// Passes of those behind the pipeline run in turn, each of the same samples.
+  /// Stages behind the pipeline run in turn on the same samples, so their micro-batches must be equal.
   void judge_tail() {
     const std::size_t first = behind_pipeline(plan_);
     for (std::size_t s = first; s < plan_.stages.size(); ++s)

@@ -11,12 +11,12 @@ namespace {
 
 using core::OpId;
 
-/// "chain.layer12" is "chain.layer" and 12.
+/// Position of the trailing number: splits "chain.layer12" into "chain.layer" and 12.
 std::size_t digits_from(std::string_view name) {
   return name.find_last_not_of("0123456789") + 1;
 }
 
-/// The number of a layer by its name; layers count from 0 in the order in which they begin.
+/// Number of a layer, by its name; layers are numbered from 0 in the order in which they begin.
 using Numbers = std::map<std::string, std::int32_t, std::less<>>;
 
 std::string number_layers(const graph::OpGraph& graph, Numbers& numbers, std::string& stem) {
@@ -36,14 +36,14 @@ std::string number_layers(const graph::OpGraph& graph, Numbers& numbers, std::st
   return numbers.empty() ? "it has no layers" : "";
 }
 
-/// Where what is of no layer stands: behind a layer if it reads one, before them otherwise.
+/// Part of an operator outside all layers: the head if it reads a layer, else part 0.
 std::int32_t outside(const graph::OpGraph& graph, OpId id, const LayerRow& row) {
   for (const OpId operand : graph.operands(id))
     if (row.part_of[operand.index()] > 0) return row.head();
   return 0;
 }
 
-/// Whether each part reads itself and the one before it alone.
+/// First edge that skips a part, in words; empty if each part reads only itself and the part before it.
 std::string first_jump(const graph::OpGraph& graph, const LayerRow& row) {
   for (std::size_t v = 0; v < graph.size(); ++v)
     for (const OpId operand : graph.operands(OpId(v))) {

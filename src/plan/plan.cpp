@@ -44,7 +44,8 @@ Partition partition(std::string_view given) {
 
 namespace {
 
-/// As many numbers as the weights are, held otherwise; an odd byte of a part counts as a number.
+/// Bytes of as many numbers as `weights` holds, in the precision `number`; an incomplete number counts as
+/// one.
 core::Bytes held(core::Bytes weights, const MixedPrecision& precision, cluster::Precision number) {
   const std::int64_t each = bytes(precision.weights);
   return core::Bytes((weights.value() + each - 1) / each * bytes(number));
@@ -83,7 +84,7 @@ core::Bytes Training::optimizer_state(core::Bytes weights) const {
 
 core::Bytes Training::step_traffic(core::Bytes weights) const {
   const bool master = precision && precision->master;
-  constexpr std::int64_t kTransits = 5;  // zeroed; read for their norm; scaled by it, both ways; read
+  constexpr std::int64_t kTransits = 5;  // zeroing; reading for the norm; scaling (read and write); reading
   return gradients(weights) * (master ? kTransits : 1) + optimizer_state(weights) * 2 +
          weights * (master ? 1 : 2);
 }
@@ -95,7 +96,7 @@ bool reduces_gradients(const Stage& stage) {
                          std::any_of(stage.partition.begin(), stage.partition.end(),
                                      [](const auto& chosen) { return chosen.second == Partition::sequence; });
   const ReplicaPlacement placement = replica_placement(stage);
-  const bool summed = placement.shards_weights() && placement.copies == 1;  // by every backward pass
+  const bool summed = placement.shards_weights() && placement.copies == 1;  // every backward pass sums them
   return (stage.weight_replicas() > 1 && !summed) || (by_samples && stage.devices.size() > 1) ||
          (by_tokens && stage.tensor_parallel > 1);
 }

@@ -23,7 +23,7 @@ using core::Yaml;
 
 constexpr std::int64_t kMostDevices = 1 << 20;
 
-/// Letters and digits that YAML reads as text, which "null" is not.
+/// True for letters and digits that YAML reads as text; "null" is not text.
 bool plain(const std::string& text) {
   if (text == "null" || text == "Null" || text == "NULL") return false;
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
@@ -31,7 +31,7 @@ bool plain(const std::string& text) {
   }) && std::isalpha(static_cast<unsigned char>(text.front()));
 }
 
-/// Where plain text could be misread.
+/// Quotes a text only if YAML could misread it.
 std::string quoted(const std::string& text) {
   return plain(text) ? text : core::quoted(text);
 }
@@ -62,7 +62,7 @@ std::string training_text(const Training& training) {
   return out + "}\n";
 }
 
-/// What the file's micro-batch is to a replica, where there are several.
+/// Comment that states one replica's share of the file's micro-batch; empty if there is one replica.
 std::string share_text(const Plan& plan, const Stage& stage) {
   if (stage.replicas() == 1) return "";
   if (asynchronous(plan)) return fmt::format("  # of one of {} replicas, which take turns", stage.replicas());
@@ -70,7 +70,8 @@ std::string share_text(const Plan& plan, const Stage& stage) {
                      samples_per_device(plan, stage));
 }
 
-/// All but tensor parallelism, which stands with what else it has. A ring is not named.
+/// Degrees of all dimensions except tensor parallelism, which is written with its other options. The default
+/// exchange, ring, is not written.
 std::string dimensions_text(const Stage& stage) {
   std::string out;
   for (const StatedDim& stated : kStatedDims) {
@@ -113,7 +114,8 @@ std::string stage_text(const graph::OpGraph& graph, const Plan& plan, const Stag
   return out + fmt::format("    operators: [{}]\n", fmt::join(names, ", "));
 }
 
-/// Stages of a file, which lists a colocated stage once, and those of a plan, which has one for each part.
+/// Converts between stages of a file, which lists a colocated stage once, and stages of a plan, which has one
+/// per part.
 struct StageNumbers {
   explicit StageNumbers(const Plan& plan) {
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -134,7 +136,7 @@ struct StageNumbers {
   std::vector<std::vector<StageId>> parts;  ///< [stage of the file]
 };
 
-/// A name that is no file's means the same everywhere.
+/// Resolves file names; other names mean the same everywhere.
 std::string found_from(const std::string& file, const std::string& name) {
   return core::names_file(name) ? core::path_from(file, name) : name;
 }
@@ -174,7 +176,7 @@ std::vector<Id> read_ids(const Yaml& list) {
   return out;
 }
 
-/// Adds file, line and key to an error about a word.
+/// Parses a word and adds file, line and key to its errors.
 template <class Enum>
 Enum word(const Yaml& node, Enum (*read)(std::string_view)) {
   const std::string text = node.text();
@@ -202,7 +204,7 @@ Training read_training(const Yaml& node) {
   return training;
 }
 
-/// Context parallelism may say how: `{size: 4, by: ulysses}`.
+/// Reads the size of a dimension; for context parallelism also `{size: 4, by: ulysses}`.
 void read_dimension(const Yaml& node, const StatedDim& stated, Stage& stage) {
   const bool short_form = stated.dim != MeshDim::context || node.is_scalar();
   if (!short_form) node.only({"size", "by"});
@@ -258,7 +260,7 @@ Stage read_stage(const Yaml& node, const std::unordered_map<std::string, OpId>& 
   return stage;
 }
 
-/// Colocated stages become their parts; `after`, which counts the file's stages, then counts those.
+/// Reads stages and divides colocated stages into parts; stage numbers in `after` change accordingly.
 std::vector<Stage> read_stages(const Yaml& node, const std::unordered_map<std::string, OpId>& by_name) {
   const std::vector<Yaml> items = node.items();
   std::vector<Stage> listed, others, out;
@@ -281,8 +283,9 @@ std::vector<Stage> read_stages(const Yaml& node, const std::unordered_map<std::s
     for (const StageId before : listed[s].after)
       if (before.index() < s)
         after.insert(after.end(), parts[before.index()].begin(), parts[before.index()].end());
+      // No earlier stage: structural_violations reports it.
       else
-        after.emplace_back(out.size() + before.index() - s);  // no earlier one: structural_violations says so
+        after.emplace_back(out.size() + before.index() - s);
     for (Stage& stage : here) {
       stage.after = after;
       parts[s].emplace_back(out.size());

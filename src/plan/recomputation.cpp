@@ -21,7 +21,7 @@ bool ends_in_number(std::string_view part) {
   return !part.empty() && part.back() >= '0' && part.back() <= '9';
 }
 
-/// "4 layers", "1 layer".
+/// Parses "4 layers" or "1 layer".
 std::int64_t first_layers(std::string_view text) {
   std::int64_t count = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -30,10 +30,11 @@ std::int64_t first_layers(std::string_view text) {
   return read && count >= 1 && count <= kMostRecomputedLayers ? count : 0;
 }
 
-/// What stands alone in its layer belongs to the one around it: "block0.conv1.relu" to "block0".
+/// Groups operators by layer. An operator that is the only one of its layer belongs to the enclosing layer:
+/// "block0.conv1.relu" to "block0".
 Segments named(const graph::OpGraph& graph, std::span<const OpId> operators) {
   std::map<std::string_view, std::vector<OpId>, std::greater<>>
-      by_name;  // what is inside before what is around
+      by_name;  // inner layers before enclosing ones
   for (const OpId id : operators)
     if (const auto layer = layer_of(graph.op(id).name); !layer.empty()) by_name[layer].push_back(id);
   Segments out;
@@ -48,7 +49,7 @@ Segments named(const graph::OpGraph& graph, std::span<const OpId> operators) {
   return out;
 }
 
-/// Layers that take turns or lie within one another are one, so that segments follow each other.
+/// Merges interleaved and nested layers, so that segments follow each other.
 Segments layers(const graph::OpGraph& graph, std::span<const OpId> operators) {
   Segments out;
   for (auto& members : named(graph, operators)) {

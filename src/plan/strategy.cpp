@@ -10,7 +10,7 @@
 namespace penstock::plan {
 namespace {
 
-/// Of all stages.
+/// Minimum and maximum of `of` over all stages.
 template <class Of>
 Extent extent(const Plan& plan, const Of& of) {
   Extent out{of(plan.stages.front()), of(plan.stages.front())};
@@ -26,7 +26,7 @@ std::array<Extent, kStatedDims.size()> divided(const Plan& plan) {
   return out;
 }
 
-/// "PP4 (8 stages, depth 6)"; empty where one set of devices runs one stage.
+/// Returns "PP4 (8 stages, depth 6)"; empty if there is one device set with one stage.
 std::string pipeline_words(const Strategy& s) {
   if (s.pipeline_parallel == 1 && s.stages == 1) return "";
   std::string notes = s.stages == s.pipeline_parallel ? "" : fmt::format("{} stages", s.stages);
@@ -48,13 +48,14 @@ std::string degree_words(const Strategy& s) {
   return out.empty() ? "PP1" : out;
 }
 
-/// 1F1B with runs of k: "2F2B".
+/// Returns "1F1B"; with runs of k, "2F2B".
 std::string schedule_words(const Strategy& s) {
   if (s.schedule != "1f1b") return s.schedule;
   return s.k.least == s.k.most ? fmt::format("{0}F{0}B", s.k.most) : "kFkB, k " + text(s.k);
 }
 
-/// Of the stages that recompute, all alike: what; empty where that is the whole stage, or differs.
+/// Kind of recomputation if all stages that recompute have the same; empty for whole stages or different
+/// kinds.
 std::string recomputed(const Plan& plan) {
   Recomputation all;
   for (const Stage& stage : plan.stages) {

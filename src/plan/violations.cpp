@@ -17,7 +17,7 @@ using Violations = std::vector<std::string>;
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 constexpr double kMostBytes = 0x1p58;  // 256 PiB
 
-/// Whether a plan has all operators and devices.
+/// Extent of a check: a plan with all operators and devices, or some of its stages.
 enum class PlanScope : std::uint8_t { whole, part };
 
 std::vector<std::size_t> assign_operators(const graph::OpGraph& graph, const Plan& plan, PlanScope scope,
@@ -43,8 +43,8 @@ std::vector<std::size_t> assign_operators(const graph::OpGraph& graph, const Pla
   return stage_of;
 }
 
-/// Stages listed producers first have an acyclic quotient, and then every stage is convex: a path that leaves
-/// a stage and returns would need an edge back.
+/// Stages listed producers first have an acyclic quotient. Then every stage is convex: a path that leaves a
+/// stage and returns would need an edge back.
 void check_order(const graph::OpGraph& graph, const Plan& plan, const std::vector<std::size_t>& stage_of,
                  Violations& violations) {
   for (const auto& [from, to] : graph.dag().edges()) {
@@ -68,7 +68,7 @@ void check_devices(const cluster::Cluster& cluster, const Plan& plan, PlanScope 
   std::vector<std::size_t> stage_of(cluster.size(), kNone);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     if (plan.stages[s].devices.empty()) violations.push_back(fmt::format("stage {} has no device", s));
-    std::size_t alike = s;  // the stage last found to have the same devices: compared once, not per device
+    std::size_t alike = s;  // last stage found with the same devices: compared once, not per device
     for (DeviceId d : plan.stages[s].devices) {
       if (!d.valid() || d.index() >= cluster.size()) {
         violations.push_back(fmt::format("stage {}: there is no device {}", s, d.index()));
@@ -139,13 +139,13 @@ bool meets_neighbours(const graph::Operator& op) {
   return op.kind == graph::OpKind::convolution || op.kind == graph::OpKind::pool;
 }
 
-/// Whether an operator makes each token of that token alone, without weights that mix its features.
+/// True if an operator computes each token separately, without weights that mix its features.
 bool takes_one_by_one(const graph::Operator& op) {
   return op.kind == graph::OpKind::norm || op.kind == graph::OpKind::activation ||
          op.kind == graph::OpKind::elementwise;
 }
 
-/// Experts are divided over replicas that take their micro-batches at a time.
+/// Experts may be divided only over replicas that share micro-batches.
 void check_experts(const graph::OpGraph& graph, const Plan& plan, Violations& violations) {
   const auto divided =
       std::ranges::find_if(plan.stages, [](const Stage& s) { return s.expert_parallel > 1; });
@@ -174,7 +174,7 @@ void check_experts(const graph::OpGraph& graph, const Plan& plan, Violations& vi
     if (e > 1 && asynchronous(plan))
       violations.push_back(fmt::format(
           "stage {}: `expert_parallel` without a flush, where replicas take turns: they never meet", s));
-    if (stage.part) continue;  // has degrees of its own
+    if (stage.part) continue;  // has its own degrees
     const std::size_t f = first.emplace(rank[s], s).first->second;
     if (plan.stages[f].expert_parallel != e)
       violations.push_back(
@@ -182,10 +182,10 @@ void check_experts(const graph::OpGraph& graph, const Plan& plan, Violations& vi
   }
 }
 
-/// From the innermost on, each dimension groups the devices of those within it.
+/// Checks sizes from the innermost dimension outwards: each dimension groups the devices of those within it.
 void check_dimensions(std::size_t s, const Stage& stage, Violations& violations) {
   std::size_t inner = 1;
-  std::string within;  // what a group is made of
+  std::string within;  // unit that a group consists of
   for (auto each = kStatedDims.rbegin(); each != kStatedDims.rend(); ++each) {
     const StatedDim& stated = *each;
     const int size = stage.*stated.size;
@@ -199,7 +199,7 @@ void check_dimensions(std::size_t s, const Stage& stage, Violations& violations)
   }
 }
 
-/// Groups of tensor parallelism, and what replicas share.
+/// Checks tensor-parallel groups and sharding over replicas.
 void check_sharding(const graph::OpGraph& graph, const Plan& plan, Violations& violations) {
   const auto rank = rank_of_stage(plan);
   std::map<std::int32_t, std::size_t> first;  // stage of each rank
@@ -293,7 +293,7 @@ Violations violations_of(const graph::OpGraph& graph, const cluster::Cluster& cl
 std::optional<std::string> mini_batch_violation(const graph::OpGraph& graph, std::int64_t mini_batch) {
   if (mini_batch < 1 || mini_batch > kMostSamples)
     return fmt::format("a mini-batch has 1 to {} samples, not {}", kMostSamples, mini_batch);
-  double bytes = 0;  // of a sample
+  double bytes = 0;  // bytes of one sample
   for (std::size_t v = 0; v < graph.size(); ++v) {
     const graph::Operator& op = graph.op(core::OpId(v));
     bytes += static_cast<double>(op.output_bytes.value()) + static_cast<double>(op.saved_bytes.value());

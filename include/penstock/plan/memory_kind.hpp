@@ -1,5 +1,5 @@
 #pragma once
-// The kinds of device memory, each a line of its own in reports.
+// Kinds of device memory; reports have one line for each.
 
 #include <array>
 #include <cstdint>
@@ -11,13 +11,14 @@ namespace penstock::plan {
 
 enum class MemoryKind : std::uint8_t {
   weights,
-  gradients,    ///< of weights, accumulated over the mini-batch
+  gradients,    ///< gradients of weights, accumulated over the mini-batch
   optimizer,    ///< optimizer state
-  workspace,    ///< gradients alive while an operator runs backward, and what its kernels need on the side
+  workspace,    ///< gradients alive during an operator's backward pass, and scratch memory of its kernels
   activations,  ///< kept from forward to backward for every micro-batch in flight
-  buffers,      ///< tensors received from other stages and not yet consumed; what a split backward pass
-                ///< leaves to its weight gradients
-  versions,     ///< older weights and weight-sized buffers that training without a flush needs
+  /// Tensors received from other stages and not yet consumed, and what a split backward pass keeps for its
+  /// weight gradients.
+  buffers,
+  versions,  ///< older weights, and weight-sized buffers that training without a flush needs
 };
 inline constexpr std::size_t kMemoryKinds = 7;
 std::string_view name(MemoryKind kind);

@@ -1,5 +1,5 @@
 #pragma once
-// A stage's devices, arranged by named dimensions.
+// A stage's devices, arranged along named dimensions.
 
 #include <array>
 #include <cstdint>
@@ -13,23 +13,24 @@ namespace penstock::plan {
 
 inline constexpr std::size_t kMeshDims = kStatedDims.size() + 1;
 
-/// As a mesh of GSPMD (Xu et al., 2021) or a DeviceMesh of DTensor: a device has a coordinate in every
-/// dimension. A view, which the devices must outlive.
+/// A mesh as in GSPMD (Xu et al., 2021), or a DeviceMesh of DTensor: a device has a coordinate in every
+/// dimension. A view: the devices must outlive it.
 class Mesh {
  public:
   using Devices = std::vector<core::DeviceId>;
 
   explicit Mesh(const Stage& stage);
-  /// `devices` divide into replicas of one tensor-parallel group each.
+  /// Divides `devices` into replicas of one tensor-parallel group each.
   explicit Mesh(std::span<const core::DeviceId> devices, int tensor);
 
   std::size_t extent(MeshDim dim) const { return extent_[static_cast<std::size_t>(dim)]; }
-  /// Of the i-th device.
+  /// Coordinate of the i-th device.
   std::size_t coordinate(std::size_t device, MeshDim dim) const;
-  /// Devices that differ in these coordinates alone, in their order; by their other coordinates.
+  /// Groups of devices that differ only in these coordinates, in their order; groups are sorted by the other
+  /// coordinates.
   std::vector<Devices> groups(std::initializer_list<MeshDim> dims) const;
   std::vector<Devices> groups(MeshDim dim) const { return groups({dim}); }
-  /// The devices with this coordinate of `data`, by their other ones.
+  /// Devices with this coordinate of `data`, sorted by their other coordinates.
   std::span<const core::DeviceId> replica(std::size_t data) const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// What of weights, gradients and optimizer state the devices with equal weights hold: a copy each, or a part.
+// Placement of weights, gradients and optimizer state on devices with equal weights: replicated or sharded.
 
 #include <cstdint>
 #include <vector>
@@ -8,24 +8,24 @@
 
 namespace penstock::plan {
 
-/// On the mesh dimensions data and context, in DTensor's terms.
+/// Placement on the mesh dimensions data and context, in DTensor's terms.
 enum class OverReplicas : std::uint8_t { replicate, shard };
 
-/// ZeRO (Rajbhandari et al., SC 2020) and FSDP (Zhao et al., VLDB 2023): the one place that says what a
-/// stage's `zero` means. Where `zero_over` leaves several groups that share, each holds all of it, and
-/// gradients are summed within each first and then across (FSDP's hybrid sharding, section 3.2.2).
+/// Meaning of a stage's `zero` (ZeRO: Rajbhandari et al., SC 2020; FSDP: Zhao et al., VLDB 2023). If
+/// `zero_over` leaves several sharding groups, each holds a complete copy. Gradients are summed within each
+/// group first and then across groups (FSDP's hybrid sharding, section 3.2.2).
 struct ReplicaPlacement {
   OverReplicas weights = OverReplicas::replicate;
   OverReplicas gradients = OverReplicas::replicate;
-  OverReplicas state = OverReplicas::replicate;  ///< of the optimizer; whoever shares anything shares this
+  OverReplicas state = OverReplicas::replicate;  ///< optimizer state; sharded if anything is
   std::int64_t shards = 1;                       ///< devices that hold one part each of what is sharded
-  std::int64_t copies = 1;                       ///< of each part
+  std::int64_t copies = 1;                       ///< copies of each part
   std::int64_t expert_shards = 1;                ///< devices that hold one part each of a mixture's experts
 
   bool shards_weights() const { return weights == OverReplicas::shard; }
   bool shards_gradients() const { return gradients == OverReplicas::shard; }
   bool shards_state() const { return state == OverReplicas::shard; }
-  /// Bytes of `all` on one device, of which `experts` are a mixture's; parts are rounded up.
+  /// Bytes on one device for `all` bytes, of which `experts` belong to a mixture; parts are rounded up.
   core::Bytes held(core::Bytes all, core::Bytes experts, OverReplicas how) const {
     const auto part = [](core::Bytes bytes, std::int64_t ways) {
       return core::Bytes((bytes.value() + ways - 1) / ways);
@@ -36,14 +36,15 @@ struct ReplicaPlacement {
   }
 };
 
-/// Without other devices of equal weights everything is replicated, whatever `zero` says.
+/// Returns the placement of a stage; everything is replicated if no other device has equal weights, whatever
+/// `zero` is.
 ReplicaPlacement replica_placement(const Stage& stage);
 
-/// Devices of equal weights: of every replica and context group one.
+/// Groups of devices with equal weights: one device of every replica and context group.
 std::vector<std::vector<core::DeviceId>> replica_groups(const Stage& stage);
-/// Parts of these that share, neighbours each; the same groups where there is one part each.
+/// Sharding groups: consecutive devices of replica_groups; equal to those if there is one group each.
 std::vector<std::vector<core::DeviceId>> shard_groups(const Stage& stage);
-/// Devices that hold the same part.
+/// Groups of devices that hold the same shard.
 std::vector<std::vector<core::DeviceId>> copy_groups(const Stage& stage);
 
 }  // namespace penstock::plan

@@ -1,5 +1,6 @@
 #pragma once
-// Parameters that several stages use: by operators of each, or as parts of one colocated stage.
+// Parameters that several stages use: tied operators in different stages, or the parts of one colocated
+// stage.
 
 #include <vector>
 
@@ -8,32 +9,35 @@
 
 namespace penstock::plan {
 
-/// Every device of these stages keeps a copy. Before the stages update theirs, gradients are summed over all
-/// devices of all of them, so that copies stay equal (Megatron-LM: Shoeybi et al., 2019, section 3; its
-/// embedding group). Differs: Megatron-LM first sums over the replicas of each stage, then between the first
-/// and the last stage, replica by replica, which needs as many of both; one sum over all does not.
+/// Parameters of which every device of several stages keeps a copy. Before these stages update, gradients are
+/// summed over all their devices, so that copies stay equal (Megatron-LM: Shoeybi et al., 2019, section 3;
+/// its embedding group). Differs: Megatron-LM first sums over the replicas of each stage, then between the
+/// first and the last stage, replica by replica, which needs equally many replicas in both. One sum over all
+/// devices does not.
 struct SharedParameters {
-  std::vector<core::OpId> owners;     ///< the operators that the graph counts them at; several only where the
-                                      ///< stages are the parts of one, which sum all their gradients at once
-  std::vector<core::StageId> stages;  ///< ascending, the owners' among them; two or more
+  /// Operators that own the parameters in the graph. Several only for the parts of one colocated stage, which
+  /// sum all their gradients at once.
+  std::vector<core::OpId> owners;
+  std::vector<core::StageId> stages;  ///< ascending, including that of the owners; two or more
 };
 
-/// Shared parameters of a plan by their first owner, ascending (OpGraph::owner). Precondition: every operator
-/// is in one stage, or in all parts of one.
+/// Shared parameters of a plan, sorted by first owner (OpGraph::owner). Precondition: every operator is in
+/// one stage, or in all parts of one.
 std::vector<SharedParameters> shared_parameters(const graph::OpGraph& graph, const Plan& plan);
 
-/// Whether all of these stages are behind the pipeline (plan/colocated.hpp): their gradients are there before
-/// those of any other stage, and are summed first.
+/// True if all these stages are behind the pipeline (plan/colocated.hpp): their gradients are complete before
+/// those of other stages, and are summed first.
 bool summed_first(const SharedParameters& shared, const Plan& plan);
 
-/// The stage of the owners, the first of several.
+/// Stage of the owners; the first one if there are several.
 core::StageId home(const SharedParameters& shared, const Plan& plan);
-/// Sharing stages that run on this device; empty where none does.
+/// Sharing stages that run on this device; empty if there are none.
 std::vector<core::StageId> stages_on(const SharedParameters& shared, const Plan& plan, core::DeviceId device);
 /// Devices of all the stages, each once, in the order of the stages.
 std::vector<core::DeviceId> devices(const SharedParameters& shared, const Plan& plan);
 
-/// `operators` without the owners of shared parameters: what a stage's replicas reduce among themselves.
+/// Returns `operators` without the owners of shared parameters: a stage's replicas reduce these among
+/// themselves.
 std::vector<core::OpId> unshared(const std::vector<core::OpId>& operators,
                                  const std::vector<SharedParameters>& shared);
 

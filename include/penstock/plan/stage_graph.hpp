@@ -1,5 +1,5 @@
 #pragma once
-// How the stages of a plan feed each other.
+// Data dependencies between the stages of a plan.
 
 #include <algorithm>
 #include <vector>
@@ -10,17 +10,17 @@
 
 namespace penstock::plan {
 
-/// Stage `to` waits for stage `from`, and receives `bytes` per sample from it (distinct tensors counted once;
-/// zero for an order imposed by Stage::after alone). The backward pass sends as much the other way.
+/// Stage `to` waits for stage `from` and receives `bytes` per sample from it. Distinct tensors count once;
+/// zero for an order imposed only by Stage::after. The backward pass sends as much in the other direction.
 struct Boundary {
   core::StageId from;
   core::StageId to;
   core::Bytes bytes;
 };
 
-/// Derived from a plan whose operators each belong to exactly one stage, or to all parts of a colocated one,
-/// and whose stages are listed producers first; `structural_violations` says whether that holds. Every part
-/// feeds, and waits for, what its stage does; which samples go from part to part is not told here.
+/// Derived from a plan whose operators each belong to exactly one stage, or to all parts of a colocated one.
+/// Stages must be listed producers first (checked by `structural_violations`). Every part has the boundaries
+/// of its stage; the samples that go from part to part are not stored here.
 class StageGraph {
  public:
   StageGraph(const graph::OpGraph& graph, const Plan& plan);
@@ -30,7 +30,7 @@ class StageGraph {
   /// Indices into boundaries().
   const std::vector<std::size_t>& outgoing(core::StageId id) const { return outgoing_[id.index()]; }
   const std::vector<std::size_t>& incoming(core::StageId id) const { return incoming_[id.index()]; }
-  /// Ascending: one stage, or the parts of a colocated one.
+  /// Stages of an operator, ascending: one stage, or the parts of a colocated one.
   const std::vector<core::StageId>& stages_of(core::OpId op) const { return stages_of_[op.index()]; }
   bool runs(core::StageId stage, core::OpId op) const {
     const auto& all = stages_of(op);

@@ -1,5 +1,5 @@
 #pragma once
-// What people call a plan: its degrees of parallelism in one line, in the field's notation.
+// A plan in one line: its degrees of parallelism in the field's notation.
 
 #include <cstdint>
 #include <optional>
@@ -10,43 +10,43 @@
 
 namespace penstock::plan {
 
-/// The least and the most of something that stages may differ in.
+/// Minimum and maximum of a value over stages.
 struct Extent {
   std::int64_t least = 0, most = 0;
   friend bool operator==(const Extent&, const Extent&) = default;
 };
 std::string text(const Extent& extent);  ///< "2", or "1-4"
-/// Reads what text() writes; nothing for other texts.
+/// Parses the result of text(); nothing for other texts.
 std::optional<Extent> parse_extent(std::string_view text);
 
 struct Strategy {
   std::int64_t stages = 0;
-  std::int64_t depth = 0;              ///< stages on the longest path
-  std::int64_t pipeline_parallel = 0;  ///< sets of devices; fewer than stages where one set runs several
-  Extent data_parallel;                ///< replicas of a stage
-  std::array<Extent, kStatedDims.size()> divided;  ///< ways that divide a replica's work, as kStatedDims
-  bool sequence_parallel = false;                  ///< of any stage
-  Extent expert_parallel;                          ///< replicas that divide a mixture's experts
+  std::int64_t depth = 0;                          ///< stages on the longest path
+  std::int64_t pipeline_parallel = 0;              ///< device sets; fewer than stages if one set runs several
+  Extent data_parallel;                            ///< replicas per stage
+  std::array<Extent, kStatedDims.size()> divided;  ///< degrees of the dimensions of kStatedDims
+  bool sequence_parallel = false;                  ///< true if any stage has it
+  Extent expert_parallel;                          ///< replicas that divide the experts of a mixture
   Extent zero;                                     ///< ZeRO stage
-  Extent zero_over;                                ///< devices that share so; 0: all with equal weights
-  Extent micro_batch;            ///< samples that a replica (of unequal ones the fullest) takes at a time
+  Extent zero_over;              ///< devices per ZeRO sharding group; 0: all with equal weights
+  Extent micro_batch;            ///< samples per replica, of the fullest replica
   Extent k;                      ///< of the kFkB schedule
-  std::int64_t recomputing = 0;  ///< stages that do
-  std::string recomputed;        ///< "layers", "4 layers"; empty: whole stages, or not all alike
+  std::int64_t recomputing = 0;  ///< stages that recompute
+  std::string recomputed;        ///< "layers", "4 layers"; empty: whole stages, or different per stage
   std::string schedule;
 };
 
-/// Devices of a tensor-parallel group.
+/// Devices per tensor-parallel group.
 Extent tensor_parallel(const Strategy& strategy);
 
-/// `depth` as StageGraph counts it. The plan has stages.
+/// Precondition: the plan has stages. `depth` is StageGraph::depth().
 Strategy strategy(const Plan& plan, int depth);
 
-/// "PP4 x DP2 x TP8, 1F1B, mb 32, recompute 3/4": pipeline-, data- and tensor-parallel degrees as Narayanan
-/// et al. (Megatron-LM, SC 2021) write (p, d, t), those of one left out; schedule, micro-batch of a replica,
-/// stages that recompute, "recompute layers 4/4" where each layer does on its own. Differs in what stages may
-/// differ in, "DP1-4", and in graphs of stages, whose longest path stands behind the degree: "PP8 (depth 3)";
-/// stages beyond it too: "PP4 (8 stages)".
+/// Returns a text such as "PP4 x DP2 x TP8, 1F1B, mb 32, recompute 3/4". It has the pipeline-, data- and
+/// tensor-parallel degrees, which Narayanan et al. (Megatron-LM, SC 2021) write as (p, d, t), without those
+/// that are one. Schedule, micro-batch per replica and the number of stages that recompute follow ("recompute
+/// layers 4/4" if each layer is recomputed). Differs: a range "DP1-4" if stages differ; the longest path of a
+/// stage graph, "PP8 (depth 3)"; and more stages than device sets, "PP4 (8 stages)".
 std::string in_words(const Strategy& strategy);
 
 }  // namespace penstock::plan
