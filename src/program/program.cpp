@@ -18,7 +18,7 @@ using core::StageId;
 using schedule::Action;
 using schedule::ActionKind;
 
-/// What a stage's row has beside passes.
+/// Instructions of a stage's row other than passes.
 struct Needs {
   bool step = false;
   bool sums = false;
@@ -77,7 +77,7 @@ class RowBuilder {
       joined = !options_.pairs_apart;
     }
   }
-  /// Into its pieces, if it has several.
+  /// Cuts a pass into its pieces, if it has several.
   void cut(Instruction pass) {
     const std::size_t pieces = options_.pieces ? options_.pieces(pass.stage, pass.kind, pass.bucket) : 1;
     constexpr std::size_t kMost = std::numeric_limits<std::int16_t>::max();
@@ -116,7 +116,7 @@ class RowBuilder {
   Row& row_ = out_.row;
 };
 
-/// After the row's last sum and the last gradient of the stages that share, not before `from`.
+/// Position after the row's last reduction and the last gradient of the stages that share; not before `from`.
 std::size_t place_of(const plan::SharedParameters& shared, const Row& row, std::size_t from) {
   std::size_t updated = row.size();
   for (std::size_t p = row.size(); p-- > 0;) {
@@ -139,7 +139,8 @@ void insert(Rank& rank, std::size_t place, const Instruction& instruction) {
   rank.updates.insert(later, position);
 }
 
-/// After the row's last gradient, and the last sum among replicas, of stages behind the pipeline.
+/// Position after the row's last gradient, and the last reduction among replicas, of stages behind the
+/// pipeline.
 std::size_t behind_tail(const Row& row, std::size_t behind) {
   std::size_t p = row.size();
   while (p > 0 && (row[p - 1].stage.index() < behind ||

@@ -10,7 +10,7 @@ using schedule::ActionKind;
 template <class T>
 T& slot(std::vector<T>& list, std::int32_t micro_batch, T none) {
   const auto m = static_cast<std::size_t>(micro_batch);
-  if (m == list.size()) list.push_back(none);  // as most rows count
+  if (m == list.size()) list.push_back(none);  // the common case: rows count upwards
   if (m > list.size()) list.resize(m + 1, none);
   return list[m];
 }
@@ -77,7 +77,7 @@ class Indexer {
   bool late_;
   StageIndex out_;
   std::vector<std::int32_t> forwards_, backwards_, releases_;  ///< micro-batches in the order of the row
-  std::size_t most_ = 0;                                       ///< held at once
+  std::size_t most_ = 0;                                       ///< maximum held at once
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// One thing that all devices of a rank do.
+// Instruction: one step that all devices of a rank execute.
 
 #include <cstdint>
 #include <vector>
@@ -11,34 +11,36 @@
 
 namespace penstock::program {
 
-/// A pass, a sum of gradients, an update or a barrier.
+/// A pass, a gradient reduction, an update or a barrier.
 struct Instruction {
   schedule::ActionKind kind =
       schedule::ActionKind::forward;  ///< forward, backward, input_gradient, weight_gradient,
                                       ///< recompute, reduce_gradient, step or barrier
-  bool joined = false;                ///< a pass that runs as one with the instruction before it
-  std::int16_t piece = -1;            ///< of a pass that its collectives cut: behind each piece but the last
-                                      ///< its group runs one of them (LoweringOptions::pieces)
-  core::StageId stage{};              ///< invalid of a barrier
-  std::int32_t micro_batch = -1;      ///< of a pass, as the row counts (Share::in_row)
-  std::int32_t bucket = -1;  ///< of a sum; of a pass that fills this bucket alone, the last of a mini-batch
-  std::int32_t shared = -1;  ///< of a sum among stages: index into Program::shared
+  bool joined = false;                ///< true: runs as one with the instruction before it
+  /// Piece of a pass that collectives cut; after each piece except the last, the group runs one of them
+  /// (LoweringOptions::pieces).
+  std::int16_t piece = -1;
+  core::StageId stage{};          ///< invalid for a barrier
+  std::int32_t micro_batch = -1;  ///< micro-batch of a pass, as counted by the row (Share::in_row)
+  /// Bucket of a reduction; of a pass that makes only this bucket, the last of a mini-batch.
+  std::int32_t bucket = -1;
+  std::int32_t shared = -1;  ///< for a reduction among stages: index into Program::shared
 };
 static_assert(sizeof(Instruction) == 20, "ten million passes should stay small");
 
 using Row = std::vector<Instruction>;
 
-/// Whether it takes its device's time: a pass or an update.
+/// True if the instruction occupies its device: a pass or an update.
 constexpr bool computes(schedule::ActionKind kind) {
   using enum schedule::ActionKind;
   return kind == forward || kind == backward || kind == input_gradient || kind == weight_gradient ||
          kind == recompute || kind == step;
 }
-/// Ends what is held of its micro-batch.
+/// True if the instruction ends what is held for its micro-batch.
 constexpr bool releases(schedule::ActionKind kind) {
   return kind == schedule::ActionKind::backward || kind == schedule::ActionKind::weight_gradient;
 }
-/// What computes, as a trace shows it.
+/// Kind of a computing instruction in a trace.
 constexpr trace::TaskKind traced(schedule::ActionKind kind) {
   using enum schedule::ActionKind;
   switch (kind) {

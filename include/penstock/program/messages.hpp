@@ -1,5 +1,5 @@
 #pragma once
-// What stages send each other, one message at a time: a long program has too many to keep.
+// Messages between stages, visited one at a time: a long program has too many to store.
 
 #include <algorithm>
 #include <utility>
@@ -10,35 +10,37 @@
 
 namespace penstock::program {
 
-/// Samples that a share of one stage and a share of another have in common.
+/// Samples common to a share of one stage and a share of another.
 struct Overlap {
   Share from, to;
   Samples samples;
 };
 
-/// Where a message leaves, or arrives.
+/// Sender or receiver of a message.
 struct End {
   core::StageId stage;
-  const Share& share;      ///< whose samples
-  std::int32_t position;   ///< in the row of its rank: the instruction that makes it, or waits for it
+  const Share& share;  ///< share that has the samples
+  /// Position in the rank's row of the instruction that makes the message, or waits for it.
+  std::int32_t position;
   std::int32_t device{0};  ///< index into plan::Stage::devices
 };
 
-/// What an overlap hands on: the tensors that cross the boundary, or, the other way, their gradients. Between
-/// stages on one device too, where nothing moves; a boundary without bytes (an imposed order) delays but
-/// moves nothing.
+/// Message for one overlap: tensors that cross the boundary or, in the other direction, their gradients.
+/// Messages between stages on one device move no data. A boundary without bytes (an imposed order) only
+/// delays.
 struct Message {
   bool gradient;
   End from, to;
-  std::int32_t gate;  ///< position in the receiver's row of the instruction that makes room; -1: none
+  /// Position in the receiver's row of the instruction that frees a buffer for it; -1: none.
+  std::int32_t gate;
   const Samples& samples;
-  /// From and to the devices of both tensor-parallel groups in turn, a part each; all devices of the
-  /// receiving group wait for it.
+  /// Index and number of the parts of this message: devices of the two tensor-parallel groups pair up in
+  /// turn. All devices of the receiving group wait for every part.
   std::int32_t part = 0, parts = 1;
 };
 
-/// Shares of both stages in the order of their samples, walked side by side; those of a part of a colocated
-/// stage leave out the samples of the other parts.
+/// Visits overlaps of the shares of both stages in the order of samples. Parts of a colocated stage skip the
+/// samples of other parts.
 template <class Visit>
 void for_each_overlap(const Stage& from, const Stage& to, Visit visit) {
   const std::int64_t senders = from.shares(), receivers = to.shares();
@@ -54,7 +56,7 @@ void for_each_overlap(const Stage& from, const Stage& to, Visit visit) {
   }
 }
 
-/// `groups`: devices of one replica, of the sending stage and of the receiving one.
+/// `groups`: devices per replica of the sending and of the receiving stage.
 template <class Visit>
 void for_each_part(Message& message, std::pair<std::int32_t, std::int32_t> groups, Visit& visit) {
   const auto [senders, receivers] = groups;
@@ -66,8 +68,8 @@ void for_each_part(Message& message, std::pair<std::int32_t, std::int32_t> group
   }
 }
 
-/// Calls `visit(const Message&)`, which keeps no reference, for all messages of a boundary in the order of
-/// their samples: the parts of a tensor, then those of its gradient.
+/// Calls `visit(const Message&)` for all messages of a boundary in the order of samples: the parts of a
+/// tensor, then those of its gradient. `visit` must not keep the reference.
 template <class Visit>
 void for_each_message(const Program& program, const plan::Boundary& boundary, Visit visit) {
   const Stage &x = program.stages[boundary.from.index()], &y = program.stages[boundary.to.index()];

@@ -1,5 +1,5 @@
 #pragma once
-// Which samples of a mini-batch each replica of a stage computes.
+// Samples of a mini-batch that each replica of a stage computes.
 
 #include <cstdint>
 
@@ -7,35 +7,36 @@
 
 namespace penstock::program {
 
-/// Numbered on through all mini-batches of a program: mini-batch k starts at k * Training::mini_batch.
+/// Range of samples, numbered through all mini-batches of a program: mini-batch k starts at k *
+/// Training::mini_batch.
 struct Samples {
   std::int64_t first = 0, count = 0;
   std::int64_t end() const { return first + count; }
   friend bool operator==(const Samples&, const Samples&) = default;
 };
 
-/// What one replica computes of one micro-batch.
+/// Part of one micro-batch that one replica computes.
 struct Share {
-  std::int32_t in_row = 0;  ///< micro-batch as the rank's row counts: per replica where replicas take turns
+  std::int32_t in_row = 0;  ///< micro-batch as counted by the rank's row: per replica if replicas take turns
   std::int32_t number = 0;  ///< micro-batch among all of the stage
   std::int32_t replica = 0;
   Samples samples;
 };
 
-/// Replicas split every micro-batch nearly evenly, with those of a colocated stage's other parts; with an
-/// asynchronous schedule they take micro-batches in turn: replica r computes all samples of micro-batches r,
-/// r + replicas, ...
+/// How replicas share samples. They split every micro-batch nearly evenly, together with those of a colocated
+/// stage's other parts. With an asynchronous schedule they take micro-batches in turn: replica r computes all
+/// samples of micro-batches r, r + replicas, ...
 struct Sharing {
   Sharing(const plan::Plan& plan, const plan::Stage& stage);
 
   std::int64_t micro_batch;  ///< samples
   std::int32_t replicas;
-  std::int32_t group;   ///< devices of one replica, which compute its share together
-  std::int32_t before;  ///< replicas of the parts before it, of a colocated stage
-  std::int32_t of;      ///< replicas of all its parts
+  std::int32_t group;   ///< devices per replica, which compute its share together
+  std::int32_t before;  ///< replicas of the parts before this one, for a colocated stage
+  std::int32_t of;      ///< replicas of all parts
   bool in_turn;
 
-  /// First sample, within a micro-batch, of a replica's share.
+  /// First sample of a replica's share within a micro-batch.
   std::int64_t start(std::int64_t replica) const {
     return in_turn ? micro_batch * replica : micro_batch * (before + replica) / of;
   }
@@ -48,7 +49,7 @@ struct Sharing {
             static_cast<std::int32_t>(replica),
             {in_row * round() + start(replica), size(replica)}};
   }
-  /// The n-th share in the order of samples.
+  /// Returns the n-th share in the order of samples.
   Share share(std::int64_t n) const { return share(n / replicas, n % replicas); }
 };
 
