@@ -1,5 +1,5 @@
 #pragma once
-// The letters of the token grammar, shared by its writer and its reader.
+// Letters of the token grammar, shared by its writer and its reader.
 
 #include <array>
 #include <string_view>

@@ -15,10 +15,10 @@ Action renumbered(Action action, const std::vector<std::int32_t>& stages) {
   return action;
 }
 
-/// Puts the micro-batches of stages behind the pipeline into a row of it.
+/// Inserts the micro-batches of stages behind the pipeline into a row.
 class Tail {
  public:
-  /// `stages`: the rank's parts of them, in order.
+  /// `stages`: the rank's parts of these stages, in order.
   Tail(const plan::Plan& plan, std::vector<std::size_t> stages)
       : plan_(plan), stages_(std::move(stages)), size_(plan.stages[stages_.front()].micro_batch) {}
 
@@ -41,7 +41,7 @@ class Tail {
   static bool is_backward(const Action& part) {
     return part.kind == ActionKind::backward || part.kind == ActionKind::input_gradient;
   }
-  /// First and last micro-batch of the tail with samples of this pass.
+  /// First and last micro-batch of the tail that have samples of this pass.
   std::pair<std::size_t, std::size_t> turns(const Action& pass) const {
     const std::int64_t size = plan_.stages[static_cast<std::size_t>(pass.stage)].micro_batch,
                        begin = pass.micro_batch * size;
@@ -71,7 +71,7 @@ class Tail {
   const plan::Plan& plan_;
   std::vector<std::size_t> stages_;
   std::int64_t size_;
-  std::vector<int> waits_for_;  ///< [turn] forward passes of the row that begin in it and are not run yet
+  std::vector<int> waits_for_;  ///< [turn] forward passes of the row that begin in it and have not run
   std::size_t next_ = 0;        ///< turn
   RankOrder out_;
 };
@@ -91,7 +91,7 @@ Schedule with_colocated(const plan::Plan& plan, const plan::PipelineOf& pipeline
   };
   const std::size_t behind = plan::behind_pipeline(plan);
   for (std::size_t s = 0; s < behind; ++s) add_passes(s, forward);
-  for (std::size_t r = 0; r < rows.ranks.size(); ++r) {  // both count their ranks by themselves
+  for (std::size_t r = 0; r < rows.ranks.size(); ++r) {  // both number their ranks independently
     const auto stage = std::ranges::find(rows.rank_of_stage, static_cast<std::int32_t>(r));
     const auto first = static_cast<std::size_t>(stage - rows.rank_of_stage.begin());
     const auto rank = out.rank_of_stage[static_cast<std::size_t>(pipeline.stages[first])];

@@ -87,7 +87,7 @@ class Dispatcher {
     const std::size_t task = id * count_ + m;
     arrival_[task] = std::max(arrival_[task], time);
     const std::size_t machine = unrolled_.steps[id].machine;
-    // A busy machine looks again when it is free.
+    // A busy machine is considered again when it is free.
     if (--missing_[task] == 0 && free_[machine] <= arrival_[task]) moments_.push({arrival_[task], machine});
   }
 
@@ -95,10 +95,10 @@ class Dispatcher {
   const MachineOrder& rows_;
   const Unrolled unrolled_;
   std::size_t count_;
-  std::vector<Picoseconds> arrival_;    ///< of the last input so far, [step * count + micro-batch]
-  std::vector<std::uint32_t> missing_;  ///< inputs without a time of arrival, likewise
-  std::vector<std::size_t> next_;       ///< micro-batch, by step
-  std::vector<Picoseconds> free_;       ///< by machine
+  std::vector<Picoseconds> arrival_;    ///< [step * count + micro-batch] arrival of the last input so far
+  std::vector<std::uint32_t> missing_;  ///< [step * count + micro-batch] inputs that have not arrived
+  std::vector<std::size_t> next_;       ///< [step] next micro-batch
+  std::vector<Picoseconds> free_;       ///< [machine] time from which it is free
   std::priority_queue<Moment, std::vector<Moment>, std::greater<>> moments_;
   MachineOrder out_;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// List scheduling in time: whoever is idle runs what is ready.
+// List scheduling in time: an idle machine runs what is ready.
 
 #include "penstock/schedule/pipeline.hpp"
 
@@ -7,11 +7,11 @@ namespace penstock::schedule {
 
 struct Dispatched {
   MachineOrder order;
-  core::Picoseconds makespan;  ///< as `execute` takes, for every task starts as early as the order allows
+  core::Picoseconds makespan;  ///< equal to that of `execute`: every task starts as early as the order allows
 };
 
-/// Stages follow their rows, where rows are given; otherwise, and on links, a backward runs before a forward,
-/// and a forward only where there is room. Among moments that coincide machines are asked in order.
+/// Stages follow `stage_rows` if given. Otherwise, and on links, a backward runs before a forward, and a
+/// forward only if there is room. At equal times machines are visited in order.
 Dispatched dispatch(const Pipeline& pipeline, const MachineOrder& stage_rows);
 
 }  // namespace penstock::schedule

@@ -13,7 +13,7 @@ Pace pace(const plan::Stage& stage) {
   return {stage.micro_batch, stage.k};
 }
 
-/// Replicas on whose results a stage's backward pass waits, its own included.
+/// Number of replicas whose results a stage's backward pass waits for, including its own.
 std::int64_t replicas_downstream(const plan::Plan& plan, const plan::StageGraph& stages, std::size_t s) {
   std::vector<bool> below(plan.stages.size());
   below[s] = true;
@@ -36,7 +36,8 @@ std::int64_t demanded_by_successors(const plan::Plan& plan, const plan::StageGra
   return held;
 }
 
-/// One micro-batch per replica from here on, shared by the stage's own.
+/// In-flight count if replicas take turns: one micro-batch per replica from here on, divided by the stage's
+/// own replicas.
 std::int64_t in_turn(const plan::Plan& plan, const plan::StageGraph& stages, std::size_t s) {
   const std::int64_t replicas = plan.stages[s].replicas();
   const std::int64_t held = (replicas_downstream(plan, stages, s) + replicas - 1) / replicas;

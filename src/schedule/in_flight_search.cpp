@@ -24,7 +24,7 @@ void search_in_flight(plan::Plan& plan, const IterationTime& time) {
     plan::Stage& stage = plan.stages[s];
     const std::int64_t most = stage.in_flight;
     stage.in_flight = stage.micro_batch;
-    // Upwards, not by bisection: more in flight changes the order and is not always faster.
+    // Search upwards, not by bisection: more in flight changes the order and is not always faster.
     while (stage.in_flight < most && !within(plan, time, limit)) stage.in_flight += stage.micro_batch;
   }
 }

@@ -16,8 +16,8 @@ bool fused(const Step& backward, std::size_t forward) {
   return std::find(backward.waits_for.begin(), backward.waits_for.end(), forward) != backward.waits_for.end();
 }
 
-/// The cycle of every step of a micro-batch: one after those it waits for, the same for the two halves of a
-/// fused pass, and never before `earliest`.
+/// Computes the cycle of every step of a micro-batch. It is one after the steps waited for, equal for the two
+/// halves of a fused pass, and never before `earliest`.
 void find_cycles(const Unrolled& unrolled, const std::vector<Cycle>& earliest, std::vector<Cycle>& cycle) {
   for (const std::size_t id : unrolled.topological) {
     const Step& step = unrolled.steps[id];
@@ -34,7 +34,8 @@ std::vector<Cycle> cycles_of_one(const Unrolled& unrolled) {
   return cycle;
 }
 
-/// Backward, then forward, in each cycle; the backward of a fused pass comes right after its forward.
+/// Row with backward, then forward, in each cycle; the backward of a fused pass comes right after its
+/// forward.
 std::vector<Task> by_cycle(const std::vector<Cycle>& forward, const std::vector<Cycle>& backward,
                            bool is_fused) {
   std::vector<Task> row;
@@ -47,18 +48,18 @@ std::vector<Task> by_cycle(const std::vector<Cycle>& forward, const std::vector<
   return row;
 }
 
-/// By step and micro-batch.
+/// [step][micro-batch] cycle.
 std::vector<std::vector<Cycle>> find_all_cycles(const Pipeline& pipeline, const Unrolled& unrolled) {
   const auto count = static_cast<std::size_t>(pipeline.micro_batches);
   std::vector<std::vector<Cycle>> cycles(unrolled.steps.size(), std::vector<Cycle>(count));
   std::vector<Cycle> earliest(unrolled.steps.size()), cycle(unrolled.steps.size());
   for (std::size_t m = 0; m < count; ++m) {
-    // With room for K micro-batches a stage starts m after the backward pass of m - K.
+    // With room for K micro-batches, a stage starts m after the backward pass of m - K.
     for (std::size_t s = 0; s < pipeline.stages.size(); ++s)
       if (const auto room = static_cast<std::size_t>(pipeline.stages[s].room); room > 0 && m >= room)
         earliest[s] = std::max(earliest[s], cycles[unrolled.backward(s)][m - room]);
     find_cycles(unrolled, earliest, cycle);
-    // Micro-batch m + 1 follows a cycle later at least, at every step.
+    // Micro-batch m + 1 follows at least a cycle later, at every step.
     for (std::size_t id = 0; id < cycle.size(); ++id) {
       cycles[id][m] = cycle[id];
       earliest[id] = cycle[id] + 1;
@@ -82,14 +83,13 @@ MachineOrder cyclic(const Pipeline& pipeline) {
   return out;
 }
 
-/// Forwards before the first backward: one more than any stage that follows, but no more than any stage
-/// before has.
+/// [stage] forwards before the first backward: one more than any successor, but no more than any predecessor.
 std::vector<int> warm_up(const Pipeline& pipeline) {
   std::vector<int> held(pipeline.stages.size(), 1);
   std::vector<PipelineLink> links = pipeline.links;
   std::sort(links.begin(), links.end(), [](const auto& a, const auto& b) { return a.from > b.from; });
   const auto at = [&](int s) -> int& { return held[static_cast<std::size_t>(s)]; };
-  // Backwards through the pipeline: one more than the stage that follows.
+  // Backwards through the pipeline: one more than the next stage.
   for (const PipelineLink& link : links) at(link.from) = std::max(at(link.from), at(link.to) + 1);
   for (std::size_t s = 0; s < held.size(); ++s) {
     held[s] = std::min(held[s], pipeline.micro_batches);
@@ -101,8 +101,8 @@ std::vector<int> warm_up(const Pipeline& pipeline) {
   return held;
 }
 
-/// No deadlock: a stage waits for micro-batch m + held - 1 before its backward of m, and no stage before it
-/// holds fewer, so that one is let through once m - 1 is finished.
+/// Deadlock is impossible: a stage waits for micro-batch m + held - 1 before its backward of m. No stage
+/// before it holds fewer, so that micro-batch passes once m - 1 is finished.
 Dispatched one_f_one_b(const Pipeline& pipeline) {
   MachineOrder rows;
   for (const int held : warm_up(pipeline)) {
@@ -117,7 +117,7 @@ Dispatched one_f_one_b(const Pipeline& pipeline) {
   return dispatch(pipeline, rows);
 }
 
-/// Most that a machine takes for its tasks of one cycle, arrival included.
+/// Longest time of a machine for its tasks of one cycle, arrival included.
 Picoseconds longest_cycle(const Unrolled& unrolled) {
   Picoseconds longest(0);
   for (const auto& ids : unrolled.steps_of) {

@@ -22,7 +22,7 @@ RankOrder merged(const RankOrder& row) {
   return out;
 }
 
-/// The message a part's end calls for: {send, receive}; idle when its result stays on the rank.
+/// Message after the end of a part: {send, receive}; idle if its result stays on the rank.
 std::pair<Action, Action> message(const Schedule& schedule, const Action& part) {
   const bool ahead = part.kind == ActionKind::forward;
   if (!ahead && part.kind != ActionKind::backward && part.kind != ActionKind::input_gradient) return {};
@@ -47,7 +47,7 @@ void append(const Schedule& schedule, const Action& action, std::size_t rank, st
   }
 }
 
-/// The first `count` different stages that the row runs from `cell` on, in order of first use.
+/// First `count` different stages that the row runs from `cell` on, in order of first use.
 std::vector<std::int32_t> upcoming(const RankOrder& row, std::size_t cell, std::size_t count) {
   std::vector<std::int32_t> out;
   for (; cell < row.size() && out.size() < count; ++cell)
@@ -59,7 +59,7 @@ std::vector<std::int32_t> upcoming(const RankOrder& row, std::size_t cell, std::
 
 RankOrder with_unshards(const RankOrder& row, std::size_t window) {
   RankOrder out;
-  std::set<std::int32_t> whole;  // the stages unsharded now
+  std::set<std::int32_t> whole;  // stages that are unsharded now
   for (std::size_t c = 0; c <= row.size(); ++c) {
     const std::vector<std::int32_t> next = upcoming(row, c, window);
     std::erase_if(whole, [&](std::int32_t stage) {

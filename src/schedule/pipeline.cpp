@@ -42,7 +42,7 @@ std::string link_fault(const Pipeline& pipeline) {
   return "";
 }
 
-/// No schedule lasts longer than all tasks one after the other.
+/// Checks the sum of all tasks, which no schedule exceeds.
 std::string clock_violation(const Pipeline& pipeline) {
   constexpr double kClock = 9e18;
   const auto number = [](Picoseconds t) { return static_cast<double>(t.value()); };
@@ -79,7 +79,8 @@ void place_steps(const Pipeline& pipeline, Unrolled& out) {
   }
 }
 
-/// A backward waits for its own forward too; said only of sinks, elsewhere the chain in between says it.
+/// Connects steps. A backward also waits for its own forward; this edge is needed only for sinks, elsewhere
+/// the chain in between implies it.
 void connect_steps(const Pipeline& pipeline, Unrolled& out) {
   const auto wait = [&](std::size_t step, std::size_t before) {
     out.steps[step].waits_for.push_back(before);
@@ -98,7 +99,7 @@ void connect_steps(const Pipeline& pipeline, Unrolled& out) {
     if (out.steps[out.backward(s)].waits_for.empty()) wait(out.backward(s), out.forward(s));
 }
 
-/// Every stage, then its outgoing links; backwards the same in reverse.
+/// Topological order: every stage, then its outgoing links; in reverse for backwards.
 void sort_steps(const Pipeline& pipeline, Unrolled& out) {
   std::vector<std::vector<std::size_t>> outgoing(pipeline.stages.size());
   for (std::size_t e = 0; e < pipeline.links.size(); ++e)

@@ -40,7 +40,7 @@ class Executor {
   }
 
  private:
-  /// Whether a machine runs such tasks at all: the step, or none.
+  /// Step that a machine runs in this phase; none if it runs no such tasks.
   std::size_t step_of(std::size_t machine, Phase phase) const {
     for (const std::size_t step : unrolled_.steps_of[machine])
       if (unrolled_.steps[step].phase == phase) return step;
@@ -71,7 +71,7 @@ class Executor {
                                        unrolled_.steps_of[machine].size() * count_));
   }
 
-  /// Runs the machine's next task when its inputs have a time of arrival.
+  /// Runs the machine's next task if all its inputs have arrival times.
   bool advance(std::size_t machine) {
     auto& ends = out_.ends[machine];
     if (ends.size() == order_[machine].size()) return false;
@@ -104,8 +104,8 @@ class Executor {
   const MachineOrder& order_;
   const Unrolled unrolled_;
   std::size_t count_;
-  std::vector<Picoseconds> done_;    ///< ends, [step * count + micro-batch]
-  std::vector<Picoseconds> free_;    ///< by machine
+  std::vector<Picoseconds> done_;    ///< [step * count + micro-batch] end
+  std::vector<Picoseconds> free_;    ///< [machine] time from which it is free
   std::vector<std::size_t> agenda_;  ///< machines whose next task may have become ready
   PipelineRun out_;
 };

@@ -21,7 +21,7 @@ bool is_file(const std::string& schedule) {
   return schedule.ends_with(".csv");
 }
 
-/// Micro-batches of one mini-batch that a replica takes part in.
+/// Micro-batches of one mini-batch in which a replica takes part.
 std::int32_t per_mini_batch(const Plan& plan, const Stage& stage) {
   const std::int64_t turns = plan::asynchronous(plan) ? stage.replicas() : 1;
   return static_cast<std::int32_t>(plan.training.mini_batch / stage.micro_batch / turns);
@@ -34,8 +34,8 @@ RankOrder fill_drain(std::int32_t stage, std::int32_t count) {
   return out;
 }
 
-/// `held` forwards to warm up, then runs of k backwards and k forwards until the forwards are spent. With
-/// fewer than k in flight the runs are as long as that allows.
+/// Row with `held` warm-up forwards, then runs of k backwards and k forwards until the forwards are used up.
+/// With fewer than k in flight, runs are as long as that allows.
 RankOrder k_forward_k_backward(std::int32_t stage, std::int32_t count, std::int32_t held, std::int32_t k) {
   RankOrder out;
   std::int32_t forwards = 0, backwards = 0;
@@ -49,7 +49,7 @@ RankOrder k_forward_k_backward(std::int32_t stage, std::int32_t count, std::int3
   return out;
 }
 
-/// Of what is dropped from a schedule only that which changes nothing may go unsaid.
+/// Throws if an action that plans cannot express would be dropped and the meaning would change.
 void check_passes(const Plan& plan, const Schedule& schedule) {
   for (const RankOrder& row : schedule.ranks)
     for (const Action& action : row) {
@@ -139,8 +139,8 @@ bool releases(const Action& part) {
   return part.kind == ActionKind::backward || part.kind == ActionKind::weight_gradient;
 }
 
-/// What a plan's rows keep of a schedule: computation. Messages, updates and recomputation are the plan's
-/// business.
+/// True for computations, which a plan's rows keep of a schedule. Messages, updates and recomputation follow
+/// from the plan.
 bool computes(const Action& action) {
   return releases(action) || action.kind == ActionKind::forward ||
          action.kind == ActionKind::input_gradient || action.kind == ActionKind::overlapped ||
@@ -171,9 +171,9 @@ class Updates {
   }
 
  private:
-  /// Before the pass that needs what the forward kept. What a split backward pass leaves to its weight
-  /// gradients would keep all layers until then, where each is to make room for the next; of attention's core
-  /// they need nothing.
+  /// Adds R before the pass that needs the discarded tensors. Split backward passes are refused for
+  /// recomputed layers: their weight gradients would keep all layers, although each should make room for the
+  /// next. Weight gradients read nothing of attention's core.
   void recompute(const Action& action) {
     for (const Action& part : parts(action)) {
       if (part.kind != ActionKind::backward && part.kind != ActionKind::input_gradient) continue;
@@ -193,7 +193,8 @@ class Updates {
     --waiting(s);
     ++placed_[static_cast<std::size_t>(s)];
   }
-  /// The first pass of a mini-batch, and the update of the one before the last has not been placed.
+  /// True at the first pass of a mini-batch if the update of the mini-batch before the last has not been
+  /// placed.
   bool due(const Action& action) {
     const std::int32_t count = per_mini_batch(plan_, stage(action.stage));
     return plan::asynchronous(plan_) && waiting(action.stage) > 0 && action.micro_batch % count == 0 &&
@@ -210,13 +211,13 @@ class Updates {
   }
 
   const Plan& plan_;
-  std::vector<std::int32_t> left_;     ///< [stage] backward passes until the mini-batch is through
-  std::vector<std::int32_t> waiting_;  ///< [stage] updates whose step is still to be placed
+  std::vector<std::int32_t> left_;     ///< [stage] backward passes until the end of the mini-batch
+  std::vector<std::int32_t> waiting_;  ///< [stage] updates whose STEP is not placed yet
   std::vector<std::int32_t> placed_;   ///< [stage] steps so far
   RankOrder out_;
 };
 
-/// What is wrong with one stage's passes, in the order of the row; empty when nothing is.
+/// First violation of one stage's passes, in the order of the row; empty if there is none.
 std::string first_violation(const RankOrder& row, std::int32_t s, std::int32_t count, std::int64_t most) {
   std::vector<bool> begun(static_cast<std::size_t>(count)), ended(begun);
   std::int64_t held = 0;
@@ -236,7 +237,7 @@ std::string first_violation(const RankOrder& row, std::int32_t s, std::int32_t c
   return std::find(ended.begin(), ended.end(), false) == ended.end() ? "" : "passes are missing";
 }
 
-/// The most micro-batches of each stage between this pass and one that `ends` their time.
+/// [stage] maximum number of micro-batches between pass `begin` and a pass that `ends` them.
 template <class Ends>
 std::vector<std::int32_t> most_between(ActionKind begin, const Ends& ends, const Schedule& order) {
   std::vector<std::int32_t> held(order.rank_of_stage.size()), most(held);
@@ -263,8 +264,8 @@ void demand_own_devices(const Plan& plan) {
 
 std::int64_t mini_batches(const Plan& plan) {
   if (!plan::asynchronous(plan)) return 1;
-  // A micro-batch passes every stage twice; the second half of three times that many, at least two, is
-  // steady.
+  // A micro-batch passes every stage twice; of three times that many mini-batches, at least two, the second
+  // half is steady.
   const std::int64_t micro_batches = plan.training.mini_batch / plan.stages.front().micro_batch;
   const auto devices = static_cast<std::int64_t>(plan.stages.size()) * 6;
   return 4 + devices / micro_batches / 2 * 2;
@@ -278,7 +279,7 @@ Schedule with_updates(const Plan& plan, Schedule computations) {
 
 namespace {
 
-/// Of a plan without colocated stages.
+/// Rows of a plan without colocated stages.
 Schedule pipeline_rows(const Plan& plan, const PassCosts& costs, const ScheduleSource& source) {
   if (per_stage(plan)) return stage_rows(plan);
   return is_file(plan.schedule) ? file_rows(plan) : family_rows(plan, costs, source);

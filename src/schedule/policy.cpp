@@ -16,7 +16,7 @@ struct Waiting {
 };
 
 struct Worker {
-  std::vector<Waiting> queue;  ///< by arrival
+  std::vector<Waiting> queue;  ///< sorted by arrival
   Picoseconds busy_until{0};
   int live = 0;
 };
@@ -55,7 +55,7 @@ class Run {
     moments_.insert(arrival);
   }
 
-  /// Whether any rank started something; passes without duration make others ready at once.
+  /// Returns true if any rank started a pass; passes without duration make others ready immediately.
   bool ask_all(Picoseconds now) {
     bool started = false;
     for (std::size_t r = 0; r < workers_.size(); ++r) started |= ask(r, now);
@@ -88,7 +88,7 @@ class Run {
     release(rank, action, end);
   }
 
-  /// What the pass makes possible.
+  /// Queues the passes that depend on `done`.
   void release(std::size_t rank, const Action& done, Picoseconds end) {
     const int s = done.stage, m = done.micro_batch;
     const auto gradient = setting_.split ? input_gradient : backward;
@@ -111,7 +111,7 @@ class Run {
   const Policy& policy_;
   Schedule schedule_;
   std::vector<Worker> workers_;
-  std::set<Picoseconds> moments_;  ///< when something ends or arrives
+  std::set<Picoseconds> moments_;  ///< times at which something ends or arrives
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// Walking through a schedule: how far every rank has come, and which milestones lie behind.
+// Progress through a schedule: the position of every rank, and the milestones reached.
 
 #include <algorithm>
 #include <optional>
@@ -26,7 +26,7 @@ class Progress {
     return !finished(rank) && (at_barrier(rank) ? opens(rank) : !missing(rank));
   }
 
-  /// A rank that the head, a barrier, still waits for; none when it is something else.
+  /// A rank that the barrier at the head of `rank` still waits for; nothing if the head is no barrier.
   std::optional<std::size_t> absent(std::size_t rank) const {
     if (!at_barrier(rank)) return {};
     for (std::size_t r = 0; r < next_.size(); ++r)
@@ -34,7 +34,7 @@ class Progress {
     return {};
   }
 
-  /// What the head of the rank still waits for.
+  /// Milestone that the head of the rank still waits for.
   std::optional<Milestone> missing(std::size_t rank) {
     for (const Action& part : parts(head(rank)))
       if (const auto wanted = awaited(schedule_, part); wanted && !done_[*wanted]) return wanted;
@@ -54,7 +54,7 @@ class Progress {
   bool at_barrier(std::size_t rank) const {
     return !finished(rank) && head(rank).kind == ActionKind::barrier;
   }
-  /// Whether all ranks have come to the barrier that is the rank's head.
+  /// True if all ranks have reached the barrier at the head of `rank`.
   bool opens(std::size_t rank) const { return arrived_[passed_[rank]] == next_.size(); }
   void arrive(std::size_t rank) {
     if (!at_barrier(rank)) return;

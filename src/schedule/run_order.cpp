@@ -10,7 +10,7 @@
 namespace penstock::schedule {
 namespace {
 
-/// Runs the rank as far as it goes.
+/// Runs the rank as far as possible.
 bool advance(Progress& progress, std::size_t rank, std::vector<Cell>& order) {
   const std::size_t before = order.size();
   while (progress.ready(rank)) {
@@ -38,11 +38,11 @@ bool reaches(const Action& action, const Milestone& wanted) {
 }
 
 struct Link {
-  std::size_t rank;  ///< where the milestone would be reached
+  std::size_t rank;  ///< rank where the milestone would be reached
   std::string text;
 };
 
-/// What the stuck rank waits for, and where that stands; no rank when no action brings it about.
+/// Milestone that the stuck rank waits for, and the rank that would reach it; no rank if no action does.
 std::optional<Link> waits_on(const Schedule& schedule, Progress& progress, std::size_t rank) {
   const std::string who =
       fmt::format("rank {} cell {} ({})", rank, progress.position(rank), token(progress.head(rank)));
@@ -57,7 +57,7 @@ std::optional<Link> waits_on(const Schedule& schedule, Progress& progress, std::
   return {};
 }
 
-/// Follows the waits from a stuck rank until one comes up again.
+/// Follows dependencies from a stuck rank until a rank repeats.
 std::string circle(const Schedule& schedule, Progress& progress, std::size_t rank) {
   std::vector<std::size_t> seen;
   std::vector<std::string> trail;

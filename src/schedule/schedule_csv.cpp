@@ -45,7 +45,7 @@ std::optional<Action> parse_simple(std::string_view text) {
   if (text == action_name(ActionKind::barrier)) return Action{ActionKind::barrier};
   constexpr std::string_view kDigits = "0123456789";
   const std::size_t begin = std::min(text.find_first_not_of(kDigits), text.size());
-  const std::size_t end = text.find_last_not_of(kDigits) + 1;  // one past the letters; 0 when there are none
+  const std::size_t end = text.find_last_not_of(kDigits) + 1;  // one past the letters; 0 if there are none
   if (end <= begin) return {};
   const auto stage = number(text.substr(0, begin));
   const auto name = std::find_if(kActionNames.begin(), kActionNames.end(), [&](const auto& known) {

@@ -91,7 +91,7 @@ class Judge {
     });
   }
 
-  /// Ends early: a schedule with few cells may name a large stage and a large micro-batch.
+  /// Stops after kMostViolations: a schedule with few cells may name a large stage and a large micro-batch.
   void passes() {
     for (int s = 0; s < schedule_.stages(); ++s)
       for (int m = 0; m < count_ && violations_.size() < kMostViolations; ++m) passes(s, m);
@@ -114,7 +114,7 @@ class Judge {
       violation(*w, weight_gradient(s, m), "stands before its input gradient");
   }
 
-  /// R, EVICT and LOAD lie between the forward and the backward of their micro-batch.
+  /// Checks that R, EVICT and LOAD lie between the forward and the backward of their micro-batch.
   void memory_moves() {
     each([&](const Cell& at, const Action& part) {
       const bool load = part.kind == ActionKind::load;

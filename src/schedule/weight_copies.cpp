@@ -9,7 +9,7 @@
 namespace penstock::schedule {
 namespace {
 
-/// Follows a row of one stage.
+/// Follows the row of one stage.
 class Holder {
  public:
   Holder(const RankOrder& row, const std::vector<std::int32_t>& used, std::int64_t per_update)
@@ -18,7 +18,7 @@ class Holder {
       if (version >= 0) ++left_[version];
   }
 
-  /// Versions and sets of gradients at once.
+  /// Maximum number of versions and sets of gradients at once.
   int most() {
     for (std::size_t p = 0; p < row_.size(); ++p) {
       if (row_[p].kind == ActionKind::step) {
@@ -45,9 +45,9 @@ class Holder {
   const RankOrder& row_;
   const std::vector<std::int32_t>& used_;
   const std::int64_t per_update_;
-  std::map<std::int32_t, int> left_;  ///< [version] passes to come that use it
+  std::map<std::int32_t, int> left_;  ///< [version] later passes that use it
   std::int32_t made_ = 0;
-  std::int64_t summed_ = 0;  ///< micro-batches
+  std::int64_t summed_ = 0;  ///< micro-batches whose gradients are summed
   int most_ = 2;
 };
 

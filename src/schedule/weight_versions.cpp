@@ -14,7 +14,7 @@
 namespace penstock::schedule {
 namespace {
 
-/// Micro-batches whose updates a micro-batch met in the first stage.
+/// [micro-batch] number of micro-batches whose updates it met in the first stage.
 using Entries = std::map<std::int32_t, std::int64_t>;
 
 bool ends_gradient(ActionKind kind) {
@@ -27,7 +27,7 @@ void each_part(const RankOrder& row, Visit visit) {
     for (const Action& part : parts(row[c])) visit(c, part);
 }
 
-/// Ranks that run a stage, by stage.
+/// [stage] number of ranks that run it.
 std::map<std::int32_t, int> replicas(const std::vector<RankOrder>& rows) {
   std::map<std::int32_t, int> out;
   for (const RankOrder& row : rows) {
@@ -59,10 +59,10 @@ struct InFlight {
   std::int64_t ideal = 0;    ///< updates that sequential training would have made before it
 };
 
-/// One stage on one rank: the weights there are, and those that passes to come still need.
+/// One stage on one rank: its weight versions, and those that later passes still need.
 class Stage {
  public:
-  /// `planned`: the versions its forwards will use, where that is known beforehand; ascending.
+  /// `planned`: versions that its forwards will use, ascending, if known beforehand.
   Stage(std::vector<std::int64_t> planned, std::int64_t per_update, bool stash)
       : planned_(std::move(planned)), per_update_(per_update), stash_(stash) {
     foresee();
@@ -89,7 +89,7 @@ class Stage {
   int held() const { return static_cast<int>(needed_.size() + (needed_.contains(newest()) ? 0 : 1)); }
 
  private:
-  /// Existing versions that are planned for forwards to come must be kept.
+  /// Marks existing versions that later forwards are planned to use.
   void foresee() {
     for (; foreseen_ < planned_.size() && planned_[foreseen_] <= newest(); ++foreseen_)
       ++needed_[planned_[foreseen_]];
@@ -100,7 +100,7 @@ class Stage {
   bool stash_;
   std::size_t foreseen_ = 0;
   std::map<std::int32_t, InFlight> in_flight_;
-  std::map<std::int64_t, int> needed_;  ///< version: by how many micro-batches
+  std::map<std::int64_t, int> needed_;  ///< [version] micro-batches that need it
 };
 
 class VersionFollower {
@@ -143,7 +143,7 @@ class VersionFollower {
     return out;
   }
 
-  /// The version of a stage's forward number `place` on its rank; nothing where it is the newest.
+  /// Version for a stage's forward number `place` on its rank; nothing for the newest.
   std::optional<std::int64_t> plan(const Action& forward, std::size_t place) {
     if (policy_.forward == ForwardWeights::as_entered)
       return entries_[forward.micro_batch] / (per_update_ * replicas_[forward.stage]);

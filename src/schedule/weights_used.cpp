@@ -11,7 +11,7 @@
 namespace penstock::schedule {
 namespace {
 
-/// Updates that a micro-batch, numbered among all, met in the first stage.
+/// [micro-batch, numbered among all] updates that it met in the first stage.
 std::map<std::int64_t, std::int32_t> entries(const RankOrder& row, std::int64_t replicas) {
   std::map<std::int64_t, std::int32_t> out;
   std::int32_t made = 0;

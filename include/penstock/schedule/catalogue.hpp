@@ -1,5 +1,5 @@
 #pragma once
-// Every family of pipeline schedules, by name.
+// All families of pipeline schedules, by name.
 
 #include <cstdint>
 #include <optional>
@@ -13,53 +13,52 @@
 
 namespace penstock::schedule {
 
-/// What a family is asked for.
+/// Size of a schedule, and its family's options.
 struct ScheduleShape {
   int ranks = 1;          ///< p
-  int chunks = 0;         ///< v, stages per rank; 0: what the family usually has
-  int micro_batches = 1;  ///< m; of both directions together where there are two
-  /// Interleaved families: micro-batches per round; kfkb: k; sliced_1f1b: micro-batches that are cut;
-  /// chimera: pipelines per direction; pipedream_2bw: micro-batches per update. 0: what the family usually
-  /// has.
+  int chunks = 0;         ///< v, stages per rank; 0: the family's default
+  int micro_batches = 1;  ///< m; of both directions together if there are two
+  /// Interleaved families: micro-batches per round; kfkb: k; sliced_1f1b: number of micro-batches that are
+  /// cut; chimera: pipelines per direction; pipedream_2bw: micro-batches per update. 0: the family's default.
   int group = 0;
-  PassCosts costs{};  ///< only the heuristics look at them
+  PassCosts costs{};  ///< used only by the heuristics
   std::optional<int>
-      memory_limit{};  ///< full-stage activations a rank may hold; for the families that take one
-  /// Heuristics under a memory limit: what a full stage holds from its forward on, and the part of it that is
-  /// kept until the weight gradient is done; in any unit.
+      memory_limit{};  ///< maximum number of full-stage activations on a rank, for families with a limit
+  /// For heuristics under a memory limit: what a full stage holds from its forward on; the part of it kept
+  /// until the weight gradient is done. Both in the same unit.
   std::int64_t activation_bytes = 1, weight_gradient_bytes = 1;
 };
 
 struct Family {
   std::string name;
   std::string summary;      ///< one line
-  std::string source;       ///< paper or program, and how ours differs
-  std::string constraints;  ///< on p, v, m
+  std::string source;       ///< paper or program, and how our version differs
+  std::string constraints;  ///< conditions on p, v, m
   std::string closed_form;  ///< bubble time for equal stages without delay; peak activations
-  int chunks;               ///< stages per rank when none are asked for
+  int chunks;               ///< default number of stages per rank
   Schedule (*make)(const ScheduleShape&);
-  std::string weights = "flush";  ///< which weights its passes use, see weight_versions.hpp
-  bool searched = false;          ///< a heuristic that looks at costs: slower, so smaller schedules
-  bool grouped = false;           ///< ScheduleShape::group means something
+  std::string weights = "flush";  ///< weights that its passes use, see weight_versions.hpp
+  bool searched = false;          ///< a heuristic that uses costs: slower, so limited to smaller schedules
+  bool grouped = false;           ///< true if the family uses ScheduleShape::group
 };
 
-/// Every family, in the order lists show them.
+/// All families, in the order of lists.
 const std::vector<Family>& families();
-/// Throws BadInput for an unknown name, with a hint.
+/// Returns a family by name. Throws BadInput for an unknown name, with a hint.
 const Family& family_named(std::string_view name);
 
-/// How many micro-batches an update takes that does not wait for the flush: one, or with two buffers the
-/// group, as many as ranks unless given.
+/// Micro-batches per update without a flush: one. With two weight buffers: the group, by default as many as
+/// ranks.
 int micro_batches_per_update(const WeightPolicy& policy, const ScheduleShape& shape);
 
-/// What make_schedule takes at most; passes are ranks x chunks x micro-batches.
+/// Limits of make_schedule; passes are ranks x chunks x micro-batches.
 inline constexpr int kMostRanks = 4096, kMostChunks = 64, kMostMicroBatches = 100000;
 inline constexpr std::int64_t kMostSchedulePasses = 20'000'000;
-/// Searches take time in proportion to passes x ranks: some ten seconds at this many.
+/// Limit of heuristics in passes x ranks, to which their time is proportional: about ten seconds.
 inline constexpr std::int64_t kMostSearch = 200'000'000;
 
-/// The family's schedule, free of violations. Throws BadInput naming the constraint that the shape breaks, or
-/// for a group that the family does not have.
+/// Returns the family's schedule, free of violations. Throws BadInput naming the condition that the shape
+/// breaks, or if the family has no group.
 Schedule make_schedule(std::string_view family, const ScheduleShape& shape);
 
 }  // namespace penstock::schedule

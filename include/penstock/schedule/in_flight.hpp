@@ -1,5 +1,5 @@
 #pragma once
-// How many samples a stage must hold between forward and backward so that 1F1B never waits.
+// Number of samples that a stage must hold between forward and backward so that 1F1B never waits.
 
 #include <cstdint>
 
@@ -15,30 +15,31 @@ struct Pace {
   std::int64_t run() const { return micro_batch * k; }
 };
 
-/// What one successor y demands of stage x, in samples:
+/// Samples that stage x must hold because of one successor y:
 ///     run_x <= run_y:  round up to run_x of  i_y + run_y
 ///     run_x >  run_y:  round up to run_x of  i_y + 2 run_x - run_y
-/// A stage without successors holds one run. GraphPipe (ASPLOS 2025, appendix A.1, Table 2) gives the rule as
-/// a picture only; this form is reconstructed from its Fig. 5 and the authors' strategy files, and held
-/// against brute force in tests/agreement. With k = 1 and equal time per sample in all stages it was
-/// sufficient in every case tried, and not one micro-batch too many but in short mini-batches; where times
-/// differ, more may be faster. For k > 1, where a run is treated as one large micro-batch, it sufficed on
-/// even chains but is not tight: there in_flight_search.hpp decides.
+/// A stage without successors holds one run. GraphPipe (ASPLOS 2025, appendix A.1, Table 2) gives the rule
+/// only as a picture. This form is reconstructed from its Fig. 5 and the authors' strategy files, and
+/// compared with brute force in tests/agreement. With k = 1 and equal time per sample in all stages it was
+/// sufficient in every case tried. It was also minimal, except in short mini-batches; if times differ, a
+/// larger count may be faster. For k > 1, where a run counts as one large micro-batch, it was sufficient on
+/// even chains but is not tight; there in_flight_search.hpp decides.
 std::int64_t demanded_in_flight(const Pace& x, std::int64_t i_y, const Pace& y);
 
-/// How many samples 1f1b holds.
+/// Rule for the number of samples that 1f1b holds.
 enum class InFlight : std::uint8_t {
-  depth,           ///< what the successors' passes ask for: transfers between stages are waited for
-  hide_transfers,  ///< as if each transfer were a stage of its own, at the pace of the stage that sends: of
-                   ///< equal micro-batches 2 depth - 1 instead of depth
+  depth,  ///< demand of the successors' passes; transfers between stages cause waiting
+  /// Each transfer counts as a stage, at the pace of the sending stage: 2 depth - 1 equal micro-batches
+  /// instead of depth.
+  hide_transfers,
 };
 std::int64_t demanded_in_flight(const Pace& x, std::int64_t i_y, const Pace& y, InFlight rule);
 
-/// Sets `in_flight` of every stage that has none: gpipe and a colocated stage hold the mini-batch, one behind
-/// the pipeline a micro-batch, 1f1b the rule's count (the largest demand over its successors, never more than
-/// the mini-batch), 1f1b without a flush ceil(D / R) micro-batches on each of R replicas, D the devices from
-/// this stage on (PipeDream, SOSP 2019, section 3.2), any other family what its schedule holds. Throws as
-/// plan_order does.
+/// Sets `in_flight` of every stage that has none. gpipe and colocated stages hold the mini-batch; stages
+/// behind the pipeline hold one micro-batch. 1f1b holds the largest demand of its successors, at most the
+/// mini-batch. 1f1b without a flush holds ceil(D / R) micro-batches on each of R replicas, with D devices
+/// from this stage on (PipeDream, SOSP 2019, section 3.2). Any other family holds what its schedule needs.
+/// Throws like plan_order.
 void derive_in_flight(plan::Plan& plan, const plan::StageGraph& stages, InFlight rule = InFlight::depth);
 
 }  // namespace penstock::schedule

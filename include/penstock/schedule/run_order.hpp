@@ -1,5 +1,5 @@
 #pragma once
-// Which action waits for which: the part of a schedule's meaning that needs no times.
+// Dependencies between the actions of a schedule: the part of its meaning that needs no times.
 
 #include <algorithm>
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace penstock::schedule {
 
-/// A moment others wait for: the end of a forward, of an input gradient (also that inside a full backward,
-/// which ends with the whole), of a send, or of moving an activation to the partner rank or back.
+/// An event that actions wait for. It is the end of a forward, of an input gradient, of a send, or of moving
+/// an activation to the partner rank or back. The input gradient of a full backward ends with the whole.
 struct Milestone {
   ActionKind kind =
       ActionKind::forward;  ///< forward, input_gradient, send_forward, send_backward, evict or load
@@ -21,14 +21,14 @@ struct Milestone {
   std::int32_t micro_batch = 0;
 };
 
-/// The one milestone a part waits for besides its rank's earlier actions; none where there is no such thing.
-/// A barrier waits for ranks instead, and a backward for its load too, which a valid schedule has done
-/// before.
+/// The milestone that a part waits for, in addition to its rank's earlier actions; nothing if there is none.
+/// A barrier waits for ranks instead. A backward also waits for its LOAD, which a valid schedule has before
+/// it.
 std::optional<Milestone> awaited(const Schedule& schedule, const Action& part);
-/// The milestone a part reaches when it ends.
+/// The milestone that a part reaches when it ends.
 std::optional<Milestone> reached(const Action& part);
 
-/// A value per milestone of a schedule, in one dense array.
+/// One value per milestone of a schedule, in a dense array.
 template <class T>
 class Milestones {
  public:
@@ -57,10 +57,10 @@ struct Cell {
   std::int32_t position = 0;  ///< in the rank's row
 };
 
-/// All cells in an order that respects rows and waits; shorter than the schedule when it deadlocks.
+/// All cells in an order that respects rows and dependencies; shorter than the schedule if it deadlocks.
 std::vector<Cell> run_order(const Schedule& schedule);
 
-/// The circle of ranks that wait for each other, in words; empty when the schedule runs to its end.
+/// Circle of ranks that wait for each other, in words; empty if the schedule runs to its end.
 std::string deadlock(const Schedule& schedule);
 
 }  // namespace penstock::schedule

@@ -1,5 +1,5 @@
 #pragma once
-// A plan with what follows from it, worked out once and handed on.
+// A plan with data derived from it, computed once and passed on.
 
 #include <utility>
 
@@ -11,8 +11,9 @@
 
 namespace penstock::schedule {
 
-/// The plan must be structurally valid (plan::structural_violations); the order is its own, in whose making
-/// costs have a say where score::scheduled makes it, or another one of the same stages. Throws as plan_order.
+/// A plan with its stage graph and order. The plan must be structurally valid (plan::structural_violations).
+/// The order is its own (score::scheduled also considers costs), or another order of the same stages. Throws
+/// like plan_order.
 struct ScheduledPlan {
   ScheduledPlan(const graph::OpGraph& graph, plan::Plan of, Schedule ordered)
       : plan(std::move(of)), stages(graph, plan), order(std::move(ordered)) {}
@@ -20,8 +21,8 @@ struct ScheduledPlan {
       : plan(std::move(of)), stages(graph, plan), order(plan_order(plan)) {}
 
   plan::Plan plan;
-  plan::StageGraph stages;  ///< how stages feed each other
-  Schedule order;           ///< what every rank runs
+  plan::StageGraph stages;  ///< data dependencies between stages
+  Schedule order;           ///< actions of every rank
 };
 
 }  // namespace penstock::schedule

@@ -1,6 +1,6 @@
 #pragma once
-// Which weights a pass uses when the pipeline is not flushed between updates, and how many versions that
-// takes.
+// Weights that a pass uses if the pipeline is not flushed between updates, and the number of versions this
+// needs.
 
 #include <cstdint>
 #include <string>
@@ -11,49 +11,49 @@
 
 namespace penstock::schedule {
 
-/// The weights a forward pass uses.
+/// Weights that a forward pass uses.
 enum class ForwardWeights : std::uint8_t {
-  newest,      ///< all updates the stage has made
-  as_entered,  ///< those that its forward pass in stage 0 used
-  one_behind,  ///< all but the last of the updates that sequential training would have made by then
+  newest,      ///< with all updates the stage has made
+  as_entered,  ///< those that the micro-batch's forward used in stage 0
+  one_behind,  ///< with all updates of sequential training up to then, except the last
 };
 
-/// A way to train without waiting for each other, as data.
+/// Rule for weights in training without a flush, as data.
 struct WeightPolicy {
   std::string name;
   ForwardWeights forward = ForwardWeights::newest;
-  bool stash = false;      ///< the backward uses its forward's weights again; else the newest
+  bool stash = false;      ///< the backward uses its forward's weights again; otherwise the newest
   bool predicted = false;  ///< the forward uses a prediction of its backward's weights
-  int more_buffers = 0;    ///< buffers as large as the weights that it needs beside the versions
+  int more_buffers = 0;    ///< weight-sized buffers needed in addition to the versions
   bool flush = false;      ///< one update, after all micro-batches
-  std::string source;      ///< and how ours differs
+  std::string source;      ///< source, and how our version differs
 };
 
 const std::vector<WeightPolicy>& weight_policies();
-/// Throws BadInput for an unknown name, with a hint.
+/// Returns a policy by name. Throws BadInput for an unknown name, with a hint.
 const WeightPolicy& weight_policy(std::string_view name);
 
 struct WeightVersions {
-  /// Per rank: versions of one stage's weights held at once at most, the one in use among them.
+  /// [rank] maximum number of versions of one stage's weights held at once, including the one in use.
   std::vector<int> held;
-  /// [rank][position in the row]: how many of the updates that sequential training would have made are
-  /// missing from the weights of this forward or backward (input gradient); -1 for other passes. Where
-  /// weights are predicted: the updates that the prediction bridges. A pair has the larger of its two.
+  /// [rank][position in the row] updates of sequential training that are missing from the weights of this
+  /// forward or backward (input gradient); -1 for other passes. With predicted weights: the updates that the
+  /// prediction covers. A pair has the larger of its two values.
   std::vector<std::vector<int>> staleness;
 };
 
-/// Follows every rank's row. A stage's weights are updated each time the rank has done `per_update` more
-/// full backwards or weight gradients of it (after the last one of all, where the policy flushes). Several
-/// ranks may run the same stage, each its own micro-batches: its replicas, which update together. Sequential
-/// training has made one update per `per_update` micro-batches that the rank began before. With PipeDream's
-/// stashing this gives floor((R-1-r)/replicas) + 1 versions (R ranks, r in earlier stages), with 2BW two.
-/// Throws BadInput naming rank and cell where a policy asks for weights that are not made yet: 2BW needs as
-/// many micro-batches per update as are in flight.
+/// Follows every rank's row. A stage's weights are updated after every `per_update` full backwards or weight
+/// gradients of it on the rank. With a flush they are updated after the last one of all. Several ranks may
+/// run the same stage on different micro-batches: these are its replicas, which update together. Sequential
+/// training makes one update per `per_update` micro-batches that the rank began before. PipeDream's stashing
+/// needs floor((R-1-r)/replicas) + 1 versions (R ranks, r in earlier stages), 2BW two. Throws BadInput naming
+/// rank and cell if a policy needs weights that do not exist yet: 2BW needs as many micro-batches per update
+/// as are in flight.
 WeightVersions weight_versions(const std::vector<RankOrder>& rows, const WeightPolicy& policy,
                                int per_update = 1);
 
-/// 1F1B-RR (PipeDream, Narayanan et al., SOSP 2019, section 3.2): `replicas[s]` ranks run stage s in turn,
-/// rank by rank in the order of the stages; a rank of stage s starts with floor((R-1-r)/replicas[s])
+/// Orders of 1F1B-RR (PipeDream, Narayanan et al., SOSP 2019, section 3.2). `replicas[s]` ranks run stage s
+/// in turn, rank by rank in the order of the stages. A rank of stage s starts with floor((R-1-r)/replicas[s])
 /// forwards.
 std::vector<RankOrder> round_robin_orders(const std::vector<int>& replicas, int micro_batches);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Which weights the passes of a plan use.
+// Weights that the passes of a plan use.
 
 #include <cstdint>
 #include <vector>
@@ -9,14 +9,15 @@
 
 namespace penstock::schedule {
 
-/// [rank][replica][position in the row]: updates in the weights that a pass uses; -1 of what uses none.
+/// [rank][replica][position in the row] number of updates in the weights that a pass uses; -1 if it uses
+/// none.
 using WeightsUsed = std::vector<std::vector<std::vector<std::int32_t>>>;
 
-/// Weights by the schedule's policy (weight_versions.hpp), applied to the STEPs of the order: an update
-/// exists once its own has been run. Where replicas hide a reduction, that is later than weight_versions
-/// counts, which makes an update with the last gradient it is of. Recomputation uses what the backward pass
-/// after it uses; a prediction, what it starts from. Throws BadInput naming rank and pass where a policy asks
-/// for weights that are not made yet.
+/// Weights by the schedule's policy (weight_versions.hpp), applied to the STEPs of the order. An update
+/// exists once its STEP has run. If replicas hide a reduction, that is later than in weight_versions, where
+/// an update follows the last gradient it needs. Recomputation uses the weights of the backward pass after
+/// it; a prediction starts from the weights given here. Throws BadInput naming rank and pass if a policy
+/// needs weights that do not exist yet.
 WeightsUsed weights_used(const plan::Plan& plan, const std::vector<RankOrder>& rows,
                          const std::vector<std::int32_t>& rank_of_stage);
 

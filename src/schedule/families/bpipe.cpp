@@ -5,8 +5,9 @@
 namespace penstock::schedule {
 namespace {
 
-/// One rank of 1F1B with room for `limit` activations. What does not fit goes, the last made first, for its
-/// backward is the farthest off; what lies on the partner is fetched while the pass before its backward runs.
+/// One rank of 1F1B with room for `limit` activations. If there is no room, the newest activation is evicted,
+/// because its backward is the latest. Activations on the partner are loaded while the pass before their
+/// backward runs.
 class Parking {
  public:
   Parking(const RankOrder& row, int limit) : limit_(static_cast<std::size_t>(limit)) {
@@ -54,7 +55,7 @@ class Parking {
 }  // namespace
 
 Schedule bpipe(const ScheduleShape& shape) {
-  // Ranks r and p-1-r hold p-r and r+1, and one more while an activation goes and another comes: p+2 in all.
+  // Ranks r and p-1-r hold p-r and r+1, plus one while activations are exchanged: p+2 in total.
   const int least = (shape.ranks + 3) / 2, limit = shape.memory_limit.value_or(least);
   demand(limit >= least, "a memory limit of at least (p+2)/2, rounded up");
   Schedule schedule = one_f_one_b(shape);

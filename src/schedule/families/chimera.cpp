@@ -6,13 +6,13 @@
 namespace penstock::schedule {
 namespace {
 
-/// Passes with the slot in which they run when forward and backward take one slot each.
+/// Passes with their slots, if forward and backward take one slot each.
 using Slotted = std::vector<std::pair<int, Action>>;
 
-/// f pipelines lead down the ranks, each beginning p/f ranks after the one before, and f lead up, the same
-/// ways backwards.
+/// f pipelines go down the ranks, each beginning p/f ranks after the one before; f pipelines go up in the
+/// same way.
 struct Pipelines {
-  int p, f, micro_batches;  ///< the last: of one pipeline
+  int p, f, micro_batches;  ///< micro_batches: per pipeline
   int per_unit() const { return p / (2 * f); }
   int rank(int pipeline, int stage) const {
     const int turned = pipeline < f ? stage : p - 1 - stage;
@@ -20,10 +20,10 @@ struct Pipelines {
   }
 };
 
-/// One stage of one pipeline. Units of p/(2f) micro-batches follow each other every 2p slots; within a unit,
-/// micro-batch j starts in slot 2j, runs through the p stages and back. On a rank the pipelines of one
-/// direction follow each other, and those of the other direction meet the odd slots where these meet the
-/// even ones, so no rank is asked for twice.
+/// Adds one stage of one pipeline. Units of p/(2f) micro-batches follow each other every 2p slots. Within a
+/// unit, micro-batch j starts in slot 2j, passes through the p stages and back. On a rank, pipelines of one
+/// direction follow each other, and those of the other direction use the odd slots if these use the even
+/// slots. So no slot of a rank is used twice.
 void add_stage(const Pipelines& all, int pipeline, int stage, Slotted& out) {
   const int p = all.p, name = pipeline * p + stage;
   for (int m = 0; m < all.micro_batches; ++m) {

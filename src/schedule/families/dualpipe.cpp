@@ -5,7 +5,7 @@
 namespace penstock::schedule {
 namespace {
 
-/// One rank's two stages, each with its own running counts.
+/// Writes the passes of one rank's two stages, each with its own counts.
 class Writer {
  public:
   Writer(int stage0, int stage1) : stage_{stage0, stage1} {}
@@ -34,11 +34,11 @@ class Writer {
 
   int stage_[2];
   int f_[2] = {0, 0}, b_[2] = {0, 0};
-  std::deque<Action> pending_;  ///< weight gradients put off, oldest first
+  std::deque<Action> pending_;  ///< postponed weight gradients, oldest first
 };
 
-/// The eight steps for the r-th of `half` ranks counted from where chunk 0 enters; `count` micro-batches per
-/// chunk.
+/// The eight steps of DualPipe for the r-th of `half` ranks, counted from where chunk 0 enters; `count`
+/// micro-batches per chunk.
 RankOrder eight_steps(int half, int r, int count, int stage0, int stage1) {
   Writer to(stage0, stage1);
   const int inner = half - 1 - r;  // ranks between this one and the turning point

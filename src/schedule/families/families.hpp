@@ -1,5 +1,5 @@
 #pragma once
-// Every family makes its schedule from a checked shape: ranks, chunks and micro-batches are at least 1.
+// Constructors of all families. Shapes are already checked: ranks, chunks and micro-batches are at least 1.
 
 #include "penstock/schedule/catalogue.hpp"
 
@@ -30,7 +30,7 @@ Schedule v_min(const ScheduleShape& shape);
 Schedule v_zb(const ScheduleShape& shape);
 Schedule v_1f1b(const ScheduleShape& shape);
 
-/// Throws BadInput with the constraint unless it holds.
+/// Throws BadInput with `constraint` unless `holds`.
 void demand(bool holds, const char* constraint);
 
 }  // namespace penstock::schedule

@@ -4,11 +4,11 @@
 namespace penstock::schedule {
 namespace {
 
-/// The order is that of passes of equal length without delays: with others a greedy choice lets waves
-/// collide.
+/// Passes of equal length without delays, which determine the order: with other times a greedy choice lets
+/// waves collide.
 constexpr PassCosts kEqualPasses{kUnitStep, kUnitStep, core::Picoseconds(0)};
 
-/// Of the ready passes a backward before a forward, and the deeper stage before the shallower.
+/// Order among ready passes: a backward before a forward, and the deeper stage before the shallower.
 bool before(const Action& a, const Action& b) {
   if (a.kind != b.kind) return a.kind == ActionKind::backward;
   return a.stage > b.stage;

@@ -6,7 +6,7 @@
 namespace penstock::schedule {
 namespace {
 
-/// PyTorch: the micro-batches in as many equal rounds as have p each.
+/// Micro-batches per round. Default, as in PyTorch: as many equal rounds as have p micro-batches each.
 int group_size(const ScheduleShape& shape) {
   const int p = shape.ranks, m = shape.micro_batches;
   if (shape.group > 0) {
@@ -19,7 +19,7 @@ int group_size(const ScheduleShape& shape) {
   return m / rounds;
 }
 
-/// Group by group, chunk by chunk, the micro-batches in order.
+/// Passes group by group, within a group chunk by chunk, with micro-batches in order.
 std::vector<Action> passes(const ScheduleShape& shape, int rank, int group, bool ahead,
                            Action (*pass)(int, int)) {
   std::vector<Action> out;
@@ -30,7 +30,7 @@ std::vector<Action> passes(const ScheduleShape& shape, int rank, int group, bool
   return out;
 }
 
-/// `hops`: forwards of warm-up per rank that follows.
+/// `hops`: warm-up forwards per rank that follows.
 Schedule interleaved(const ScheduleShape& shape, int hops, bool split) {
   const int p = shape.ranks, group = group_size(shape);
   Schedule schedule{{}, loop_placement(p, shape.chunks)};

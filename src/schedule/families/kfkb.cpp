@@ -10,7 +10,7 @@ Schedule kfkb(const ScheduleShape& shape) {
   ScheduleShape groups_only = shape;
   groups_only.micro_batches = groups;
   Schedule schedule =
-      one_f_one_b(groups_only);  // of groups; every pass becomes those of the group's micro-batches
+      one_f_one_b(groups_only);  // every pass of a group becomes the passes of its micro-batches
   for (RankOrder& row : schedule.ranks) {
     const RankOrder passes = std::exchange(row, {});
     for (const Action& pass : passes)

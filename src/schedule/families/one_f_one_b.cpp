@@ -6,7 +6,7 @@
 namespace penstock::schedule {
 namespace {
 
-/// `in_flight(ranks)`: micro-batches to hold on the rank that many ranks from the end.
+/// `in_flight(ranks)`: micro-batches to hold on the rank that is `ranks` from the end.
 template <class InFlight>
 Schedule one_f_one_b(const ScheduleShape& shape, InFlight in_flight) {
   demand(shape.chunks == 1, "one stage per rank");

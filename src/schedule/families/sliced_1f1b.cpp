@@ -6,8 +6,9 @@
 namespace penstock::schedule {
 namespace {
 
-/// The last rank starts (p-1) F/2 earlier than with whole micro-batches, and works h (F+B) on the halves of h
-/// of them; the next, a whole one, has reached it after (h+p-1) F.
+/// Number of micro-batches to cut in halves. The last rank starts (p-1) F/2 earlier than with whole
+/// micro-batches, and works h (F+B) on the halves of h of them. The next micro-batch, which is whole, has
+/// reached it after (h+p-1) F.
 int sliced(const ScheduleShape& shape) {
   const auto forward = shape.costs.forward.value();
   const auto backward = (shape.costs.input_gradient + shape.costs.weight_gradient).value();

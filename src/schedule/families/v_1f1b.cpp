@@ -17,8 +17,7 @@ std::size_t kind_of(char c) {
   return kKinds.find(c);
 }
 
-/// The slots of the repeating block: down, up, then the gradients, each followed at once by its weight
-/// gradient.
+/// Slots of the repeating block: down, up, then the gradients, each directly followed by its weight gradient.
 Lines block(int p) {
   Lines lines(static_cast<std::size_t>(p), std::string(kBlock, ' '));
   int now = 0;
@@ -52,7 +51,7 @@ void keep(std::string& line, std::size_t slot, std::size_t m) {
     if (s < slot || s >= slot + kBlock * m) line[s] = ' ';
 }
 
-/// Follows the first micro-batch through all ranks and drops what lies before and behind the m of them.
+/// Follows the first micro-batch through all ranks and drops what is before and after its m micro-batches.
 void keep_micro_batches(Lines& lines, std::size_t m) {
   std::size_t slot = kBlock;
   for (const char kind : std::string_view("FfBb")) {
@@ -67,8 +66,8 @@ void keep_micro_batches(Lines& lines, std::size_t m) {
   }
 }
 
-/// Moves every pass to the earliest free slot that its inputs allow, forwards only as far as the peak of the
-/// whole stays as it is.
+/// Moves every pass to the earliest free slot that its inputs allow; forwards move only while the peak of the
+/// whole schedule stays equal.
 class WarmUpPhase {
  public:
   WarmUpPhase(Lines& lines, std::size_t m) : lines_(lines) {
@@ -109,7 +108,7 @@ class WarmUpPhase {
     return after + 1;
   }
 
-  /// Forwards wait for memory: not before the last slot at which the rank is full.
+  /// Earliest slot of a forward by memory: not before the last slot at which the rank is full.
   std::size_t room(std::size_t r, std::size_t from, std::size_t i) const {
     std::size_t place = i;
     while (place > from && held_[r][place - 1] < peak_) --place;
@@ -135,8 +134,8 @@ class WarmUpPhase {
 
   Lines& lines_;
   int peak_ = 0;
-  std::vector<std::vector<int>> held_;                 ///< [rank][slot], activations
-  std::vector<std::array<std::size_t, 6>> count_;      ///< [rank][kind], micro-batches so far
+  std::vector<std::vector<int>> held_;                 ///< [rank][slot] activations
+  std::vector<std::array<std::size_t, 6>> count_;      ///< [rank][kind] micro-batches so far
   std::vector<std::vector<std::array<int, 6>>> slot_;  ///< [rank][micro-batch from 1][kind]
 };
 

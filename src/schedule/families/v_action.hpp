@@ -1,11 +1,11 @@
 #pragma once
-// Two chunks in a V: the six kinds of passes a rank runs, in the order a micro-batch meets them.
+// Two chunks in a V: the six kinds of passes of a rank, in the order of a micro-batch.
 
 #include "penstock/schedule/schedule.hpp"
 
 namespace penstock::schedule {
 
-/// Kinds: F down, F up, I of the chunk up, I of the chunk down, W up, W down.
+/// Kinds 0 to 5: F down, F up, I of the chunk up, I of the chunk down, W up, W down.
 inline Action v_action(int kind, int rank, int micro_batch, int ranks) {
   const int down = rank, up = 2 * ranks - 1 - rank;
   switch (kind) {

@@ -10,8 +10,8 @@ namespace {
 
 constexpr int kBlockSlots = 6;  ///< slots of the repeating block: two chunks of F, I and W
 
-/// Slot of every pass of one rank, per kind: F down, F up, I of the way back down, I of the way back up, then
-/// W once it is placed (one list for both chunks, or two). Micro-batches ascend in every list.
+/// [kind] ascending slots of one rank's passes: F down, F up, I on the way back down, I on the way back up,
+/// then W once it is placed (one list for both chunks, or two).
 using Slots = std::vector<std::vector<int>>;
 using Block = std::array<int, 4>;
 
@@ -30,7 +30,7 @@ std::vector<Pass4> in_order(const std::vector<Slots>& ranks) {
   return out;
 }
 
-/// Which kind runs in every slot up to the last; -1 where none does.
+/// [slot] kind of its pass, up to the last slot; -1 if the slot is free.
 std::vector<int> occupation(const Slots& slots) {
   int last = 0;
   for (const auto& kind : slots) last = std::max(last, kind.empty() ? 0 : kind.back());
@@ -40,7 +40,7 @@ std::vector<int> occupation(const Slots& slots) {
   return out;
 }
 
-/// Weight gradients into free slots, as early as they can be had, the rest at the end.
+/// Places weight gradients into free slots, as early as possible, the rest at the end.
 void place_weights(Slots& slots, bool split) {
   const std::vector<int> taken = occupation(slots);
   std::array<int, 2> waiting{};
@@ -61,7 +61,8 @@ void place_weights(Slots& slots, bool split) {
     for (; waiting[w] > 0; ++slot) place(w);
 }
 
-/// Activations held at most; without placed weight gradients every free slot does one that waits.
+/// Maximum number of activations held. If weight gradients are not placed, every free slot runs one that
+/// waits.
 int peak(const Slots& slots) {
   const bool placed = slots.size() > 4;
   int held = 0, most = 0, waiting = 0;
@@ -75,7 +76,7 @@ int peak(const Slots& slots) {
   return most;
 }
 
-/// The slot (or time) that a pass must come after, by the others' `when`.
+/// Slot (or time) after which a pass must come, given the times `when` of other passes.
 template <class When>
 int latest_input(const Pass4& pass, std::size_t ranks, When when) {
   int latest = -1;
@@ -87,7 +88,7 @@ int latest_input(const Pass4& pass, std::size_t ranks, When when) {
   return latest;
 }
 
-/// Every pass as early as its rank's order and its inputs allow, one slot each.
+/// Moves every pass as early as its rank's order and its inputs allow, one slot each.
 void squeeze(std::vector<Slots>& ranks) {
   std::vector<int> next(ranks.size(), 0);
   for (const Pass4& pass : in_order(ranks)) {
@@ -102,8 +103,8 @@ void squeeze(std::vector<Slots>& ranks) {
   }
 }
 
-/// Moves passes of the start and the end of the schedule into earlier free slots where that needs no more
-/// memory; the repeating middle stays. With weight gradients placed, both ends move; without, only the end.
+/// Moves passes at the start and the end of the schedule into earlier free slots if memory does not grow; the
+/// repeating middle stays. With weight gradients placed, both ends move; otherwise only the end.
 class Reordering {
  public:
   Reordering(std::vector<Slots>& ranks, bool weights) : ranks_(ranks), weights_(weights) {
@@ -146,7 +147,7 @@ class Reordering {
     if (pass.kind == 4) after = std::max(after, gradient_slot(pass));
     return after + 1;
   }
-  /// Of the I, of either chunk, that the rank does as its m-th.
+  /// Slot of the I, of either chunk, that the rank runs as its m-th.
   int gradient_slot(const Pass4& pass) {
     const Slots& slots = ranks_[static_cast<std::size_t>(pass.rank)];
     std::vector<int> both = slots[2];

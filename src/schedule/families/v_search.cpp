@@ -11,21 +11,21 @@ namespace {
 
 enum Sort : int { kF = 0, kI = 1, kW = 2 };
 
-struct Stuck {};  ///< a pass is due whose input or memory is not there
+struct Stuck {};  ///< thrown if the input or the memory of a due pass is missing
 
-/// One rank while it is being filled. Chunk 0 is the one that a sort of pass meets first: for F the one on
-/// the way down, for I and W the one on the way up.
+/// Passes of one rank so far. Chunk 0 is the first that a sort of pass meets: for F the chunk on the way
+/// down, for I and W the chunk on the way up.
 struct Filling {
   RankOrder row;
   std::array<int, 6> count{};  ///< per 2 * sort + chunk
   std::int64_t memory = 0, end = 0;
-  std::int64_t bubble = 0;  ///< idle since its first forward
+  std::int64_t bubble = 0;  ///< idle time since its first forward
   std::deque<int> weights;  ///< chunks of the weight gradients that wait
 };
 
 class VSearch {
  public:
-  /// `accepted`: the bubble per rank of an earlier run, which the filling of gaps tries to even out; may be
+  /// `accepted`: bubble per rank of an earlier run, which the filling of gaps tries to even out; may be
   /// empty.
   VSearch(const ScheduleShape& shape, bool fill_before_forward, bool fill_before_gradient,
           std::vector<std::int64_t> accepted)
@@ -69,11 +69,11 @@ class VSearch {
  private:
   Filling& at(int j) { return ranks_[static_cast<std::size_t>(j)]; }
   int& count(int j, int sort, int chunk) { return at(j).count[static_cast<std::size_t>(2 * sort + chunk)]; }
-  /// When a pass ended; negative while it has not run.
+  /// End of a pass; negative before it has run.
   std::int64_t& end(int sort, int chunk, int j, int i) {
     return ends_[static_cast<std::size_t>(2 * sort + chunk)][static_cast<std::size_t>(j * m_ + i)];
   }
-  /// The rank that the next pass of this chunk waits for; -1 for none.
+  /// Rank that the next pass of this chunk waits for; -1: none.
   int before(int j, int chunk) const { return chunk == 0 ? j - 1 : j + 1 < p_ ? j + 1 : -1; }
 
   void put(int sort, int chunk, int j) {
@@ -107,7 +107,7 @@ class VSearch {
     while (at(j).memory + memory_[static_cast<std::size_t>(sort)] > limit_) put_weight(j);
   }
 
-  /// One micro-batch down and up, with as many more forwards as fit before it comes back.
+  /// Runs one micro-batch down and up, with as many more forwards as fit before it returns.
   void descend() {
     for (int j = 0; j < p_; ++j) put(kF, 0, j);
     for (int j = p_; j-- > 0;) {
@@ -118,7 +118,7 @@ class VSearch {
     }
   }
   int forwards(int j) { return count(j, kF, 0) + count(j, kF, 1); }
-  /// Every rank as many forwards as the one before it, in turn from either chunk.
+  /// Gives every rank as many forwards as the one before it, alternating between chunks.
   void even_out() {
     int chunk = 0;
     for (int j = 1; j < p_; ++j)
@@ -130,7 +130,7 @@ class VSearch {
       }
   }
 
-  /// What one more gap may cost: the worst rank's bubble, now or in the earlier run.
+  /// Allowed bubble of one more gap: up to the worst rank's bubble, now or in the earlier run.
   std::int64_t slack(int j) const {
     std::int64_t worst = 0;
     for (const Filling& rank : ranks_) worst = std::max(worst, rank.bubble);
@@ -139,7 +139,8 @@ class VSearch {
                                   accepted_[static_cast<std::size_t>(j)]);
     return worst - ranks_[static_cast<std::size_t>(j)].bubble;
   }
-  /// Weight gradients into the gap before the pass; one more that overruns it only if `may_overrun`.
+  /// Fills the gap before the pass with weight gradients; a last one may overrun the gap only if
+  /// `may_overrun`.
   void fill(int j, int sort, int chunk, bool may_overrun) {
     const int from = before(j, chunk);
     if (from < 0) return;
@@ -180,10 +181,11 @@ class VSearch {
   }
 
   int p_, m_;
-  std::array<bool, 2> fill_;  ///< let a weight gradient overrun the gap before a forward, before a gradient
+  /// Permissions for a weight gradient to overrun the gap before a forward, and before a gradient.
+  std::array<bool, 2> fill_;
   std::vector<std::int64_t> accepted_;
   std::int64_t delay_, limit_;
-  std::array<std::int64_t, 3> time_, memory_;  ///< per sort; the memory a pass adds
+  std::array<std::int64_t, 3> time_, memory_;  ///< [sort] time; memory that a pass adds
   std::vector<Filling> ranks_;
   std::array<std::vector<std::int64_t>, 6> ends_;
 };
@@ -193,7 +195,7 @@ struct Found {
   Schedule schedule;
 };
 
-/// Runs with the bubbles of the run before for as long as that helps.
+/// Repeats the run with the bubbles of the run before while that improves the result.
 std::optional<Found> search(const ScheduleShape& shape, bool before_forward, bool before_gradient) {
   std::optional<Found> best;
   try {

@@ -1,6 +1,6 @@
 #pragma once
-// The skeleton of the 1F1B families: some forwards to warm up, then forward and backward in turn, then the
-// rest.
+// Skeleton of the 1F1B families: some forwards to warm up, then forward and backward in turn, then the
+// remaining backwards.
 
 #include <optional>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace penstock::schedule {
 
-/// One rank's passes in the order they are to be issued; both lists name stage and micro-batch.
+/// One rank's passes in issue order; both lists name stage and micro-batch.
 struct WarmUp {
   std::vector<Action> forwards;
   std::vector<Action> gradients;  ///< full backwards, or input gradients when `lag` is set

@@ -5,7 +5,7 @@
 namespace penstock::schedule {
 namespace {
 
-/// One rank of the zigzag: stage `ahead` on the way down, stage `back` on the way up.
+/// Writes one rank of the zigzag: stage `ahead` on the way down, stage `back` on the way up.
 class Writer {
  public:
   Writer(int ahead, int back) : stage_{ahead, back} {}

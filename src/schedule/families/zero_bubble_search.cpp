@@ -9,20 +9,20 @@ namespace {
 
 constexpr int kF = 0, kI = 1, kW = 2;
 
-/// The three binary choices of the heuristic; all eight are tried.
+/// The three binary choices of the heuristic; all eight combinations are tried.
 struct Choices {
   bool bubble_before_gradient;  ///< warm up past the moment the first gradient could start
-  bool prefer_gradient;         ///< put a forward off when the next gradient is near
-  bool greedy_weight;  ///< fill a gap with a weight gradient even where it delays no more than others
+  bool prefer_gradient;         ///< postpone a forward when the next gradient is near
+  bool greedy_weight;           ///< fill a gap with a weight gradient even if it delays no less than others
 };
 
-/// One rank while it is being filled.
+/// Passes of one rank so far.
 struct Filling {
   RankOrder row;
-  std::array<int, 3> count{};  ///< of F, I, W so far
+  std::array<int, 3> count{};  ///< number of F, I, W so far
   std::int64_t memory = 0;
   std::int64_t end = 0;
-  std::int64_t bubble = 0;  ///< idle since its first forward
+  std::int64_t bubble = 0;  ///< idle time since its first forward
 };
 
 class ZeroBubbleSearch {
@@ -41,7 +41,7 @@ class ZeroBubbleSearch {
     for (auto& ends : ends_) ends.assign(static_cast<std::size_t>(p_ * m_), 0);
   }
 
-  /// False when the memory does not suffice.
+  /// Runs the heuristic; returns false if memory does not suffice.
   bool run() {
     if (!warm_up()) return false;
     for (int i = 1; i < m_; ++i)
@@ -88,7 +88,7 @@ class ZeroBubbleSearch {
                                     : weight_gradient(j, i));
   }
 
-  /// Weight gradients until the pass fits; false when there are none left.
+  /// Runs weight gradients until the pass fits into memory; returns false if none are left.
   bool make_room(int j, int kind) {
     while (at(j).memory + memory_[static_cast<std::size_t>(kind)] > limit_) {
       if (!weights_wait(j)) return false;
@@ -98,7 +98,7 @@ class ZeroBubbleSearch {
   }
   bool weights_wait(int j) { return at(j).count[kW] < at(j).count[kI]; }
 
-  /// Weight gradients into the gap before `arrival`; the last may overrun it by the rule of the choices.
+  /// Runs weight gradients in the gap before `arrival`; the last may overrun it as the choices allow.
   void fill(int j, std::int64_t arrival) {
     while (weights_wait(j) && at(j).end + time_[kW] <= arrival) put(j, kW);
     if (!weights_wait(j) || at(j).end >= arrival) return;
@@ -120,7 +120,7 @@ class ZeroBubbleSearch {
   }
   std::vector<int> forwards_before_first_gradient() {
     std::vector<int> more(static_cast<std::size_t>(p_), 0);
-    std::int64_t ready = end(kF, p_ - 1, 0) + time_[kI];  // when the gradient of the rank behind is done
+    std::int64_t ready = end(kF, p_ - 1, 0) + time_[kI];  // end of the gradient on the next rank
     for (int j = p_ - 1; j-- > 0;) {
       int& extra = more[static_cast<std::size_t>(j)];
       std::int64_t memory = at(j).memory, now = at(j).end;
@@ -135,7 +135,7 @@ class ZeroBubbleSearch {
     return more;
   }
 
-  /// Whether rank j should take a forward before its next gradient.
+  /// True if rank j should run a forward before its next gradient.
   bool wants_forward(int j) {
     if (at(j).count[kF] >= m_) return false;
     if (!choices_.prefer_gradient || j + 1 >= p_ || at(j).count[kF] < at(j + 1).count[kF] + 2) return true;
@@ -175,7 +175,7 @@ class ZeroBubbleSearch {
   int p_, m_;
   std::int64_t delay_, limit_;
   Choices choices_;
-  std::array<std::int64_t, 3> time_, memory_;  ///< per kind; the memory a pass adds
+  std::array<std::int64_t, 3> time_, memory_;  ///< [kind] time; memory that a pass adds
   std::vector<Filling> ranks_;
   std::array<std::vector<std::int64_t>, 3> ends_;  ///< [kind][rank * m + micro-batch]
 };
