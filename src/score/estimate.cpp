@@ -15,7 +15,7 @@ using cluster::Cluster;
 using core::Bytes;
 using core::DeviceId;
 
-/// Every device sends to the one `distance` further on, at the same time.
+/// Message time if every device sends to the device `distance` further on, all at the same time.
 cost::Affine shifted_traffic(const Cluster& cluster, std::size_t distance) {
   std::vector<cluster::Route> routes;
   std::vector<int> flows(cluster.links().size(), 0);
@@ -32,7 +32,7 @@ cost::Affine shifted_traffic(const Cluster& cluster, std::size_t distance) {
   return slowest;
 }
 
-/// Groups start at multiples of their size, as plan placement aligns them; the slowest group counts.
+/// All-reduce of the slowest group; groups start at multiples of their size, as plan placement aligns them.
 cost::AllReduce slowest_group(const Cluster& cluster, std::size_t replicas) {
   constexpr Bytes kTypical(64 << 20);
   cost::AllReduce slowest;
@@ -51,12 +51,12 @@ core::Seconds slowest_compute(const cost::Problem& problem, const plan::Stage& s
                                   [&] { return cost::stage_time(problem, stage, samples).total().total(); });
 }
 
-/// Index into Network::link of a stage's messages, to as many devices further on as it has.
+/// Index into Network::link for a stage's messages, which go as many devices further on as it has.
 std::size_t reach(const plan::Stage& stage) {
   return stage.devices.size();
 }
 
-/// Samples whose bytes one device of a stage sends of each micro-batch; a group's devices send one part each.
+/// Samples of each micro-batch whose bytes one device of a stage sends; a group's devices send one part each.
 double sent_samples(const plan::Stage& stage) {
   return static_cast<double>(plan::samples_per_device(stage.micro_batch, stage.replicas())) /
          static_cast<double>(stage.replica_size());
@@ -91,7 +91,7 @@ StageTerms terms_of(const cost::Problem& problem, const Network& network, const 
   return terms;
 }
 
-/// Stages as their terms are worked out: a part of a colocated one as all of it.
+/// Stages for which terms are computed: a part of a colocated stage counts as the whole.
 std::vector<plan::Stage> whole_stages(const plan::Plan& plan) {
   std::vector<plan::Stage> out = plan.stages;
   for (const auto& parts : plan::colocated_stages(plan))
@@ -99,14 +99,14 @@ std::vector<plan::Stage> whole_stages(const plan::Plan& plan) {
   return out;
 }
 
-/// Those of colocated stages, or of the others; 0 of the rest.
+/// Values of colocated stages, or of the others; 0 for the rest.
 std::vector<double> only(const plan::Plan& plan, std::vector<double> of_stage, bool colocated) {
   for (std::size_t s = 0; s < of_stage.size(); ++s)
     if (bool(plan.stages[s].part) != colocated) of_stage[s] = 0;
   return of_stage;
 }
 
-/// Sums over the stages of each rank; as many entries as stages.
+/// Sums over the stages of each rank; the result has as many entries as stages.
 std::vector<double> sum_by_rank(const std::vector<std::int32_t>& rank, const std::vector<double>& of_stage) {
   std::vector<double> sum(of_stage.size());
   for (std::size_t s = 0; s < of_stage.size(); ++s) sum[static_cast<std::size_t>(rank[s])] += of_stage[s];
@@ -124,7 +124,7 @@ Network assume_network(const Cluster& cluster, const plan::Training& training, s
                   std::vector<cost::AllReduce>(cluster.size() + 1), bucket_of_weights(training)};
   for (const int size : sizes) {
     const auto r = static_cast<std::size_t>(size);
-    // With more than half of the devices in one stage the others are at most half the cluster away.
+    // If one stage has more than half of the devices, the others are at most half the cluster away.
     network.link[r] = shifted_traffic(cluster, std::min(r, std::max<std::size_t>(1, cluster.size() / 2)));
     network.link[r].per_byte *= training.compression.activations;
     network.all_reduce[r] = slowest_group(cluster, r);
@@ -143,7 +143,7 @@ Bytes bucket_of_weights(const plan::Training& training) {
 
 core::Seconds exposed(core::Seconds reduce, Bytes weights, Bytes bucket, core::Seconds compute) {
   if (bucket.value() == 0 || weights <= bucket) return reduce;
-  constexpr double kBackward = 2.0 / 3;  // a gradient for each of the forward pass's two factors
+  constexpr double kBackward = 2.0 / 3;  // one gradient for each of the forward pass's two factors
   const double last = static_cast<double>(bucket.value()) / static_cast<double>(weights.value());
   return std::max(reduce * last, reduce - compute * kBackward);
 }
@@ -228,7 +228,7 @@ Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const pl
   Estimate out;
   std::vector<double> tps;
   const bool in_turn =
-      plan::asynchronous(plan);  // each replica a whole micro-batch, and the pipeline never drains
+      plan::asynchronous(plan);  // each replica takes whole micro-batches, and the pipeline never drains
   for (const plan::Stage& stage : whole_stages(plan)) {
     out.stages.push_back(terms_of(problem, network, stage,
                                   in_turn ? stage.micro_batch * stage.replicas() : stage.micro_batch));

@@ -34,7 +34,7 @@ ExposedReduction::ExposedReduction(const cost::Problem& problem, const plan::Sta
 Seconds ExposedReduction::time(std::size_t replica, std::int64_t samples) {
   if (reducing_.empty()) return Seconds(0);
   if (!passing_) return rounded_down(reducing_.front());
-  if (stage_.replica_size() > 1) return left(replica, samples);  // groups talk over links of their own
+  if (stage_.replica_size() > 1) return left(replica, samples);  // groups communicate over links of their own
   const std::size_t type = problem_.cluster.devices()[stage_.devices[replica].index()].type;
   const auto [known, fresh] = known_.try_emplace({type, samples});
   if (fresh) known->second = left(replica, samples);
@@ -45,7 +45,7 @@ Seconds ExposedReduction::left(std::size_t replica, std::int64_t samples) {
   const auto pieces = passing_->times(replica, samples);
   Seconds longest(0), passing(0);
   for (std::size_t b = reducing_.size(); b-- > 0;) {
-    // From when this bucket is full, what is left of the pass hides what is left to reduce.
+    // From when this bucket is full, the rest of the pass hides the remaining reductions.
     longest = std::max(longest, reducing_[b] - passing);
     const cost::OpTime piece = pieces[b].total();
     passing += piece.recompute + piece.backward();

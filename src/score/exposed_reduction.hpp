@@ -1,5 +1,5 @@
 #pragma once
-// What of a stage's all-reduces its last backward pass does not hide.
+// Part of a stage's all-reduces that its last backward pass does not hide.
 
 #include <map>
 #include <optional>
@@ -11,20 +11,20 @@
 
 namespace penstock::score {
 
-/// What a replica's last backward pass leaves of the stage's all-reduces, if nothing slows the pass down:
-/// those of the buckets follow each other, none before this replica has its gradients. No iteration ends
-/// sooner than so long after its passes take by themselves. Of the operators in `reduced` alone, ascending:
-/// parameters that stages share are reduced later. Problem and stage must outlive it. For one thread.
+/// Part of a stage's all-reduces that a replica's last backward pass does not hide, if nothing slows the pass
+/// down. Reductions of buckets follow each other; none begins before this replica has its gradients. No
+/// iteration is shorter than this plus the time of its passes. Only operators in `reduced` count, ascending:
+/// parameters that stages share are reduced later. Problem and stage must outlive it. Not thread-safe.
 class ExposedReduction {
  public:
   ExposedReduction(const cost::Problem& problem, const plan::Stage& stage,
                    const std::vector<core::OpId>& reduced);
-  /// `samples` of the replica's micro-batch. Of several a picosecond per reduction and piece of the pass
-  /// is taken off, for the simulator rounds each.
+  /// Exposed time for `samples` of the replica's micro-batch. With several buckets a picosecond per reduction
+  /// and piece of the pass is subtracted, because the simulator rounds each.
   core::Seconds time(std::size_t replica, std::int64_t samples);
-  /// Into which the last backward pass is cut: as many roundings.
+  /// Number of pieces into which the last backward pass is cut, each rounded once.
   std::size_t pieces() const { return passing_ ? reducing_.size() : 1; }
-  /// Of any replica with its share of a micro-batch.
+  /// Minimum over replicas with their share of a micro-batch.
   core::Seconds least();
 
  private:
@@ -33,9 +33,9 @@ class ExposedReduction {
 
   const cost::Problem& problem_;
   const plan::Stage& stage_;
-  std::size_t roundings_ = 0;                  ///< of the simulator
-  std::vector<core::Seconds> reducing_;        ///< by bucket, with all that follow
-  std::optional<cost::ReplicaTimes> passing_;  ///< by bucket; none where there is one
+  std::size_t roundings_ = 0;                  ///< number of roundings in the simulator
+  std::vector<core::Seconds> reducing_;        ///< [bucket] time of its reduction and all that follow
+  std::optional<cost::ReplicaTimes> passing_;  ///< [bucket] pass times; none for a single bucket
   std::map<std::pair<std::size_t, std::int64_t>, core::Seconds> known_;  ///< by device type and samples
 };
 

@@ -11,14 +11,14 @@ namespace {
 
 using cluster::Link;
 
-/// Points joined link by link.
+/// Sets of connected points (union-find), joined link by link.
 class Groups {
  public:
   Groups(std::size_t points, std::size_t devices) : parent_(points), devices_(points, 0) {
     std::iota(parent_.begin(), parent_.end(), std::size_t{0});
     std::fill_n(devices_.begin(), devices, std::size_t{1});
   }
-  /// Devices in the group that results.
+  /// Returns the number of devices in the joined set.
   std::size_t join(std::size_t a, std::size_t b) {
     a = root(a), b = root(b);
     if (a == b) return devices_[a];
@@ -34,7 +34,8 @@ class Groups {
   std::vector<std::size_t> parent_, devices_;
 };
 
-/// [replicas] the bandwidth at which so many devices hang together over links at least as fast, either way.
+/// [replicas] bandwidth at which this many devices are connected over links at least as fast, in either
+/// direction.
 std::vector<double> connected(const cluster::Cluster& cluster) {
   std::vector<const Link*> links;
   for (const Link& link : cluster.links()) links.push_back(&link);
@@ -46,7 +47,8 @@ std::vector<double> connected(const cluster::Cluster& cluster) {
   return out;
 }
 
-/// No way between two devices takes less: their link, or one that leaves a device and one that comes to one.
+/// Lower bound on the latency between two devices: a direct link, or one that leaves a device and one that
+/// enters a device.
 double least_latency(const cluster::Cluster& cluster) {
   constexpr double kNone = std::numeric_limits<double>::infinity();
   double direct = kNone, leaving = kNone, coming = kNone;

@@ -1,5 +1,5 @@
 #pragma once
-// What an all-reduce takes at least, on whichever devices of a cluster.
+// Lower bound on the time of an all-reduce, on any devices of a cluster.
 
 #include <vector>
 
@@ -7,11 +7,11 @@
 
 namespace penstock::score {
 
-/// Not above cost::all_reduce on any set of so many devices. With x the bandwidth at which two devices hang
-/// together over links as fast or faster (no way between two is faster, whichever routes take), and y that of
-/// so many devices: a ring takes 2(r-1)/r bytes / y or more, a tree 2 bytes / y;
-/// a hierarchical one passes all bytes over y in one of its phases and over x in the other. No algorithm
-/// takes fewer than 2 ceil(log2 r) messages one after the other. Nor above what was measured within a node.
+/// Not above cost::all_reduce on any set of this many devices. Let x be the bandwidth at which two devices
+/// are connected over links at least as fast (no path between two is faster, whatever the routes), and y that
+/// of this many devices. A ring takes at least 2(r-1)/r bytes / y, a tree 2 bytes / y. A hierarchical
+/// all-reduce passes all bytes over y in one phase and over x in the other. No algorithm needs fewer than 2
+/// ceil(log2 r) messages one after the other. Also not above measured times within a node.
 class LeastAllReduce {
  public:
   /// The cluster must outlive it.
@@ -20,7 +20,7 @@ class LeastAllReduce {
 
  private:
   const cluster::CollectiveTimes* measured_;
-  std::vector<cost::Affine> by_replicas_;  ///< index 0 and 1: nothing
+  std::vector<cost::Affine> by_replicas_;  ///< [replicas] indices 0 and 1 are unused
 };
 
 }  // namespace penstock::score

@@ -19,15 +19,15 @@ using core::Seconds;
 
 constexpr Seconds kNever(std::numeric_limits<double>::infinity());
 
-/// Whether a stage's last pass is a backward pass whose end the stages before it wait for.
+/// True if a stage's last pass is a backward pass whose end the stages before it wait for.
 bool ends_backward(const plan::Plan& plan) {
   return whole_backwards(plan) || plan.schedule == "interleaved_1f1b";
 }
 
 /// Seconds of a stage's passes of one micro-batch.
 struct Passes {
-  std::vector<Seconds> all;  ///< [replica] forward and backward, and forward again
-  Seconds forward = kNever;  ///< of the fastest replica
+  std::vector<Seconds> all;  ///< [replica] forward, backward and recomputation
+  Seconds forward = kNever;  ///< forward pass of the fastest replica
   Seconds backward = kNever;
 };
 
@@ -47,7 +47,7 @@ Passes passes(const cost::Problem& problem, const plan::Stage& stage) {
   return out;
 }
 
-/// What no replica's last backward pass hides of the stage's all-reduces.
+/// Minimum over replicas of the all-reduce time that the last backward pass does not hide.
 Seconds exposed(const cost::Problem& problem, const plan::Stage& stage,
                 const std::vector<core::OpId>& reduced) {
   cost::StageKey key("exposed", problem, stage);
@@ -58,22 +58,22 @@ Seconds exposed(const cost::Problem& problem, const plan::Stage& stage,
 
 /// The passes of one device over an iteration.
 struct Busy {
-  Seconds head = kNever;  ///< before the first
+  Seconds head = kNever;  ///< time before the first pass
   Seconds work;
-  Seconds tail = kNever;    ///< after the last
-  std::int64_t passes = 0;  ///< at most, and those before and after
+  Seconds tail = kNever;    ///< time after the last pass
+  std::int64_t passes = 0;  ///< maximum number of passes, including those before and after
 };
 
 }  // namespace
 
 core::Seconds least_iteration(const cost::Problem& problem, const plan::Plan& plan, Reduction reduction) {
   if (plan::asynchronous(plan)) return Seconds(0);
-  const bool colocated = plan::has_colocated(plan);  // devices do all their passes, whatever they wait for
+  const bool colocated = plan::has_colocated(plan);  // devices run all their passes, whatever these wait for
   const plan::StageGraph stages(problem.graph, plan);
   const auto shared = plan::shared_parameters(problem.graph, plan);
   std::vector<Seconds> head(plan.stages.size()), tail(plan.stages.size());
   std::vector<Busy> devices(problem.cluster.size());
-  for (std::size_t s = 0; s < plan.stages.size(); ++s) {  // stages stand behind those they wait for
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {  // stages come after those they wait for
     const plan::Stage& stage = plan.stages[s];
     const Passes mine = passes(problem, stage);
     const Seconds after = reduction == Reduction::closed_form && !colocated

@@ -77,7 +77,7 @@ bool no_more(const Divided& a, const Divided& b) {
          a.weight_gradient <= b.weight_gradient;
 }
 
-/// The first of those that are equal.
+/// True if no other way is better; among equals, for the first.
 bool best_of(std::span<const Divided> ways, std::size_t w) {
   for (std::size_t other = 0; other < ways.size(); ++other)
     if (other != w && no_more(ways[other], ways[w]) && (other < w || !no_more(ways[w], ways[other])))
@@ -85,7 +85,8 @@ bool best_of(std::span<const Divided> ways, std::size_t w) {
   return true;
 }
 
-constexpr std::size_t kMostDevices = 128;  ///< of whom every division is told apart
+/// Maximum number of devices for which all divisions are distinguished.
+constexpr std::size_t kMostDevices = 128;
 
 std::size_t power_of_two(std::int64_t share) {
   return static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(share)) - 1);
@@ -120,7 +121,7 @@ LeastTimesTable::LeastTimesTable(const cost::Problem& problem, PlanFamily family
 void LeastTimesTable::find_divisions() {
   const auto devices = static_cast<std::int64_t>(problem_.cluster.size());
   const bool groups = each_ && family_ == PlanFamily::tensor_parallel;
-  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> largest;  // of its groups
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> largest;  // largest of its groups
   for (std::int64_t b = 1; b <= problem_.training.mini_batch; ++b) {
     if (problem_.training.mini_batch % b != 0) continue;
     for (std::int64_t r = 1; r <= std::min(b, devices); ++r) {
@@ -136,7 +137,8 @@ void LeastTimesTable::find_divisions() {
   }
 }
 
-/// Whatever else the stage holds: weights, one micro-batch's activations, the operator's own workspace.
+/// True if the share fits in the smallest stage that holds it: weights, one micro-batch's activations, the
+/// operator's own workspace.
 bool LeastTimesTable::fits(const cost::StageLoad& load, std::int64_t samples, core::Bytes memory) const {
   const auto need = cost::stage_memory(load, problem_.memory, problem_.training, samples, 1);
   return plan::total(need) <= memory;
@@ -146,7 +148,7 @@ cost::StageLoad LeastTimesTable::least_load(core::OpId op, std::size_t group) co
   cost::StageLoad load = cost::stage_load(problem_, {&op, 1});
   load.inputs = load.outputs = core::Bytes(0);  // its neighbours may be in the same stage
   if (problem_.graph.op(op).parameters == 0)
-    load.parameters = load.largest = load.fresh = core::Bytes(0);  // so may be what it is tied to
+    load.parameters = load.largest = load.fresh = core::Bytes(0);  // operators it is tied to may be, too
   const auto all = static_cast<std::int64_t>(problem_.cluster.size()),
              tensors = static_cast<std::int64_t>(group);
   const std::int64_t weights = family_ == PlanFamily::replicated ? 1 : all;
@@ -160,7 +162,7 @@ cost::StageLoad LeastTimesTable::least_load(core::OpId op, std::size_t group) co
   return load;
 }
 
-/// Forward and backward passes of one device's part, and of the whole group.
+/// Lowers times to the forward and backward passes of one device's part, and of the whole group.
 void LeastTimesTable::lower_to_group(std::span<Divided> by_way, core::OpId op, std::size_t t,
                                      std::int64_t samples, std::size_t group, std::size_t row) {
   const double devices = each_ ? static_cast<double>(group) : 0;
@@ -221,7 +223,7 @@ void LeastTimesTable::lower_to_share(std::size_t op, std::size_t t, const Share&
 void LeastTimesTable::fill(std::size_t op) {
   const core::OpId id(op);
   const std::size_t all = family_ == PlanFamily::tensor_parallel ? problem_.cluster.size() : 1;
-  std::vector<cost::StageLoad> loads;  // of groups from the first on
+  std::vector<cost::StageLoad> loads;  // [group] from the first on
   std::vector<Divided> by_way(groups_ * ways_, kNotDivided);
   const std::size_t first = each_ ? 1 : all;
   for (std::size_t g = first; g <= all; ++g) loads.push_back(least_load(id, g));
@@ -248,8 +250,8 @@ void LeastTimesTable::fill(std::size_t op) {
                     problem_.graph.op(id).name, divided(family_)));
 }
 
-/// A type's speed is the inverse of what all operators take on it; one that does not fit there counts as on
-/// the best.
+/// Computes weights. A type's speed is the inverse of the time of all operators on it; an operator that does
+/// not fit counts as on the best type.
 void LeastTimesTable::weigh() {
   std::vector<double> speed(types_.size());
   for (std::size_t t = 0; t < types_.size(); ++t) {
@@ -259,7 +261,7 @@ void LeastTimesTable::weigh() {
       for (std::size_t s = 0; s < rows_.size(); ++s) lower(best, rate_on(t, op, s).all);
       all += std::isinf(best) ? over_all_[op].rate.all : best;
     }
-    constexpr double kNothing = 1e-18;  // seconds, a millionth of what the simulator tells apart
+    constexpr double kNothing = 1e-18;  // seconds, a millionth of the simulator's resolution
     speed[t] = all > kNothing ? 1 / all : 1;
   }
   double sum = 0;
@@ -270,7 +272,7 @@ void LeastTimesTable::weigh() {
   for (std::size_t op = 0; op < over_all_.size(); ++op) weigh(op, least);
 }
 
-/// A group's devices together do the whole operator, and wait for the largest part.
+/// Weights work of groups: the devices together do the whole operator, and wait for the largest part.
 void LeastTimesTable::weigh(std::size_t op, double least_weight) {
   std::vector<Work> whole(rows_.size(), kNoWork);
   for (std::size_t row = 0; row < rows_.size(); ++row)

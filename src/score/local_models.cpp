@@ -21,7 +21,7 @@ bool has_experts(const graph::OpGraph& graph, OpId op, int parallel) {
   return known.kind == graph::OpKind::experts && as<graph::Experts>(known).experts % parallel == 0;
 }
 
-/// Of the same tokens.
+/// Adds models with divided experts and the same tokens.
 void add_experts(const graph::OpGraph& graph, int context, int most, std::vector<LocalModel>& out) {
   for (int e = 2; e <= most; ++e)
     if (any(graph, [&](OpId op) { return has_experts(graph, op, e); }))

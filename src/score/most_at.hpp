@@ -3,8 +3,8 @@
 
 namespace penstock::score {
 
-/// About the most that a concave function takes between 0 and 1, by golden-section search (Kiefer,
-/// Proceedings of the AMS 1953); never more.
+/// Approximate maximum of a concave function between 0 and 1, by golden-section search (Kiefer, Proceedings
+/// of the AMS 1953); never above the maximum.
 double most_at(auto&& relaxed) {
   constexpr double kGolden = 0.6180339887498949;
   double low = 0, high = 1, a = 1 - kGolden, b = kGolden;

@@ -17,7 +17,8 @@ namespace {
 
 constexpr const char* kListOrder = "list_order";
 
-/// The best rule, which a search asks for more than once: for what a plan holds, then for its order.
+/// Returns the best rule. Cached, because a search needs it twice: for the memory of a plan, then for its
+/// order.
 schedule::ListRule best_rule(const cost::Problem& problem, const schedule::Pipeline& pipeline) {
   cost::StageKey key("list rule");
   key.add(pipeline.micro_batches).add(static_cast<std::int64_t>(pipeline.stages.size()));
@@ -42,7 +43,7 @@ schedule::Schedule listed(const cost::Problem& problem, const plan::Plan& plan) 
   return schedule::with_updates(plan, std::move(made));
 }
 
-/// Of one stage, on the first of its replicas.
+/// Mean costs of one stage, on the first of its replicas.
 schedule::PassCosts mean_costs(const cost::Problem& problem, const plan::Plan& plan) {
   cost::OpTime sum;
   double stages = 0;
@@ -63,8 +64,8 @@ schedule::PassCosts mean_costs(const cost::Problem& problem, const plan::Plan& p
   return costs;
 }
 
-/// Made once in a search, which asks for what a plan holds, whether that fits, and for its order. Plans that
-/// are cut elsewhere have the same, unless passes' times have a say in it.
+/// Returns a schedule from the cache. A search needs it several times: for the memory of a plan, then for its
+/// order. Plans with other stage boundaries share it, unless it depends on pass times.
 std::shared_ptr<const schedule::Schedule> remembered(const cost::Problem& problem, const std::string& family,
                                                      const schedule::ScheduleShape& shape) {
   cost::StageKey key("schedule");

@@ -31,7 +31,7 @@ class PipelineBoundSearch {
 
  private:
   Picoseconds duration(std::size_t id) const { return unrolled_.steps[id].duration; }
-  /// On a path: without what is done early, unless it waits for the forward alone.
+  /// Duration on a path: without the part done early, unless the pass waits only for the forward.
   Picoseconds passed(std::size_t id) const {
     const std::size_t s = id - unrolled_.backward(0);
     if (id < unrolled_.backward(0) || s >= pipeline_.stages.size()) return duration(id);
@@ -60,7 +60,8 @@ class PipelineBoundSearch {
     if (time > most.time) most = {kind, id % unrolled_.sites, time};
   }
 
-  /// Its first task is the first step's, its last the last step's: a backward follows its forward.
+  /// Adds the bounds of one machine. Its first task is the first step's, its last task the last step's,
+  /// because a backward follows its forward.
   void machine(const std::vector<std::size_t>& steps) {
     Picoseconds work(0);
     for (const std::size_t id : steps) work += duration(id) * pipeline_.micro_batches;
@@ -79,7 +80,7 @@ class PipelineBoundSearch {
     offer(BoundKind::memory, s, head_[forward] + rounds + rest + tail_[backward]);
   }
 
-  /// From the start of a stage's forward to the end of its backward, both included.
+  /// Longest path from the start of a stage's forward to the end of its backward, both included.
   Picoseconds round_trip(std::size_t s) const {
     constexpr Picoseconds kUnreached(-1);
     std::vector<Picoseconds> end(unrolled_.steps.size(), kUnreached);
@@ -95,8 +96,8 @@ class PipelineBoundSearch {
 
   const Pipeline& pipeline_;
   const Unrolled unrolled_;
-  std::vector<Picoseconds> head_;  ///< by step, until its start
-  std::vector<Picoseconds> tail_;  ///< by step, from its end
+  std::vector<Picoseconds> head_;  ///< [step] until its start
+  std::vector<Picoseconds> tail_;  ///< [step] from its end
   PipelineBounds out_;
 };
 

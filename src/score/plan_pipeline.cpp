@@ -24,7 +24,7 @@ using schedule::Pipeline;
 using schedule::PipelineLink;
 using schedule::PipelineStage;
 
-/// Where each machine of a device pipeline stands.
+/// Stage and replica of a machine in a device pipeline.
 struct Seat {
   std::size_t stage;
   std::size_t replica;
@@ -61,7 +61,7 @@ std::int64_t share_start(const plan::Stage& stage, std::size_t replica) {
 
 using Machines = std::vector<PipelineStage>;
 
-/// One per replica.
+/// Machines of a stage, one per replica.
 Machines make_machines(const cost::Problem& problem, const plan::Stage& stage,
                        const std::vector<core::OpId>& reduced, bool bounding) {
   const auto room = stage.in_flight > 0 ? std::max<std::int64_t>(1, stage.in_flight / stage.micro_batch) : 0;
@@ -82,7 +82,7 @@ Machines make_machines(const cost::Problem& problem, const plan::Stage& stage,
   return out;
 }
 
-/// A search asks about plans that have most stages alike, and about each of them more than once.
+/// Returns machines from the cache: plans of a search share most stages, and each is evaluated several times.
 std::shared_ptr<const Machines> machines_of(const cost::Problem& problem, const plan::Stage& stage,
                                             const std::vector<core::OpId>& reduced, bool bounding) {
   cost::StageKey key("machines", problem, stage);
@@ -96,8 +96,8 @@ struct Flight {
   Picoseconds total() const { return bytes + latency; }
 };
 
-/// A message between two replicas travels in parts, one per device of the larger group (cost/sharding.hpp),
-/// all at once; the slowest counts.
+/// Time of a message between two replicas. It travels in parts, one per device of the larger group
+/// (cost/sharding.hpp), all at once; the slowest counts.
 Flight flight(const cluster::Cluster& cluster, std::span<const DeviceId> from, std::span<const DeviceId> to,
               core::Bytes bytes) {
   const std::size_t parts = std::max(from.size(), to.size());
@@ -111,7 +111,7 @@ Flight flight(const cluster::Cluster& cluster, std::span<const DeviceId> from, s
   return slowest;
 }
 
-/// One link where replica a of `x` and replica b of `y` share samples.
+/// Adds one link for each pair of replicas of `x` and `y` that share samples.
 void add_links(const cost::Problem& problem, const plan::Stage& x, int first_x, const plan::Stage& y,
                int first_y, core::Bytes bytes_per_sample, Pipeline& out) {
   for (std::size_t a = 0, b = 0; a < replicas(x) && b < replicas(y);) {
@@ -175,7 +175,7 @@ bool one_micro_batch_size(const plan::Plan& plan) {
 
 namespace {
 
-/// `bounding`: no later than what the simulator rounds, for it cuts a last pass at its buckets.
+/// `bounding`: round down as far as the simulator may, because it cuts a last pass at its buckets.
 Pipeline machines(const cost::Problem& problem, const plan::Plan& plan, bool bounding) {
   plan::refuse_colocated(plan, "a pipeline of one stage per device");
   require_one_size(plan);

@@ -67,14 +67,14 @@ class ProblemBoundSearch {
     const auto n = static_cast<std::int64_t>(parts);
     return Bytes((bytes.value() + n - 1) / n);
   }
-  /// Of an operator's weights on one of so many devices.
+  /// Seconds to update an operator's weights on one of this many devices.
   double update(std::size_t op, std::size_t devices) const {
     return times_.update(part(weights(op), family_ == PlanFamily::replicated ? 1 : devices));
   }
   double reduce(std::size_t replicas, Bytes bytes) const {
     return reduce_ ? reduce_->seconds(replicas, problem_.training.sent_gradients(bytes)) : 0;
   }
-  /// Other stages may take part where they share the operator's parameters.
+  /// Minimum time of the reduction. Other stages may take part if they share the operator's parameters.
   double reduce(std::size_t op, std::size_t replicas, Bytes bytes) const {
     double least = reduce(replicas, bytes);
     for (std::size_t r = replicas + 1; lends_.contains(op) && r <= problem_.cluster.size(); ++r)
@@ -88,7 +88,7 @@ class ProblemBoundSearch {
     return sum;
   }
 
-  /// The least that an operator with so many replicas allows, each as many devices as there can be.
+  /// Bound for an operator with this many replicas, each with the maximum number of devices.
   double on(std::size_t op, std::size_t replicas) const {
     const std::size_t group = family_ == PlanFamily::tensor_parallel ? problem_.cluster.size() / replicas : 1;
     const double share = samples_ / static_cast<double>(replicas * group);
@@ -121,7 +121,7 @@ class ProblemBoundSearch {
     return least;
   }
 
-  /// Bytes that all devices have beside weights and what belongs to them.
+  /// Bytes on all devices without weights and their gradients and state.
   double left() const {
     Bytes all(0);
     for (std::size_t d = 0; d < problem_.cluster.size(); ++d)
@@ -134,7 +134,7 @@ class ProblemBoundSearch {
     return static_cast<double>(std::max<std::int64_t>(1, (all - held).value()));
   }
 
-  /// Bytes that all samples keep for an operator's backward pass: beside attention's core, and of it.
+  /// Bytes that all samples save for an operator's backward pass: without attention's core; of the core.
   struct Kept {
     double rest, core;
   };
@@ -157,12 +157,12 @@ class ProblemBoundSearch {
     return byte_seconds / left();
   }
 
-  /// On the way that has most work.
+  /// Bound `residency` on the path with the most work.
   double resident() const {
     const Way hardest = hardest_way();
     std::vector<std::vector<Stay>> kinds;
-    std::vector<std::size_t> firsts;  // of operators that are alike
-    std::vector<std::size_t> kind;    // of each on the way
+    std::vector<std::size_t> firsts;  // first of each set of equal operators
+    std::vector<std::size_t> kind;    // [operator of the path] index of its set
     std::vector<Resident> way;
     double other = times_.update_work(all_weights());
     for (std::size_t op = 0; op < size(); ++op) {
@@ -183,13 +183,13 @@ class ProblemBoundSearch {
     return residency(way, other, left(), work(), check_);
   }
 
-  /// What a plan chooses of, for each of so many operators that are alike.
+  /// Choices of a plan for each of a set of equal operators.
   struct Term {
     std::vector<Division> choices;
     double leads;  ///< Steps::leads
     double count = 1;
   };
-  /// The Lagrangian where the way down counts `down` and the way up `up`, which is no more.
+  /// The Lagrangian with weight `down` for the way down and `up` for the way up, which is at most `down`.
   static double relaxed(const std::vector<Term>& terms, double down, double up) {
     double sum = 0;
     for (const Term& term : terms) {
@@ -204,7 +204,7 @@ class ProblemBoundSearch {
   }
   double relaxation(const std::vector<Steps>& steps, double last_update) const {
     std::vector<Term> terms;
-    std::vector<std::size_t> firsts;  // of operators that are alike
+    std::vector<std::size_t> firsts;  // first of each set of equal operators
     double leads_all = 1;
     for (std::size_t op = 0; op < size(); ++op) {
       if (check_) check_();
@@ -246,8 +246,8 @@ class ProblemBoundSearch {
   double samples_;
   LeastTimesTable times_;
   std::optional<LeastAllReduce> reduce_;
-  std::set<std::size_t> lends_;  ///< operators whose parameters others use too
-  Way way_;                      ///< by the least times
+  std::set<std::size_t> lends_;  ///< operators whose parameters others share
+  Way way_;                      ///< by the minimum times
 };
 
 }  // namespace

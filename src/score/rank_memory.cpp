@@ -18,13 +18,14 @@ using core::Bytes;
 using plan::MemoryKind;
 using schedule::ActionKind;
 
-/// Micro-batches of each stage, at the most.
+/// [stage] maximum number of micro-batches.
 struct Held {
-  std::vector<std::int64_t> whole;     ///< beyond what enters
+  std::vector<std::int64_t> whole;     ///< beyond the input
   std::vector<std::int32_t> deferred;  ///< between the halves of a split backward pass
 };
 
-/// None where in-flight counts tell all: a whole backward pass follows its recomputation.
+/// Order of the plan, if in-flight counts do not determine memory; a whole backward pass follows its
+/// recomputation, so then they do.
 std::optional<schedule::Schedule> telling_order(const cost::Problem& problem, const plan::Plan& judged) {
   if (schedule::per_stage(judged) || whole_backwards(judged)) return {};
   return order_of(problem, judged);
@@ -66,12 +67,12 @@ std::vector<plan::MemoryByKind> stage_memories(const cost::Problem& problem, con
   return out;
 }
 
-/// What one micro-batch keeps in a stage.
+/// Bytes that one micro-batch keeps in a stage.
 struct Kept {
   Bytes from_forward;   ///< until the end of its backward pass or weight gradient
-  Bytes from_again;     ///< from when it is computed again, until then or the end of the input gradient
+  Bytes from_again;     ///< from recomputation until then, or until the end of the input gradient
   Bytes from_backward;  ///< from the input gradient to the end of the weight gradient
-  bool lasts = true;    ///< what is computed again, until the weight gradient
+  bool lasts = true;    ///< whether recomputed tensors last until the weight gradient
 };
 
 Kept kept(const cost::Problem& problem, const plan::Plan& judged, const plan::Stage& stage) {
@@ -87,7 +88,7 @@ Kept kept(const cost::Problem& problem, const plan::Plan& judged, const plan::St
   return out;
 }
 
-/// At the beginning of a pass, and what is let go at its end.
+/// Bytes allocated at the beginning of a pass, and those freed at its end.
 Bytes begun(const schedule::Action& pass, const Kept& kept) {
   if (pass.kind == ActionKind::forward) return kept.from_forward;
   if (pass.kind == ActionKind::recompute) return kept.from_again;
@@ -100,7 +101,7 @@ Bytes ended(const schedule::Action& pass, const Kept& kept) {
   return kept.from_forward + kept.from_backward + (kept.lasts ? kept.from_again : Bytes(0));
 }
 
-/// `by_stage` of those that the row runs.
+/// Maximum bytes kept during the row; `by_stage` has an entry for every stage of the row.
 Bytes most_kept(const schedule::RankOrder& row, const std::vector<Kept>& by_stage) {
   Bytes now, most;
   const auto of = [&](const schedule::Action& pass) {
@@ -117,7 +118,7 @@ Bytes most_kept(const schedule::RankOrder& row, const std::vector<Kept>& by_stag
   return most;
 }
 
-/// Of stages that take turns on a device.
+/// Bytes needed by stages that take turns on a device.
 Bytes needed_in_turn(const cost::Problem& problem, const plan::Plan& judged,
                      const std::vector<std::size_t>& stages, const schedule::RankOrder& row) {
   Bytes fixed, workspace;

@@ -1,5 +1,5 @@
 #pragma once
-// What the stages of one device hold together.
+// Memory of the stages of one device together.
 
 #include <vector>
 
@@ -9,14 +9,13 @@ namespace penstock::score {
 
 struct RankMemory {
   std::vector<std::size_t> stages;
-  core::Bytes needed;  ///< by the fullest of its devices
+  core::Bytes needed;  ///< bytes on the fullest device of the rank
 };
 
-/// By rank (plan::rank_of_stage), at the in-flight counts of its stages. Passes of a device follow each
-/// other, so that the order of its row tells how much of what several stages keep is there at once, whatever
-/// the passes take; stages at their fullest (stage_memories) are more than that, for one lets go of a
-/// micro-batch before another begins it. Workspace they share. Colocated stages, and those without a flush,
-/// add up.
+/// [rank, as in plan::rank_of_stage] memory at the in-flight counts of its stages. Passes of a device run one
+/// after the other, so the order of its row determines how much several stages hold at once, whatever the
+/// times. The sum of stage maxima (stage_memories) is larger, because one stage releases a micro-batch before
+/// another begins it. Stages share their workspace. Colocated stages, and stages without a flush, add up.
 std::vector<RankMemory> rank_memories(const cost::Problem& problem, const plan::Plan& judged);
 
 }  // namespace penstock::score

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kChords = 64;
 
-/// Concave and rising on [0, longest], by its values at equal distances; beyond as at the end.
+/// Concave increasing function on [0, longest], stored as values at equal distances; constant beyond.
 class Concave {
  public:
   explicit Concave(double longest) : step_(longest / kChords) {}
@@ -31,14 +31,14 @@ class Concave {
   std::array<double, kChords + 1> values_{};
 };
 
-/// The Lagrangian where bytes count `held`, and work the rest.
+/// The Lagrangian with weight `held` for bytes and 1 - held for work.
 double relaxed(std::span<const Resident> way, double other, double left, double longest, double held,
                const std::function<void()>& check) {
   const double work = 1 - held, byte = held / left;
-  Concave before(longest);  // what operators up to here cost at least, by the time spent behind them
+  Concave before(longest);  // minimum cost of the operators so far, by the time spent behind them
   for (const Resident& op : way) {
     if (check) check();
-    if (op.input_gradient == 0) before.flatten();  // no gradient that they wait for comes through
+    if (op.input_gradient == 0) before.flatten();  // no gradient for earlier operators comes through
     Concave with(longest);
     for (std::size_t k = 0; k <= kChords; ++k) {
       const double behind = with.point(k), stay = behind + op.input_gradient;

@@ -1,6 +1,6 @@
 #pragma once
-// What samples hold while the operators behind run: small shares are slow, large ones hold their bytes for
-// long.
+// Bytes that samples hold while the operators behind run: small shares are slow, large shares hold their
+// bytes long.
 
 #include <functional>
 #include <span>
@@ -8,29 +8,30 @@
 
 namespace penstock::score {
 
-/// One way to divide an operator: what all devices together have to do, weighed, and how long a sample's
-/// forward pass and input gradient take; s.
+/// One way to divide an operator: weighted work of all devices together, and the time of a sample's forward
+/// pass and input gradient, in seconds.
 struct Stay {
   double work, time;
 };
 
-/// An operator on a way through the model, with what all samples of a mini-batch keep for its backward pass.
+/// An operator on a path through the model, with what all samples of a mini-batch save for its backward pass.
 struct Resident {
-  const std::vector<Stay>* choices;  ///< ascending by time, less and less work
-  double bytes, core_bytes;          ///< beside attention's core, and of it
-  double again, core_again;          ///< s, weighed as work: to compute it again instead, or the core alone
-  double input_gradient;             ///< s, of one pass at least; zero where none goes on to its producers
+  const std::vector<Stay>* choices;  ///< ascending by time, descending by work
+  double bytes, core_bytes;          ///< bytes without attention's core; bytes of the core
+  double again, core_again;          ///< weighted s to recompute it instead; to recompute only the core
+  double input_gradient;  ///< s, of at least one pass; zero if no gradient goes on to its producers
 };
 
-/// A time that no plan beats whose devices have `left` bytes beside weights: every sample's bytes stay at an
-/// operator for as long as the operators behind it on the way take, down and up again, or are computed again.
-/// Two times are below the iteration's: all work, `other` included, over all devices; and Little's law, bytes
-/// times stay over `left` (Little, Operations Research 1961). So is any mean of them. What an operator's
-/// bytes cost depends on how all behind it are divided, so that the least is found by dynamic programming
-/// from the first operator on, over the time that is spent behind: a concave function, of which chords are
-/// lower bounds. `way`: producers first. `longest`: s, up to which times behind are told apart; a bound for
-/// any, sharp where it is about an iteration's. Zero where memory says nothing.
-/// `check` may be empty; what it throws ends the work.
+/// Lower bound on the iteration time of all plans whose devices have `left` bytes beside weights. Every
+/// sample's bytes stay at an operator for as long as the operators behind it on the path take, down and up
+/// again, or are recomputed. Two times are below the iteration's: all work, `other` included, over all
+/// devices; and, by Little's law (Operations Research 1961), bytes times duration over `left`. So is any mean
+/// of them. The cost of an operator's bytes depends on how all operators behind it are divided. So the
+/// minimum is found by dynamic programming from the first operator on, over the time spent behind: a concave
+/// function, of which chords are lower bounds.
+/// `way`: operators, producers first. `longest`: seconds up to which times behind are distinguished; any
+/// value gives a bound, which is sharp for about an iteration's time. Returns zero if memory gives no bound.
+/// An exception from `check`, which may be empty, ends the work.
 double residency(std::span<const Resident> way, double other, double left, double longest,
                  const std::function<void()>& check = {});
 

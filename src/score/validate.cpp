@@ -19,7 +19,7 @@ namespace penstock::score {
 
 namespace {
 
-/// What operators allow.
+/// Violations of what operators allow.
 std::vector<std::string> layout_violations(const graph::OpGraph& graph, const plan::Plan& judged) {
   auto out = layout::context_violations(graph, judged);
   const auto experts = layout::expert_violations(graph, judged);
@@ -29,7 +29,7 @@ std::vector<std::string> layout_violations(const graph::OpGraph& graph, const pl
 
 std::vector<std::string> order_violations(const cost::Problem& problem, const plan::Plan& judged) {
   try {
-    (void)schedule::weight_copies(judged);  // whether there is an order that its weights allow
+    (void)schedule::weight_copies(judged);  // throws if no order is possible with its weights
     return schedule::order_violations(judged, order_of(problem, judged));
   } catch (const core::BadInput& e) {
     return {e.what()};
@@ -72,8 +72,8 @@ std::vector<std::string> violations(const cost::Problem& problem, const plan::Pl
   try {
     const auto memory = memory_violations(problem, judged);
     out.insert(out.end(), memory.begin(), memory.end());
-  } catch (const core::BadInput&) {  // nobody knows what an order holds that cannot be made; order_violations
-                                     // says why
+    // Memory of an order that cannot be made is unknown; order_violations reports why.
+  } catch (const core::BadInput&) {
   }
   return out;
 }

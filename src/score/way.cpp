@@ -6,7 +6,7 @@
 namespace penstock::score {
 namespace {
 
-/// The producer whose value is the largest; nothing for a source.
+/// Producer with the largest value; nothing for a source.
 std::optional<std::size_t> last_of_producers(const graph::OpGraph& graph, std::size_t op,
                                              std::span<const double> values) {
   std::optional<std::size_t> last;
@@ -15,7 +15,7 @@ std::optional<std::size_t> last_of_producers(const graph::OpGraph& graph, std::s
   return last;
 }
 
-/// Of so large a share of the ways, which turn there: the operator itself and all that it waits for.
+/// Adds `share` to `leads` of the operator where paths turn, and of all that it waits for.
 void add_leading(const graph::OpGraph& graph, std::size_t turn, double share, std::vector<Steps>& steps) {
   std::vector<char> leads(graph.size());
   leads[turn] = 1;
@@ -27,7 +27,7 @@ void add_leading(const graph::OpGraph& graph, std::size_t turn, double share, st
   }
 }
 
-/// Along the longest way through the operator where it turns.
+/// Counts steps along the longest path that turns at this operator.
 void count_steps(const graph::OpGraph& graph, std::span<const PassTimes> passes, std::size_t turn, Way& way) {
   for (std::optional<std::size_t> op = turn; op; op = last_of_producers(graph, *op, way.down))
     ++way.steps[*op].forward;

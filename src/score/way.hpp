@@ -1,5 +1,5 @@
 #pragma once
-// The way of one sample down through a model, and of its gradient back up.
+// Path of one sample down through a model, and of its gradient back up.
 
 #include <span>
 #include <vector>
@@ -8,34 +8,34 @@
 
 namespace penstock::score {
 
-/// How often the passes of an operator count.
+/// Number of times that each pass of an operator counts.
 struct Steps {
   double forward = 0, input_gradient = 0, weight_gradient = 0;
-  /// Share of the ways whose turn waits for the operator, so that its backward passes wait for the way down.
+  /// Fraction of paths whose turn waits for the operator, so that its backward passes wait for the way down.
   double leads = 0;
   friend bool operator==(const Steps&, const Steps&) = default;
 };
 
-/// What passes of an operator take; `weight_gradient` with what follows it.
+/// Seconds of an operator's passes; `weight_gradient` includes what follows it.
 struct PassTimes {
   double forward, input_gradient, weight_gradient;
 };
 
-/// The longest way: down to an operator, where it turns, and up to another, whose weight gradient ends it.
+/// The longest path: down to an operator, where it turns, and up to another, whose weight gradient ends it.
 struct Way {
-  std::vector<double> down;  ///< [op] the longest to the end of its forward pass
-  std::vector<double> up;    ///< [op] the longest from the begin of its input gradient to the end of the way
-  std::vector<Steps> steps;  ///< [op] of the longest of all
-  std::size_t end = 0;       ///< the operator that ends it
-  double length = 0;         ///< of the longest of all
+  std::vector<double> down;  ///< [op] longest path to the end of its forward pass
+  std::vector<double> up;    ///< [op] longest path from the start of its input gradient to the end
+  std::vector<Steps> steps;  ///< [op] steps on the longest path of all
+  std::size_t end = 0;       ///< operator that ends it
+  double length = 0;         ///< seconds of the longest path of all
 };
 Way longest_way(const graph::OpGraph& graph, std::span<const PassTimes> passes);
 
-/// The mean over ways down to sinks and back up the same way, each to the end of its last input gradient.
-/// Those that end in a sink, or come by a producer, count in proportion to the sink's or producer's `weight`.
+/// Mean over paths down to sinks and back up, each to the end of its last input gradient. Paths count in
+/// proportion to `weight` of the sink in which they end, and of the producers through which they come.
 std::vector<Steps> mean_way(const graph::OpGraph& graph, std::span<const double> weight);
 
-/// The largest of an operator's producers' values; zero where it has none.
+/// Maximum value of an operator's producers; zero if it has none.
 double most_of_producers(const graph::OpGraph& graph, std::size_t op, std::span<const double> values);
 
 }  // namespace penstock::score

@@ -1,5 +1,5 @@
 #pragma once
-// No schedule of a pipeline is faster than this.
+// Lower bounds on the time of a pipeline, for any schedule.
 
 #include <array>
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace penstock::score {
 
-/// Why a pipeline takes its time. Below, M micro-batches; times of one micro-batch: f and b on a machine,
-/// `head` the longest path from the start to its first task, `tail` the longest path from the end of its last
-/// to the end of the iteration, all-reduces included. Paths pass a backward that begins early
-/// (PipelineStage::early) in what is left of it once the gradient is there; its machine has all of it to do
+/// Kinds of bounds. M is the number of micro-batches; f and b are the times of one micro-batch on a machine.
+/// `head` is the longest path from the start to the machine's first task. `tail` is the longest path from the
+/// end of its last task to the end of the iteration, all-reduces included. On a path, a backward that begins
+/// early (PipelineStage::early) counts only from the arrival of its gradient; its machine runs all of it
 /// between two backwards.
 enum class BoundKind : std::uint8_t {
-  work,       ///< M (f + b), and the machine's own all-reduce
+  work,       ///< M (f + b), plus the machine's own all-reduce
   head_tail,  ///< head + M (f + b) + tail
-  /// The longest path through one task, which all micro-batches pass one by one: path + (M - 1) task.
+  /// Longest path through one task, which all micro-batches pass one after the other: path + (M - 1) task.
   chain,
-  /// A stage has room for K < M micro-batches, and each stays for a round trip R, the longest path from the
-  /// start of F to the end of B: head + ceil(M / K) R + ((M - 1) mod K) max(f, b) + tail. Sharper than
+  /// A stage has room for K < M micro-batches. Each stays for a round trip R, the longest path from the start
+  /// of F to the end of B. The bound is head + ceil(M / K) R + ((M - 1) mod K) max(f, b) + tail. Sharper than
   /// Little's law (Little, Operations Research 1961), head + M R / K + tail. Proof: when the (i + K)-th
   /// micro-batch enters, i have left, the last of them at least R after the i-th entered. So entries i and i
-  /// + K lie R apart or more, and neighbours f.
+  /// + K are at least R apart, and consecutive entries at least f.
   memory,
 };
 inline constexpr std::size_t kBoundKinds = 4;
@@ -31,17 +31,17 @@ std::string_view name(BoundKind kind);
 
 struct Bound {
   BoundKind kind;
-  std::size_t site = 0;  ///< the stage or, counted on from the stages, the link that binds most
+  std::size_t site = 0;  ///< the binding stage, or the binding link (numbered after the stages)
   core::Picoseconds time;
 };
 
 struct PipelineBounds {
-  std::array<Bound, kBoundKinds> by_kind;  ///< in the order of BoundKind; zero where none applies
-  const Bound& best() const;               ///< the largest; the first among equals
+  std::array<Bound, kBoundKinds> by_kind;  ///< in the order of BoundKind; zero if a kind does not apply
+  const Bound& best() const;               ///< the largest bound; the first among equals
 };
 
-/// Bounds for every order of tasks and every way to pause in between. Takes a few steps per stage and link,
-/// for stages with room < M a walk through all. Throws BadInput for a pipeline with a violation.
+/// Bounds for every order of tasks, with any pauses. Takes a few steps per stage and link; for each stage
+/// with room < M, a traversal of all. Throws BadInput for a pipeline with a violation.
 PipelineBounds pipeline_bounds(const schedule::Pipeline& pipeline);
 
 }  // namespace penstock::score
