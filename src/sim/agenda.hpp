@@ -1,5 +1,5 @@
 #pragma once
-// What is to happen, in time order, and what has happened.
+// Future events in time order, and a record of past ones.
 
 #include <cstdint>
 #include <functional>
@@ -24,7 +24,7 @@ struct Times {
   std::int64_t makespan = 0;
 };
 
-/// Events come out by time; those of one moment in task order.
+/// Events leave sorted by time; at one moment, by task.
 class Agenda {
  public:
   bool empty() const { return heap_.empty(); }
@@ -36,13 +36,13 @@ class Agenda {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> heap_;
 };
 
-/// Writes down starts and ends; with `all` false only the makespan, which takes no memory.
+/// Records starts and ends; with `all` false only the makespan, which takes no memory.
 class Record {
  public:
   Record(std::size_t tasks, bool all) : all_(all) {
     if (all) times_.start.resize(tasks), times_.end.resize(tasks);
   }
-  /// Told of every start (1) and end (-1).
+  /// Receives every start (change 1) and end (change -1).
   using Watcher = std::function<void(TaskId, std::int64_t now, int change)>;
   void watch(Watcher watcher) { watcher_ = std::move(watcher); }
 

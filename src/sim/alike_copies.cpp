@@ -10,7 +10,7 @@
 namespace penstock::sim {
 namespace {
 
-/// As many copies as the samples allow.
+/// Maximum number of copies that the samples allow.
 std::int64_t most_copies(const plan::Plan& plan) {
   std::int64_t most = plan.stages.front().micro_batch;
   for (const plan::Stage& stage : plan.stages) {
@@ -20,8 +20,8 @@ std::int64_t most_copies(const plan::Plan& plan) {
   return most;
 }
 
-/// Whether replicas of one number have one share of every micro-batch, whatever their order, and no
-/// neighbours that share weights or experts with them alone.
+/// True if replicas of one number have one share of every micro-batch in any order, and do not share weights
+/// or experts with neighbours.
 bool any_order(const plan::Plan& plan) {
   const std::int64_t replicas = plan.stages.front().replicas();
   return std::ranges::all_of(plan.stages, [&](const plan::Stage& stage) {
@@ -30,7 +30,8 @@ bool any_order(const plan::Plan& plan) {
   });
 }
 
-/// The same plan, but for the order of replicas: of every `copies` the first, then of every the second.
+/// Reorders the replicas of a plan by their index modulo `copies`, so that each copy's replicas are
+/// consecutive.
 plan::Plan dealt(std::size_t copies, plan::Plan plan) {
   for (plan::Stage& stage : plan.stages) {
     const auto replicas = static_cast<std::size_t>(stage.replicas());
@@ -73,7 +74,7 @@ std::optional<Copy> one_copy(const cost::Problem& problem, const plan::Plan& pla
     const auto count = static_cast<std::size_t>(copies);
     if (correspondence.holds(plan, count)) return Copy{first_of(copies, plan), {}};
     if (!dealt_anew || plan.stages.front().replicas() == copies) continue;
-    // Copies need not be replicas that follow each other: two stages that became one have theirs apart.
+    // Copies need not be consecutive replicas: two stages that were merged have theirs apart.
     plan::Plan whole = dealt(count, plan);
     if (correspondence.holds(whole, count)) return Copy{first_of(copies, whole), whole};
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Copies of a plan that run side by side, all alike, of which one stands for all.
+// Copies of a plan that run side by side and are equal, so that one can represent all.
 
 #include <optional>
 
@@ -8,25 +8,23 @@
 
 namespace penstock::sim {
 
-/// One of them, as many as there are.
+/// One of the equal copies.
 struct Copy {
-  plan::Plan plan;  ///< of every stage its replicas alone, and their part of every micro-batch
-  std::optional<plan::Plan>
-      whole;  ///< all replicas, copy by copy, where the plan lists them in another order
+  plan::Plan plan;  ///< one copy's replicas of every stage, with their part of every micro-batch
+  std::optional<plan::Plan> whole;  ///< all replicas, copy by copy, if the plan lists them in another order
 };
 
-/// Whether devices that are alike take equally long: replicas share all micro-batches, gradients are reduced
-/// in closed form, and nothing is perturbed, travels for a group, crowds, or has a route of its own.
+/// True if equal devices take equal times: replicas share all micro-batches, gradients are reduced in closed
+/// form, and there are no perturbations, group messages, crowding or given routes.
 bool may_fold(const cost::Problem& problem, const plan::Plan& plan, const SimulationOptions& options);
 
-/// The plan with the replicas of its first copy alone. Its tasks take place at the same times as in the whole
-/// plan, as long as they take what they take there (collectives among all replicas too):
-///  - replicas split micro-batches of one size, so that a copy's samples never leave it;
-///  - copies run on devices, and send over links, of their own, and are alike (Correspondence);
-///  - all gradients are reduced in closed form, which waits for all copies and these are ready at once.
-/// None where the plan is its only copy, where replicas take turns (without a flush), where parts of a
-/// colocated stage send samples across copies, where anything is perturbed, travels for a group, or crowds,
-/// and where routes are given.
+/// Returns the plan with only the replicas of its first copy. Its tasks run at the same times as in the whole
+/// plan, provided they keep their durations (also those of collectives among all replicas). Conditions:
+///  - replicas split micro-batches of one size, so that samples stay within a copy;
+///  - copies have their own devices and links, and are equal (Correspondence);
+///  - all gradients are reduced in closed form, which waits for all copies, and these are ready at once.
+/// Returns nothing if the plan has one copy, if replicas take turns (no flush), or if parts of a colocated
+/// stage send samples across copies. Nor with perturbations, group messages, crowding or given routes.
 std::optional<Copy> one_copy(const cost::Problem& problem, const plan::Plan& plan,
                              const SimulationOptions& options);
 

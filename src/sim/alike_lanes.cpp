@@ -10,7 +10,7 @@
 namespace penstock::sim {
 namespace {
 
-/// What the sizes of all groups can be divided by, at most; 1 where members differ.
+/// Greatest common divisor of all group sizes; 1 if members differ.
 std::int64_t most_lanes(const plan::Plan& plan) {
   std::int64_t most = 0;
   for (const plan::Stage& stage : plan.stages) {
@@ -20,20 +20,20 @@ std::int64_t most_lanes(const plan::Plan& plan) {
   return most;
 }
 
-/// Whether all groups have as many devices: messages go from one in its place to the other then.
+/// True if all groups have one size: then messages go between members with equal positions.
 bool of_one_size(const plan::Plan& plan) {
   return std::ranges::all_of(plan.stages, [&](const plan::Stage& stage) {
     return stage.replica_size() == plan.stages.front().replica_size();
   });
 }
 
-/// How the members of a group are dealt out to lanes.
+/// Distribution of the members of a group to lanes.
 struct Deal {
   std::int64_t lanes;
-  bool in_turn;  ///< the first member to the first lane, the second to the second; else runs of neighbours
+  bool in_turn;  ///< true: members go to lanes in turn; false: lanes are runs of neighbours
 };
 
-/// The members of every group of a stage that are a lane's.
+/// Appends the members of every group of a stage that belong to a lane.
 void append_lane(const plan::Stage& stage, const Deal& deal, std::int64_t lane,
                  std::vector<core::DeviceId>& out) {
   const std::int64_t size = stage.replica_size(), width = size / deal.lanes;
@@ -44,7 +44,7 @@ void append_lane(const plan::Stage& stage, const Deal& deal, std::int64_t lane,
     }
 }
 
-/// Lane by lane.
+/// Returns the plan with its devices sorted lane by lane.
 plan::Plan lane_by_lane(const plan::Plan& plan, const Deal& deal) {
   plan::Plan out = plan;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -67,7 +67,7 @@ plan::Plan first_lane_of(const Deal& deal, const plan::Plan& plan) {
   return out;
 }
 
-/// Messages that follow a boundary have whole samples.
+/// True if messages divide into equal parts; messages over a boundary have whole samples.
 bool in_equal_parts(const cost::Problem& problem, const plan::StageGraph& stages, const plan::Plan& plan) {
   const auto size = [&](core::StageId id) { return plan.stages[id.index()].replica_size(); };
   return problem.training.compression.activations == 1 &&
@@ -76,7 +76,7 @@ bool in_equal_parts(const cost::Problem& problem, const plan::StageGraph& stages
          });
 }
 
-/// Forward, of all devices.
+/// Forward passes of all devices.
 std::int64_t passes(const plan::Plan& plan) {
   std::int64_t out = 0;
   for (const plan::Stage& stage : plan.stages)
@@ -104,7 +104,7 @@ std::optional<plan::Plan> one_lane(const cost::Problem& problem, const plan::Sta
     if (!correspondence.holds(lane_by_lane(now, deal), static_cast<std::size_t>(lanes))) continue;
     out = first_lane_of(deal, now);
     most /= lanes;
-    lanes = most + 1;  // lanes of this one
+    lanes = most + 1;  // lanes of this lane
   }
   return out;
 }

@@ -55,8 +55,8 @@ bool Correspondence::matches(const plan::Plan& plan, std::size_t parts, std::siz
   return true;
 }
 
-/// Of ways of equal length the first listed counts (cluster::Cluster::route): every part's links from a hub
-/// are listed as the first one's are.
+/// Among paths of equal length the first listed counts (cluster::Cluster::route), so every part's links from
+/// a hub must be listed in the same order.
 bool Correspondence::same_order(std::size_t hub, std::size_t parts) const {
   std::vector<std::size_t> first;
   for (const Link* link : leaving_.of(hub))
@@ -81,7 +81,7 @@ bool Correspondence::match_ends(const LinksAt& at, std::size_t p, std::size_t Li
   return true;
 }
 
-/// Whether the point `q` may be to this part what `p` is to the first.
+/// True if point `q` can serve this part as `p` serves the first.
 bool Correspondence::match(std::size_t p, std::size_t q) {
   if (p == q) return may_be_hub(p);
   if (image_[p] != kNobody) return image_[p] == q;
@@ -103,7 +103,7 @@ bool Correspondence::may_be_hub(std::size_t p) {
   return owner_[p] == kHub;
 }
 
-/// Whether the point is the first part's, or nobody's so far.
+/// True if the point belongs to the first part; assigns it if it belongs to none.
 bool Correspondence::is_first(std::size_t point) {
   if (owner_[point] == kNobody) owner_[point] = 0;
   return owner_[point] == 0;
@@ -116,8 +116,7 @@ bool Correspondence::alike(std::size_t p, std::size_t q) const {
   return cluster_.devices()[p].type == cluster_.devices()[q].type;
 }
 
-/// Many plans have the same parts of a network: what it takes to find out is spent once, where the problem
-/// remembers.
+/// Cached in the problem: many plans divide a network into the same parts.
 bool Correspondence::known_to_stay_within() {
   std::string owners;
   for (const std::size_t owner : owner_) core::append_varint(owners, owner);
@@ -125,10 +124,10 @@ bool Correspondence::known_to_stay_within() {
   return *cost::StageMemo::recall(problem_, key, [&] { return ways_stay_within(); });
 }
 
-/// Whether the shortest way between two devices of a part leads over nobody else's points. It passes a hub
-/// once at most, so that one hub alone leads to no other part and back. Of several, one may lead there and
-/// another back; not where a part's own way from the point before the first to the second is shorter. All
-/// parts are alike, so that the first tells, beside what no part reaches.
+/// True if the shortest path between two devices of a part uses no other part's points. It passes a hub at
+/// most once, so one hub cannot lead to another part and back. With several hubs, one may lead there and
+/// another back, unless a part's own path from the point before the first hub to the second is shorter. All
+/// parts are equal, so the first is checked, and points that no part reaches.
 bool Correspondence::ways_stay_within() {
   for (const std::size_t to : hubs_) {
     find_distances(to);
@@ -150,7 +149,8 @@ std::size_t Correspondence::least_distance(std::span<const Link* const> links, s
   return least;
 }
 
-/// Links to a hub, through no other, from each point of the first part and of nobody.
+/// Computes the number of links to a hub, through no other hub, from each point of the first part and of no
+/// part.
 void Correspondence::find_distances(std::size_t hub) {
   distance_.assign(cluster_.points().size(), kNoWay);
   distance_[hub] = 0;

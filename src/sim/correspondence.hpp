@@ -1,5 +1,5 @@
 #pragma once
-// Whether parts of a plan that run side by side, each on devices of its own, are alike.
+// Checks whether parts of a plan that run side by side, each on separate devices, are equal.
 
 #include <cstddef>
 #include <limits>
@@ -11,7 +11,7 @@
 
 namespace penstock::sim {
 
-/// Links by the point at one of their ends, as they are listed.
+/// Links by the point at one of their ends, in the order of the cluster.
 class LinksAt {
  public:
   LinksAt(const cluster::Cluster& cluster, std::size_t cluster::Link::*end);
@@ -24,15 +24,15 @@ class LinksAt {
   std::vector<const cluster::Link*> links_;
 };
 
-/// Which points of a cluster do for one part what others do for the first. Those that several reach are hubs:
-/// the one switch of a network, or one for each rail.
+/// Correspondence of points: which point serves another part as a given point serves the first part. Points
+/// that several parts reach are hubs: the one switch of a network, or one per rail.
 class Correspondence {
  public:
   explicit Correspondence(const cost::Problem& problem);
 
-  /// Of so many parts, each of which has as many devices of a stage, one after the other. Without hubs the
-  /// network falls apart into parts that are alike, link by link, and no way between two devices of a part
-  /// leads over another.
+  /// True for `parts` parts, each with as many devices of every stage, in order. Without hubs, the network
+  /// falls into parts that are equal link by link, and no path between two devices of a part passes another
+  /// part.
   bool holds(const plan::Plan& plan, std::size_t parts);
 
  private:
@@ -55,13 +55,13 @@ class Correspondence {
   const cost::Problem& problem_;
   const cluster::Cluster& cluster_;
   LinksAt leaving_, entering_;
-  std::vector<std::size_t> owner_;  ///< [point] the part that reaches it
+  std::vector<std::size_t> owner_;  ///< [point] part that reaches it
   std::vector<std::size_t> hubs_;
-  std::vector<std::size_t> origin_;    ///< [point of another part] that of the first
-  std::vector<std::size_t> image_;     ///< [point of the first part] that of this one
+  std::vector<std::size_t> origin_;    ///< [point of another part] corresponding point of the first part
+  std::vector<std::size_t> image_;     ///< [point of the first part] corresponding point of the current part
   std::vector<std::size_t> mapped_;    ///< points of the first part that have an image
-  std::vector<std::size_t> open_;      ///< of these, whose links are to be matched
-  std::vector<std::size_t> distance_;  ///< [point] links to a hub
+  std::vector<std::size_t> open_;      ///< mapped points whose links are not yet matched
+  std::vector<std::size_t> distance_;  ///< [point] number of links to a hub
   std::size_t part_ = 0;
 };
 

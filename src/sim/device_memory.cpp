@@ -17,10 +17,10 @@ struct MemoryChange {
   std::int64_t buffers;
 };
 
-/// When what the passes of one device wait for begins to arrive.
+/// Arrival of the inputs of one device's passes.
 class Arrivals {
  public:
-  /// Of a device that runs `stage`; `tasks` hold all messages to it.
+  /// For a device of `stage`; `tasks` contain all messages to it.
   Arrivals(const TaskGraph& graph, const Times& times, const StageTasks& stage, core::DeviceId device,
            std::span<const TaskId> tasks)
       : times_(times), stage_(stage) {
@@ -30,7 +30,7 @@ class Arrivals {
         note(position(task.next), times.start[static_cast<std::size_t>(id)]);
     }
   }
-  /// Start of the first message the pass waits for; its own start when there is none.
+  /// Start of the first message that the pass waits for; its own start if there is none.
   std::int64_t of(TaskId pass) const {
     const std::size_t p = position(pass);
     const std::int64_t own = times_.start[static_cast<std::size_t>(pass)];
@@ -51,7 +51,7 @@ class Arrivals {
   std::vector<std::int64_t> first_;  ///< [position in the row of the device's rank]
 };
 
-/// Sums changes of one moment into one point.
+/// Merges changes of one moment into one point.
 std::vector<trace::MemoryPoint> accumulate(std::vector<MemoryChange> changes) {
   std::sort(changes.begin(), changes.end(),
             [](const MemoryChange& a, const MemoryChange& b) { return a.time < b.time; });
@@ -102,7 +102,7 @@ class StageOnDevice {
   std::int64_t start(TaskId first) const { return times_.start[task(first)]; }
   std::int64_t end(TaskId first) const { return times_.end[task(first)]; }
 
-  /// A micro-batch that is recomputed keeps what is saved and what entered the stage alone until then.
+  /// A recomputed micro-batch keeps only saved tensors and the stage's input until recomputation.
   void add_activations(std::size_t m, std::vector<MemoryChange>& changes) const {
     const bool again = m < stage_.recompute.size() && stage_.recompute[m] >= 0;
     changes.push_back({start(stage_.forward[m].first), inputs_ + saved_ + (again ? 0 : activations_), 0});
@@ -117,11 +117,11 @@ class StageOnDevice {
     changes.push_back({arrivals_.of(stage_.backward[m].first + device_), 0, gradients_});
     changes.push_back({end(stage_.backward[m].last), 0, -gradients_});
     if (stage_.release[m] == stage_.backward[m].last) return;
-    // To the weight gradients' own pass. Layers leave theirs while cores come and go.
+    // Held until the pass of the weight gradients. Recomputed layers hold theirs; cores are freed.
     changes.push_back({passing() ? start(stage_.recompute[m]) : end(stage_.backward[m].last), 0, deferred_});
     changes.push_back({end(stage_.release[m]), 0, -deferred_});
   }
-  /// Whether what is computed again goes with the input gradient.
+  /// True if recomputed tensors are freed with the input gradient.
   bool passing() const { return again_ && !again_.outlasts_input_gradient(); }
 
   const plan::Recomputation& again_;
@@ -137,11 +137,11 @@ plan::MemoryByKind fixed_memory(const cost::Problem& problem, const plan::Stage&
                                 const cost::StageLoad& load, std::int64_t samples) {
   auto memory = cost::stage_memory(load, problem.memory, problem.training, samples, 0, {},
                                    plan::replica_placement(stage));
-  at(memory, MemoryKind::buffers) = core::Bytes(0);  // counted as they come and go
+  at(memory, MemoryKind::buffers) = core::Bytes(0);  // counted over time
   return memory;
 }
 
-/// Stages of one device run one at a time and share their workspace; all else adds up.
+/// Adds a stage. Stages of one device run one at a time and share their workspace; everything else adds up.
 void add_fixed(plan::MemoryByKind& sum, const plan::MemoryByKind& stage) {
   const core::Bytes workspace = std::max(at(sum, MemoryKind::workspace), at(stage, MemoryKind::workspace));
   for (std::size_t k = 0; k < plan::kMemoryKinds; ++k) sum[k] += stage[k];

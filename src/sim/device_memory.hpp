@@ -8,22 +8,22 @@
 
 namespace penstock::sim {
 
-/// Fixed memory by kind, and what changes. A micro-batch's activations live from the start of its forward to
-/// the end of its backward pass; received tensors from the start of their first message until they become
-/// activations; received gradients from the start of their first message to the end of the backward pass they
-/// feed. Where that leaves weight gradients to a pass of their own, what these need besides lives in between,
-/// among the buffers. All arguments of the constructor outlive this.
+/// Fixed memory by kind, and changes over time. A micro-batch's activations live from the start of its
+/// forward to the end of its backward pass. Received tensors live from the start of their first message until
+/// they become activations. Received gradients live from the start of their first message to the end of the
+/// backward pass that reads them. If weight gradients have a separate pass, their other inputs live in
+/// between, as buffers. All arguments of the constructor outlive this.
 class DeviceMemory {
  public:
   DeviceMemory(const cost::Problem& problem, const plan::Plan& plan, const Iteration& iteration,
                const Times& times);
-  /// `tasks` hold all messages to the device.
+  /// Memory of one device; `tasks` contain all messages to it.
   trace::DeviceTrace of(core::DeviceId device, std::span<const TaskId> tasks) const;
 
  private:
   struct Place {
     std::size_t stage;
-    std::int32_t index;  ///< of the device among the stage's
+    std::int32_t index;  ///< index of the device within the stage
   };
 
   const cost::Problem& problem_;
@@ -32,7 +32,7 @@ class DeviceMemory {
   const Times& times_;
   std::vector<std::vector<Place>> places_;           ///< [device]
   std::vector<std::vector<cost::StageLoad>> loads_;  ///< [stage][member of a group]
-  std::vector<int> copies_;                          ///< [stage] of weights
+  std::vector<int> copies_;                          ///< [stage] copies of weights
 };
 
 }  // namespace penstock::sim

@@ -44,7 +44,7 @@ class Engine {
     return record_.take();
   }
 
-  /// `least_left`: of every task (least_left.hpp), none where it is not known.
+  /// `least_left`: [task] lower bound (least_left.hpp); empty if unknown.
   std::int64_t run_against(std::int64_t to_beat, std::vector<std::int64_t> least_left) {
     to_beat_ = to_beat;
     least_left_ = std::move(least_left);
@@ -69,7 +69,7 @@ class Engine {
     return graph_.speed[static_cast<std::size_t>(task.place)].finish(now, task.duration);
   }
 
-  /// True when the task has ended.
+  /// Handles an event; returns true if the task has ended.
   bool handle(const Event& event) {
     if (event.task < 0) return network_->due(event.task, event.time);
     const Task task = graph_.task(event.task);
@@ -93,8 +93,8 @@ class Engine {
   core::StopToken stop_;
   std::vector<std::int32_t> waiting_;
   std::int64_t to_beat_ = 0;
-  std::optional<std::int64_t> beaten_;    ///< what the makespan does not fall below, above to_beat_
-  std::vector<std::int64_t> least_left_;  ///< empty: not asked for, or not known
+  std::optional<std::int64_t> beaten_;    ///< lower bound on the makespan, above to_beat_
+  std::vector<std::int64_t> least_left_;  ///< empty: not needed, or unknown
   Agenda agenda_;
   Record record_;
   std::unique_ptr<Network> network_;
@@ -110,7 +110,7 @@ Times run(const TaskGraph& graph, NetworkModel network, bool record, core::StopT
 std::int64_t makespan_against(const TaskGraph& graph, NetworkModel network, std::int64_t to_beat,
                               core::StopToken stop) {
   std::vector<std::int64_t> left = least_left(graph);
-  // A plan whose links are wide enough takes as long as its longest way: such a one needs no run.
+  // Without congestion a plan takes as long as its longest path; if that is too long, no run is needed.
   const std::int64_t least = left.empty() ? 0 : *std::ranges::max_element(left);
   if (least > to_beat) return least;
   return Engine(graph, network, false, stop).run_against(to_beat, std::move(left));

@@ -6,14 +6,14 @@
 
 namespace penstock::sim {
 
-/// Compute tasks start when their predecessors have ended (the device's own order is among the predecessors);
-/// transfers go to the network then. With `record` false only the makespan is filled in. Ties: events at one
-/// moment are handled in task order, and the tasks an event releases in edge order. Throws an invalid-plan
-/// error naming the tasks that wait for each other when the order deadlocks, and what `stop` throws.
+/// Runs the graph. Compute tasks start when their predecessors have ended (which include the device's
+/// previous task); transfers then go to the network. With `record` false only the makespan is set. Ties:
+/// events at one moment are handled in task order, and released tasks in edge order. Throws an invalid-plan
+/// error naming the tasks that wait for each other if the order deadlocks; passes on exceptions of `stop`.
 Times run(const TaskGraph& graph, NetworkModel network, bool record = true, core::StopToken stop = {});
 
-/// The makespan, or a time above `to_beat` that it does not fall below: the run ends once more is left
-/// (least_left.hpp) than fits; often before it begins.
+/// Returns the makespan, or a lower bound on it above `to_beat`. The run ends once the remaining time
+/// (least_left.hpp) exceeds the budget, often before it begins.
 std::int64_t makespan_against(const TaskGraph& graph, NetworkModel network, std::int64_t to_beat,
                               core::StopToken stop);
 

@@ -5,7 +5,7 @@
 namespace penstock::sim {
 namespace {
 
-/// What a network's clock may round off the duration of a transfer.
+/// Maximum rounding of a transfer's duration by the network's clock.
 constexpr std::int64_t kRounding = 2;
 
 template <class Visit>
@@ -15,7 +15,7 @@ void for_each_successor(const TaskGraph& graph, std::size_t t, const Visit& visi
     visit(static_cast<std::size_t>(graph.successors[s]));
 }
 
-/// Every task behind those that it waits for (Kahn 1962); some are missing where tasks wait for each other.
+/// Topological order (Kahn 1962); tasks that wait for each other are missing.
 std::vector<TaskId> in_order(const TaskGraph& graph) {
   std::vector<std::int32_t> waiting = graph.predecessor_count;
   std::vector<TaskId> out;

@@ -14,8 +14,7 @@
 namespace penstock::sim {
 namespace {
 
-/// How many tokens each of several samples still has room for, and the first that has enough: a tree of
-/// maxima over the samples.
+/// Remaining room of samples, with a search for the first that has enough: a tree of maxima.
 class Rooms {
  public:
   Rooms(std::size_t samples, std::int64_t room) : leaves_(std::bit_ceil(samples)), tree_(2 * leaves_) {
@@ -23,7 +22,7 @@ class Rooms {
     for (std::size_t node = leaves_; node-- > 1;) pull(node);
   }
   bool fits(std::int64_t tokens) const { return tree_[1] >= tokens; }
-  /// Takes the room in the first sample that has it, and says which.
+  /// Takes the room in the first sample that has it, and returns that sample.
   std::size_t take(std::int64_t tokens) {
     std::size_t node = 1;
     while (node < leaves_) node = 2 * node + (tree_[2 * node] >= tokens ? 0 : 1);
@@ -36,10 +35,10 @@ class Rooms {
  private:
   void pull(std::size_t node) { tree_[node] = std::max(tree_[2 * node], tree_[2 * node + 1]); }
   std::size_t leaves_;
-  std::vector<std::int64_t> tree_;  ///< [node] the most room of a sample below it
+  std::vector<std::int64_t> tree_;  ///< [node] maximum room of a sample below it
 };
 
-/// The stream of sequences of a mini-batch.
+/// Stream of the sequences of a mini-batch.
 class Stream {
  public:
   Stream(const Lengths& lengths, std::int64_t room, std::uint64_t seed, std::int64_t number)
@@ -56,7 +55,7 @@ class Stream {
 
 constexpr std::size_t kBetweenStops = 4096, kMostPacked = 100'000'000;
 
-/// Sequences with as many tokens as there is room for.
+/// Draws sequences until they have `tokens` tokens.
 std::vector<std::int64_t> enough(Stream& stream, std::int64_t tokens, core::StopToken stop) {
   std::vector<std::int64_t> out;
   for (std::int64_t drawn = 0; drawn < tokens; drawn += out.back()) {

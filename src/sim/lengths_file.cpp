@@ -35,7 +35,7 @@ UniformLengths uniform(const Yaml& node) {
   return out;
 }
 
-/// A key that is a number of tokens.
+/// Parses a key that is a number of tokens.
 std::int64_t length_of(const std::string& key, const Yaml& node) {
   std::int64_t out = 0;
   const auto [end, fault] = std::from_chars(key.data(), key.data() + key.size(), out);

@@ -1,12 +1,12 @@
 #pragma once
-// The part of a perturbation file about lengths of sequences.
+// The part of a perturbation file about sequence lengths.
 
 #include "penstock/core/yaml.hpp"
 #include "penstock/sim/lengths.hpp"
 
 namespace penstock::sim {
 
-/// Throws BadInput with file, line and key.
+/// Reads the lengths. Throws BadInput with file, line and key.
 Lengths read_lengths(const core::Yaml& node);
 
 }  // namespace penstock::sim

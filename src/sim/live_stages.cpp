@@ -15,11 +15,11 @@ using schedule::RankOrder;
 
 struct LiveChange {
   Picoseconds time;
-  int by = 0;  ///< halves of a stage's activation
+  int by = 0;  ///< in halves of a stage's activation
 };
 using Changes = std::vector<LiveChange>;  ///< in order of time
 
-/// What one row does to its own rank and to the partner's.
+/// Changes that one row causes on its own rank and on the partner's.
 struct Effect {
   Changes own, partner;
 };
@@ -54,7 +54,7 @@ class OrderEffect {
   Effect out_;
 };
 
-/// A pair's forward begins before its backward ends, so both of its micro-batches live at once.
+/// A pair's forward begins before its backward ends, so both micro-batches are live at once.
 Effect effect(const RankOrder& row, const std::vector<Interval>& times, std::int32_t halves) {
   OrderEffect out(row, halves);
   for (std::size_t c = 0; c < row.size(); ++c)
@@ -62,7 +62,8 @@ Effect effect(const RankOrder& row, const std::vector<Interval>& times, std::int
   return std::move(out).finish();
 }
 
-/// The rank's own changes keep the order of the row; at one moment releases come first.
+/// Peak of own and foreign changes. The rank's own changes keep the order of the row; at one moment releases
+/// come first.
 int peak(const Changes& own, const Changes& foreign) {
   int live = 0, peak = 0;
   auto other = foreign.begin();

@@ -1,5 +1,5 @@
 #pragma once
-// How many stages' activations every rank of a timed schedule holds at most.
+// [rank] maximum number of stage activations held in a timed schedule.
 
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace penstock::sim {
 
-/// The counting rule stands at ScheduleTimes::peak_live.
+/// See ScheduleTimes::peak_live for the counting rule.
 std::vector<int> peak_live(const schedule::Schedule& schedule,
                            const std::vector<std::vector<Interval>>& times);
 

@@ -1,9 +1,9 @@
 #pragma once
-// The standard normal distribution, the same on every platform.
+// The standard normal distribution, equal on every platform.
 
 namespace penstock::sim {
 
-/// The value below which lies the share `p`; finite for 0 and 1 too.
+/// Value below which the share `p` lies; finite for 0 and 1 too.
 double normal_quantile(double p);
 
 double normal_share_below(double x);

@@ -73,7 +73,7 @@ void Overlap::change(std::size_t d, std::int64_t now, int by) {
   if (before != (device.communicating > 0)) change_pace(d, now);
 }
 
-/// The device has begun or ceased to compute.
+/// Called when the device begins or stops to compute.
 void Overlap::change_neighbours(std::size_t d, std::int64_t now) {
   if (graph_.crowd.empty()) return;
   for (const core::DeviceId neighbour : graph_.crowd.neighbours[d])
@@ -81,7 +81,7 @@ void Overlap::change_neighbours(std::size_t d, std::int64_t now) {
       change_pace(n, now);
 }
 
-/// What is done by now was done at the old pace.
+/// Work so far was done at the old pace.
 void Overlap::change_pace(std::size_t d, std::int64_t now) {
   Device& device = devices_[d];
   if (device.running < 0) return;

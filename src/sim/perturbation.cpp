@@ -16,7 +16,7 @@ std::string counted(std::size_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-/// What an iteration did use.
+/// Devices, links and kinds of tasks that an iteration used.
 struct Met {
   std::set<std::size_t> devices, links;
   std::set<TaskKind> kinds;
@@ -38,7 +38,7 @@ struct Met {
   }
 };
 
-/// As errors are written, with the place in front.
+/// Formats a message like an error, with the place in front.
 std::string at(const core::Place& place, const std::string& message) {
   return core::BadInput(place, message).what();
 }

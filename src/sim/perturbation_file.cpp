@@ -23,7 +23,7 @@ constexpr std::array kKinds = {TaskKind::forward,         TaskKind::backward,   
                                TaskKind::weight_gradient, TaskKind::recompute,  TaskKind::step,
                                TaskKind::transfer,        TaskKind::all_reduce, TaskKind::collective};
 
-/// Spans of time of one thing that must not overlap.
+/// Time spans of one device or link, which must not overlap.
 class Windows {
  public:
   bool take(Picoseconds from, Picoseconds to) {
@@ -73,7 +73,7 @@ class Reader {
     return found->second;
   }
 
-  /// By name, or by number.
+  /// Finds a device by name or by number.
   std::size_t device(const Yaml& node) const {
     if (points_.contains(node.text())) {
       const std::size_t p = point(node);
@@ -158,7 +158,7 @@ class Reader {
     return fmt::format("from '{}' to '{}'", cluster_.points()[from], cluster_.points()[to]);
   }
 
-  /// All links from one point to the other, if any.
+  /// Adds all links from one point to the other, if any.
   void add_links(Perturbation::LinkFault& fault, std::size_t from, std::size_t to, const Yaml& node) {
     const auto found = links_.find({from, to});
     if (found == links_.end()) return;

@@ -10,7 +10,7 @@
 namespace penstock::sim {
 namespace {
 
-/// How many of `count` values in order are not above the quantile.
+/// Number of the `count` sorted values that are not above the quantile.
 std::size_t nearest_rank(std::size_t count, std::size_t percent) {
   return (count * percent + 99) / 100;
 }
@@ -43,7 +43,7 @@ core::Picoseconds quantile_against(const cost::Problem& problem, const schedule:
     SimulationOptions own = options;
     own.seed += run;
     times.push_back(time_against(scheduled.plan, prepare(problem, scheduled, own, filled), own, to_beat));
-    // One more than may be above the quantile: so is the quantile.
+    // More values are above than the quantile allows, so the quantile is above, too.
     if (times.back() > to_beat && ++above > allowed) return times.back();
   }
   std::ranges::sort(times);

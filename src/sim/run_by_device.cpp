@@ -15,7 +15,7 @@ using core::Picoseconds;
 using core::StageId;
 using trace::TaskKind;
 
-/// What whole passes spend on collectives.
+/// Time that whole passes spend on collectives.
 Picoseconds collective_time(const cost::OpTime& time, TaskKind kind) {
   if (kind == TaskKind::forward) return to_picoseconds(time.forward);
   if (kind == TaskKind::recompute) return to_picoseconds(time.recompute);
@@ -49,7 +49,7 @@ bool is_shared(const Task& task) {
   return task.kind == TaskKind::all_reduce && task.micro_batch >= 0;
 }
 
-/// Pieces of one pass that was cut at its buckets or its collectives.
+/// True for pieces of one pass that was cut at its buckets or its collectives.
 bool same_pass(const trace::Span& a, const trace::Span& b) {
   return a.kind == b.kind && a.stage == b.stage && a.micro_batch == b.micro_batch && a.kind != TaskKind::step;
 }
@@ -69,7 +69,7 @@ RunByDevice::RunByDevice(const cost::Problem& problem, const plan::Plan& plan, c
   const Tasks& tasks = iteration.graph.tasks;
   for (std::size_t t = 0; t < tasks.size(); ++t)
     for_each_device(tasks[t], [&](DeviceId device) { ++start_[device.index()]; });
-  // Ends of the devices' parts now, starts once filled from the last task to the first.
+  // These are ends of the devices' parts now; they become starts once filled from the last task to the first.
   for (std::size_t d = 1; d < start_.size(); ++d) start_[d] += start_[d - 1];
   tasks_.resize(start_.back());
   for (std::size_t t = tasks.size(); t-- > 0;)
@@ -77,7 +77,7 @@ RunByDevice::RunByDevice(const cost::Problem& problem, const plan::Plan& plan, c
                     [&](DeviceId device) { tasks_[--start_[device.index()]] = static_cast<TaskId>(t); });
 }
 
-/// The devices that a task shows on.
+/// Calls `use` for the devices on which a task appears.
 template <class Use>
 void RunByDevice::for_each_device(const Task& task, Use use) const {
   if (task.travels()) {
@@ -107,7 +107,7 @@ trace::DeviceTrace RunByDevice::device(DeviceId device) const {
 }
 
 void RunByDevice::visit(DeviceId device, const trace::SpanVisitor& visitor) const {
-  std::optional<trace::Span> pass;  // its latest so far, of which more pieces may come
+  std::optional<trace::Span> pass;  // latest pass so far, of which more pieces may follow
   for (const TaskId id : tasks_of(device)) {
     const Task task = iteration_.graph.task(id);
     const trace::Span span = span_of(task, id, device);

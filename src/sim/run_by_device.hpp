@@ -1,5 +1,5 @@
 #pragma once
-// What a simulation did, told device by device from the times of its tasks.
+// Result of a simulation, device by device, from the times of its tasks.
 
 #include "device_memory.hpp"
 #include "penstock/plan/shared_parameters.hpp"
@@ -7,9 +7,8 @@
 
 namespace penstock::sim {
 
-/// A closed-form all-reduce is one task but shows on everybody who takes part; barriers do not show. The
-/// pieces of a pass, which follow each other in the order of their device, show as one. All arguments outlive
-/// this.
+/// A closed-form all-reduce is one task but appears on every participant; barriers do not appear. The pieces
+/// of a pass, which follow each other on their device, appear as one. All arguments outlive this.
 class RunByDevice final : public trace::ByDevice {
  public:
   RunByDevice(const cost::Problem& problem, const plan::Plan& plan, const Iteration& iteration,
@@ -31,8 +30,8 @@ class RunByDevice final : public trace::ByDevice {
   DeviceMemory memory_;
   std::vector<std::vector<core::DeviceId>> shared_;  ///< [shared parameters]
   std::vector<std::vector<std::size_t>> replica_;    ///< [stage][device]; empty without collectives
-  std::vector<std::size_t> start_;                   ///< [device], one more than devices
-  std::vector<TaskId> tasks_;                        ///< of one device after the other, in task order
+  std::vector<std::size_t> start_;                   ///< [device] one more entry than devices
+  std::vector<TaskId> tasks_;                        ///< tasks of one device after the other, in task order
 };
 
 }  // namespace penstock::sim

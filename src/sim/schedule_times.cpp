@@ -73,9 +73,9 @@ class Clock {
 
  private:
   static constexpr Picoseconds kLatest{
-      4'000'000'000'000'000'000};  ///< any action and delay may follow on the clock
+      4'000'000'000'000'000'000};  ///< leaves room on the clock for any action and delay
 
-  /// Of the first rank to pass it, by when all have come; what they do later counts no more.
+  /// Time at which a barrier opens: when all ranks have arrived. Called for the first rank to pass it.
   Picoseconds barrier(std::size_t number) {
     if (number == barriers_.size()) barriers_.push_back(*std::max_element(free_.begin(), free_.end()));
     return barriers_[number];
@@ -99,8 +99,8 @@ class Clock {
   const PassCosts& costs_;
   schedule::Milestones<Picoseconds> reached_;
   std::vector<Picoseconds> free_;
-  std::vector<std::size_t> passed_;    ///< barriers behind every rank
-  std::vector<Picoseconds> barriers_;  ///< when each opened
+  std::vector<std::size_t> passed_;    ///< [rank] number of barriers passed
+  std::vector<Picoseconds> barriers_;  ///< [barrier] time at which it opened
 };
 
 struct Span {

@@ -6,7 +6,7 @@
 namespace penstock::sim {
 namespace {
 
-/// A run of all tasks, to be told.
+/// Tasks and times of a finished run.
 struct FinishedRun {
   Iteration iteration;
   Times times;

@@ -1,5 +1,5 @@
 #pragma once
-// Why an iteration takes as long as it does.
+// Explains the length of an iteration by its critical path.
 
 #include <cstdint>
 #include <optional>
@@ -13,36 +13,35 @@
 
 namespace penstock::sim {
 
-/// What time on the critical path is spent on.
+/// Kind of work on the critical path.
 enum class PathKind : std::uint8_t {
   compute,
-  step,        ///< of the optimizer
-  latency,     ///< of a route
-  transfer,    ///< bytes on their way, as long as they take with the route to themselves
-  reduce,      ///< the same of an all-reduce, or all of one in closed form
-  contention,  ///< time of a transfer beyond that, since others share its links
+  step,        ///< update by the optimizer
+  latency,     ///< latency of a route
+  transfer,    ///< bytes in transfer, for as long as they take with the route to themselves
+  reduce,      ///< same for an all-reduce; with a closed form, all of it
+  contention,  ///< additional time of a transfer because others share its links
 };
 std::string_view name(PathKind kind);
 
-/// Why something on the path did not start earlier: what stands before it on the path, and how the two are
-/// tied.
+/// Reason why an entry of the path did not start earlier, relative to the entry before it.
 enum class Cause : std::uint8_t {
-  begin,    ///< of the run; nothing stands before
+  begin,    ///< start of the run; no entry before it
   data,     ///< needs the data of the task before
   device,   ///< its device was busy
   link,     ///< a link of its route was busy (fifo)
   buffer,   ///< its receiver had no free buffer
-  barrier,  ///< waits behind a barrier
+  barrier,  ///< waited for a barrier
 };
 std::string_view name(Cause cause);
 
-/// What would have to be faster.
+/// A resource that could be faster.
 struct Resource {
   enum class Kind : std::uint8_t {
-    stage,      ///< index: StageId, all its replicas together
+    stage,      ///< index: StageId; all its replicas together
     link,       ///< index into Cluster::links()
     latency,    ///< of all routes together
-    reduction,  ///< index: StageId whose gradients an all-reduce in closed form reduces
+    reduction,  ///< index: StageId whose gradients a closed-form all-reduce reduces
   };
   Kind kind = Kind::stage;
   std::size_t index = 0;
@@ -50,59 +49,59 @@ struct Resource {
 };
 
 struct PathEntry {
-  std::string what;  ///< in words
+  std::string what;  ///< description in words
   Resource resource;
-  core::DeviceId device;  ///< of a pass or a step; of what is on its way none
+  core::DeviceId device;  ///< device of a pass or step; invalid for transfers
   PathKind kind = PathKind::compute;
-  Cause cause = Cause::begin;  ///< of the task's start; later parts of one transfer repeat it
+  Cause cause = Cause::begin;  ///< cause of the task's start; later parts of a transfer repeat it
   core::Picoseconds start, end;
 };
 
 struct ResourceShare {
   Resource resource;
   std::string name;
-  core::Picoseconds time;  ///< on the path
-  double share = 0;        ///< of the run
-  /// Iteration time, simulated anew, with the resource infinitely fast: the stage's passes and steps take no
-  /// time on any of its devices (one replica alone would wait for the others), the link has no limit, latency
-  /// is zero, the all-reduce is done at once. Only for the first few.
+  core::Picoseconds time;  ///< time on the path
+  double share = 0;        ///< share of the run
+  /// Simulated iteration time with this resource infinitely fast. Stage: its passes and steps take no time on
+  /// any of its devices (with a single fast replica, it would wait for the others). Link: no limit. Latency:
+  /// zero. Reduction: done at once. Only for the first few resources.
   std::optional<core::Picoseconds> without;
 };
 
 struct Explanation {
   core::Picoseconds iteration;
-  core::Picoseconds run;        ///< first start to last end; of one mini-batch the iteration
-  std::vector<PathEntry> path;  ///< by time; tiles [0, run] without gap or overlap
+  core::Picoseconds run;  ///< first start to last end; equal to the iteration if there is one mini-batch
+  std::vector<PathEntry> path;  ///< sorted by time; covers [0, run] without gap or overlap
   std::vector<ResourceShare>
-      shares;  ///< largest first; of equal ones stages, links, latency, reductions, by index
+      shares;  ///< largest first; among equals stages, links, latency, reductions, by index
 };
 
-/// Walks back from the last task to end, each time to what made it start: the predecessor that ended last (of
-/// several the device's own previous task, else the one listed first) or, on a fifo network, the transfer
-/// that had held the link. One critical path of possibly several (Kelley and Walker, "Critical-path planning
-/// and scheduling", EJCC 1959, call the rest float); differs in that the order of links, which a simulation
-/// alone knows, takes part. On a fair network what a flow takes beyond its time alone is charged to the link
-/// of its route that was fullest meanwhile. `simulated_anew`: how many resources get `without`. Where no two
-/// transfers meet on a link, `without` is at most the iteration; where they do, a faster resource may reorder
-/// them and cost time, as in Graham's anomalies (SIAM J. Appl. Math. 1969). Preconditions and errors as
-/// simulate().
+/// Walks back from the last task to end, each time to the task that made it start. That is the predecessor
+/// that ended last; among several the device's own previous task, else the one listed first. On a fifo
+/// network it may be the transfer that had held the link. The result is one of possibly several critical
+/// paths (Kelley and Walker, "Critical-path planning and scheduling", EJCC 1959, call the rest float).
+/// Differs: includes the order on links, which only a simulation determines.
+/// On a fair network, the additional time of a flow is charged to the link of its route that was fullest
+/// meanwhile. `simulated_anew`: number of resources that get `without`. If no two transfers meet on a link,
+/// `without` is at most the iteration. Otherwise a faster resource may reorder them and cost time, as in
+/// Graham's anomalies (SIAM J. Appl. Math. 1969). Preconditions and errors as for simulate().
 Explanation explain(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                     const SimulationOptions& options = {}, std::size_t simulated_anew = 5);
 
-/// A stretch of the path: entries [first, last].
+/// Consecutive entries [first, last] of the path.
 struct PathRun {
   std::size_t first = 0, last = 0;
-  std::size_t main = 0;  ///< first entry of the resource and kind that most of the run's time is spent on
-  core::Picoseconds main_time;  ///< spent on them
+  std::size_t main = 0;         ///< first entry of the resource and kind with most of the run's time
+  core::Picoseconds main_time;  ///< time of that resource and kind
 };
 
-/// The path in at most `most` (>= 1) runs: neighbours of one resource and kind first, then runs of about
-/// equal length.
+/// Merges the path into at most `most` (>= 1) runs: first neighbours of one resource and kind, then runs of
+/// about equal length.
 std::vector<PathRun> compressed(const Explanation& explanation, std::size_t most);
 
-/// Settings without effect, in words: a collective or bucket size where no stage has gradients to reduce,
-/// devices that serve no stage, in-flight counts that the order never fills, given routes of the cluster that
-/// nothing takes.
+/// Settings without effect, in words. They are: a collective or bucket size if no stage has gradients to
+/// reduce, devices that serve no stage, in-flight counts that the order never reaches, and given routes that
+/// no transfer takes.
 std::vector<std::string> unused(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                                 const SimulationOptions& options = {});
 

@@ -1,5 +1,5 @@
 #pragma once
-// Sequences of unlike length: how long they are, and how they fill the samples of a mini-batch.
+// Sequences of different lengths: distributions, and how sequences fill the samples of a mini-batch.
 
 #include <cstdint>
 #include <string>
@@ -14,73 +14,74 @@
 
 namespace penstock::sim {
 
-/// Of the lengths of sequences, in tokens.
+/// Lognormal distribution of lengths, in tokens.
 struct LognormalLengths {
   double median = 0, sigma = 0;  ///< sigma: standard deviation of the logarithm
 };
 struct UniformLengths {
   std::int64_t from = 0, to = 0;  ///< both included
 };
-/// A histogram: lengths, ascending, and how many sequences are no longer.
+/// Histogram of lengths: pairs of a length, ascending, and the number of sequences that are no longer
+/// (cumulative).
 struct CountedLengths {
   std::vector<std::pair<std::int64_t, std::int64_t>> up_to;
 };
 
-/// What a scenario says of the lengths of sequences, all in tokens. A sample, which a model takes to be full,
-/// has room for `maximum` tokens.
+/// Lengths of sequences in a scenario, in tokens. A sample, which a model assumes to be full, has room for
+/// `maximum` tokens.
 ///
-/// Approximate: passes take what cost::LengthTimes says, messages between stages carry the tokens that there
-/// are, those within a core that is cut in two among them. Memory is that of full samples, which a run must
-/// have room for; so are optimizer steps, reductions of gradients, and how busy a device is that slows others
-/// of its node. The packer sees the whole mini-batch, not one replica's part of it.
+/// Approximations: passes take the time of cost::LengthTimes. Messages between stages carry the existing
+/// tokens, including tensors within a core that is cut in two. Memory is that of full samples, for which a
+/// run must have room. Full samples also determine optimizer steps, gradient reductions, and how much a busy
+/// device slows others of its node. The packer sees the whole mini-batch, not one replica's part of it.
 struct Lengths {
   enum class Packing : std::uint8_t {
-    none,       ///< a sequence in each sample
-    first_fit,  ///< each sequence, as drawn, into the first sample that has room for it
-    sorted,     ///< the same, longest first (first-fit decreasing; Johnson, 1973)
+    none,       ///< one sequence per sample
+    first_fit,  ///< each sequence, as drawn, goes into the first sample with room for it
+    sorted,     ///< like first_fit, longest first (first-fit decreasing; Johnson, 1973)
   };
   static constexpr std::int64_t kFull = 0;
 
   std::variant<LognormalLengths, UniformLengths, CountedLengths> distribution;
-  std::int64_t maximum = 0;  ///< longer sequences are cut; 0: all that the model's sequence has
+  std::int64_t maximum = 0;  ///< longer sequences are cut; 0: the length of the model's sequence
   Packing packing = Packing::none;
-  std::int64_t pad = 1;  ///< samples are padded to a multiple of so many tokens; kFull: to the maximum
+  std::int64_t pad = 1;  ///< samples are padded to a multiple of this many tokens; kFull: to the maximum
   core::Place place;
 };
 std::string_view name(Lengths::Packing packing);
 
-/// What a sample, or several, are filled with.
+/// Content of one or several samples.
 struct Filling {
   std::int64_t sequences = 0, tokens = 0;
-  std::int64_t computed = 0;  ///< tokens with padding
-  /// Tokens that computed ones meet in attention, summed: l^2 of each sequence. A lone sequence is padded as
-  /// a whole; padding behind packed ones meets nothing.
+  std::int64_t computed = 0;  ///< tokens including padding
+  /// Sum of attended tokens over computed tokens: l^2 of each sequence. A single sequence is padded as a
+  /// whole; padding behind packed sequences attends to nothing.
   double meetings = 0;
 
   Filling& operator+=(const Filling& other);
-  /// Of `samples` that are filled so.
+  /// Mean fill of `samples` samples with this content.
   layout::Fill per_sample(std::int64_t samples) const;
-  double padding() const;  ///< share of what is computed
-  /// Of a sample: the same without padding.
+  double padding() const;  ///< share of the computed tokens
+  /// Content of the sample without padding.
   Filling unpadded() const;
 };
 
-/// Tokens that a sample has room for. Throws BadInput, with its place, where the model has no sequence or a
-/// shorter one.
+/// Number of tokens that a sample has room for. Throws BadInput, with its place, if the model has no sequence
+/// or a shorter one.
 std::int64_t room(const Lengths& lengths, const graph::OpGraph& graph);
 
-/// The length of a sequence, from a number drawn evenly from [0, 1).
+/// Length of a sequence, from a number drawn uniformly from [0, 1).
 std::int64_t length(const Lengths& lengths, std::int64_t room, double unit);
 
-/// The samples of mini-batch `number`: a function of the arguments alone. Packing draws sequences until they
-/// have as many tokens as all samples have room for; what finds no room is left for later, and never seen.
+/// Content of the samples of mini-batch `number`: depends only on the arguments. Packing draws sequences
+/// until they have as many tokens as all samples have room for. Sequences that find no room are dropped.
 std::vector<Filling> fillings(const Lengths& lengths, std::int64_t room, std::int64_t samples,
                               std::uint64_t seed, std::int64_t number, core::StopToken stop = {});
 
-/// Samples together.
+/// Sum over all samples.
 Filling sum(const std::vector<Filling>& samples);
 
-/// "lengths (lognormal median 1024 sigma 0.8, first_fit, padded to 64)".
+/// Returns a text such as "lengths (lognormal median 1024 sigma 0.8, first_fit, padded to 64)".
 std::string in_words(const Lengths& lengths);
 
 }  // namespace penstock::sim

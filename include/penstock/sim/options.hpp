@@ -1,5 +1,5 @@
 #pragma once
-// Assumptions of a simulation beyond plan and cluster.
+// Options of a simulation beyond plan and cluster.
 
 #include <cstdint>
 #include <string_view>
@@ -10,24 +10,25 @@
 
 namespace penstock::sim {
 
-/// How transfers share a link.
+/// Model of transfers that share a link.
 enum class NetworkModel : std::uint8_t {
-  fair,  ///< transfers are flows that share links max-min fairly; the route's latency is paid once, before
-  fifo,  ///< a transfer holds its whole route; each link serves one at a time, the first to become ready
-         ///< first
+  fair,  ///< transfers are flows that share links max-min fairly; latency is paid once, before
+  /// A transfer holds its whole route; each link serves one transfer at a time, in the order in which they
+  /// became ready.
+  fifo,
 };
 std::string_view name(NetworkModel model);
 NetworkModel network_model(std::string_view name);  ///< throws BadInput for an unknown name
 
-/// How gradients are reduced among the replicas of a stage.
+/// Method of reducing gradients among the replicas of a stage.
 struct Collective {
   enum class By : std::uint8_t {
-    closed_form,  ///< takes the time of cost::all_reduce, and no link
-    cheapest,     ///< travels step by step, by whichever algorithm has the smallest closed form: "automatic"
-    algorithm,    ///< by that one; around a ring where it does not fit a group
+    closed_form,  ///< takes the time of cost::all_reduce and occupies no link
+    cheapest,     ///< Messages of the algorithm with the smallest closed form; written "automatic".
+    algorithm,    ///< messages of that algorithm; of a ring if it does not suit a group
   };
   By by = By::closed_form;
-  const collective::Algorithm* algorithm = nullptr;  ///< of By::algorithm
+  const collective::Algorithm* algorithm = nullptr;  ///< for By::algorithm
 
   bool travels() const { return by != By::closed_form; }
   bool rounds_up() const { return algorithm != nullptr && algorithm->rounds_up; }
@@ -35,16 +36,16 @@ struct Collective {
 };
 std::string_view name(Collective collective);
 Collective collective(std::string_view name);  ///< throws BadInput for an unknown name
-/// Names of all: closed_form, automatic, and those of collective::algorithms().
+/// All names: closed_form, automatic, and those of collective::algorithms().
 const std::vector<std::string_view>& collective_names();
 
 /// Collectives that passes wait for: those of tensor-parallel, context and expert groups, and of ZeRO. Hops
-/// of ring attention are part of a pass's time either way.
+/// of ring attention always count as part of a pass.
 enum class PassCollectives : std::uint8_t {
-  closed_form,  ///< part of a pass's time, and take no link
-  links,        ///< travel step by step: all-reduces as gradients do, or by the cheapest algorithm,
-                ///< all-gathers around a ring, all-to-alls one receiver after the other; whatever else is on
-                ///< a link slows them
+  closed_form,  ///< part of a pass's time; occupy no link
+  /// Messages on links, slowed by other traffic: all-reduces like those of gradients (or by the cheapest
+  /// algorithm), all-gathers around a ring, all-to-alls one receiver after the other.
+  links,
 };
 std::string_view name(PassCollectives collectives);
 PassCollectives pass_collectives(std::string_view name);  ///< throws BadInput for an unknown name
@@ -54,11 +55,11 @@ struct Perturbation;
 struct SimulationOptions {
   NetworkModel network = NetworkModel::fair;
   Collective collective{};
-  const Perturbation* perturbation = nullptr;  ///< made for the problem's cluster; none: nothing is perturbed
-  std::uint64_t seed = 0;                      ///< of the perturbation's jitter
+  const Perturbation* perturbation = nullptr;  ///< for the problem's cluster; null: none
+  std::uint64_t seed = 0;                      ///< for the jitter of the perturbation
   core::StopToken
-      stop{};            ///< asked every few thousand tasks: the simulation ends with Interrupted or LimitHit
-  bool crowding = true;  ///< devices of a node slow each other, where costs know (cost/crowding.hpp)
+      stop{};  ///< checked every few thousand tasks; the simulation then throws Interrupted or LimitHit
+  bool crowding = true;  ///< devices of a node slow each other if costs have data for it (cost/crowding.hpp)
   PassCollectives pass_collectives = PassCollectives::closed_form;
 };
 

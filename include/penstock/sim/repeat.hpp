@@ -1,5 +1,5 @@
 #pragma once
-// One iteration simulated many times, and what comes of it.
+// Repeated simulations of one iteration, and their statistics.
 
 #include <vector>
 
@@ -8,14 +8,14 @@
 
 namespace penstock::sim {
 
-/// Iteration times with the seeds options.seed, options.seed + 1, ... in parallel; the threads do not show in
-/// them. Throws Interrupted when stopped.
+/// Iteration times with the seeds options.seed, options.seed + 1, ..., computed in parallel; independent of
+/// the number of threads. Throws Interrupted when stopped.
 std::vector<core::Picoseconds> repeat(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                                       const SimulationOptions& options, std::size_t runs,
                                       core::StopToken stop = {});
 
-/// Quantile of the times that `repeat` gives, by nearest rank, of a plan that is to beat a time: where it is
-/// above `to_beat`, any answer above, sooner. One thread; throws as options.stop does.
+/// Quantile of the times from `repeat`, by nearest rank. If it is above `to_beat`, returns early with some
+/// value above `to_beat`. Runs on one thread; throws like options.stop.
 core::Picoseconds quantile_against(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                                    const SimulationOptions& options, std::size_t runs, std::size_t percent,
                                    core::Picoseconds to_beat);
@@ -25,6 +25,6 @@ core::Picoseconds quantile_against(const cost::Problem& problem, const schedule:
 struct Spread {
   double min = 0, median = 0, p90 = 0, p95 = 0, p99 = 0, max = 0, mean = 0;
 };
-Spread spread(std::vector<double> values);  ///< at least one
+Spread spread(std::vector<double> values);  ///< precondition: at least one value
 
 }  // namespace penstock::sim

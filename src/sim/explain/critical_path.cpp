@@ -13,7 +13,7 @@ std::size_t index(TaskId task) {
   return static_cast<std::size_t>(task);
 }
 
-/// Edges turned round, in compressed rows.
+/// Reversed edges, in compressed rows.
 class Predecessors {
  public:
   explicit Predecessors(const TaskGraph& graph) : start_(graph.tasks.size() + 1, 0) {
@@ -116,8 +116,7 @@ LinkUse::LinkUse(const TaskGraph& graph, const Times& times)
   }
 }
 
-/// A link that was taken until now was taken by something that began earlier: what takes no time does not
-/// count.
+/// The transfer that held the link until now began earlier: transfers of no length do not count.
 TaskId LinkUse::holder(TaskId waiting) const {
   if (!graph_.task(waiting).travels()) return -1;
   const std::int64_t now = times_.start[index(waiting)];

@@ -1,5 +1,5 @@
 #pragma once
-// Which tasks an iteration's length comes from.
+// The critical path: the tasks that determine an iteration's length.
 
 #include "agenda.hpp"
 #include "penstock/sim/explain.hpp"
@@ -8,28 +8,28 @@ namespace penstock::sim {
 
 struct PathStep {
   TaskId task;
-  Cause cause;  ///< ties it to the step before
+  Cause cause;  ///< reason for its start, relative to the step before
 };
 
-/// From a task that starts at zero to the last to end; every one starts when the one before it ends. Rules
-/// for ties and links stand at explain().
+/// From a task that starts at zero to the last to end; each starts when the one before it ends. Rules for
+/// ties and links: see explain().
 std::vector<PathStep> critical_path(const TaskGraph& graph, const Times& times);
 
-/// Transfers by the links they use, for questions about moments.
+/// Transfers by the links they use, for queries at a given time.
 class LinkUse {
  public:
   LinkUse(const TaskGraph& graph, const Times& times);
 
-  /// The transfer that held a link of `waiting`'s route until it started; -1: none did.
+  /// Transfer that held a link of `waiting`'s route until it started; -1: none.
   TaskId holder(TaskId waiting) const;
-  /// The link of the route that carried most, relative to its capacity, while the transfer's bytes were on
-  /// their way; of equally full ones the narrowest, then the first.
+  /// Link of the route that carried most, relative to its capacity, while the transfer's bytes were on their
+  /// way. Among equally full links the narrowest, then the first.
   std::uint32_t fullest(TaskId transfer) const;
 
  private:
   struct Use {
     std::int64_t start, end;
-    std::int64_t latest;  ///< end of this and all earlier ones
+    std::int64_t latest;  ///< maximum end of this and all earlier uses
     TaskId task;
   };
   double load(std::uint32_t link, std::int64_t start, std::int64_t end) const;

@@ -41,7 +41,7 @@ auto& at(Array& parts, TimePart part) {
   return parts[static_cast<std::size_t>(part)];
 }
 
-/// Adds a whole number of picoseconds by shares: sums are rounded, so that nothing is lost.
+/// Divides a whole number of picoseconds by shares; sums are rounded, so that the parts add up exactly.
 void deal(Picoseconds whole, const std::array<double, kTimeParts>& shares, PartTimes& out) {
   double all = 0;
   std::size_t last = 0;
@@ -60,11 +60,11 @@ void deal(Picoseconds whole, const std::array<double, kTimeParts>& shares, PartT
   }
 }
 
-/// Time in which a device does nothing but what comes in later than what it is known to do.
+/// Occupied time of a device. Later additions count only where it was idle.
 class Occupied {
  public:
   explicit Occupied(Spans work) : busy_(std::move(work)) { length_ = cover(); }
-  /// What these add.
+  /// Adds spans and returns the time they add.
   Picoseconds add(const Spans& more) {
     busy_.insert(busy_.end(), more.begin(), more.end());
     const Picoseconds before = length_;
@@ -98,7 +98,7 @@ double flops_of(const graph::OpGraph& graph, const plan::Stage& stage) {
   return sum.value();
 }
 
-/// What a stage's passes wait for where their costs say nothing of it.
+/// Part for the waits of a stage's passes if costs do not state them.
 TimePart group_part(const plan::Stage& stage) {
   if (stage.tensor_parallel > 1) return TimePart::tensor;
   if (stage.expert_parallel > 1) return TimePart::experts;
@@ -191,7 +191,7 @@ void DeviceTime::add_waits(const Span& span, const cost::PassParts& parts, Share
 }
 
 void DeviceTime::add_kernels(const Span& span, const cost::PassParts& parts, Shares& out) const {
-  constexpr double kRounding = 1e-9;  // s, and share of a pass
+  constexpr double kRounding = 1e-9;  // seconds, and share of a pass
   const double time = std::max(0.0, to_seconds(span.end - span.start - span.collective).value());
   const std::array<double, 3> known = {seconds_of(span.kind, parts.kernels),
                                        seconds_of(span.kind, parts.sustained),
@@ -212,7 +212,7 @@ void DeviceTime::add_kernels(const Span& span, const cost::PassParts& parts, Sha
   }
 }
 
-/// Counted in forward passes, for all of a micro-batch.
+/// Counted only in forward passes, for all of a micro-batch.
 Seconds DeviceTime::model_time(const Span& span) const {
   if (span.kind != TaskKind::forward) return {};
   const plan::Stage& stage = plan_.stages[span.stage.index()];

@@ -1,5 +1,5 @@
 #pragma once
-// What one device's time in a run is spent on.
+// Division of one device's time in a run.
 
 #include <map>
 #include <vector>
@@ -12,25 +12,25 @@ namespace penstock::sim {
 
 using PartTimes = std::array<core::Picoseconds, kTimeParts>;
 
-/// Divides spans by what their passes consist of (cost/pass_parts.hpp). Its arguments outlive it.
+/// Divides spans by the parts of their passes (cost/pass_parts.hpp). Its arguments outlive it.
 class DeviceTime {
  public:
   DeviceTime(const cost::Problem& problem, const plan::Plan& plan, const SimulationOptions& options,
              double filled);
-  /// Over the whole run, without the bubble.
+  /// Times over the whole run, without the bubble.
   PartTimes of(const trace::ByDevice& run, core::DeviceId device) const;
 
  private:
-  using Shares = std::array<double, kTimeParts>;  ///< s
+  using Shares = std::array<double, kTimeParts>;  ///< seconds
   struct Stage {
     program::Sharing sharing;
-    double flops = 0;                     ///< of a sample, all passes
+    double flops = 0;                     ///< per sample, all passes
     std::vector<cost::PassParts> passes;  ///< [replica]
     std::map<core::DeviceId, std::size_t> place;
   };
   struct Activity {
-    std::vector<trace::Span> work;  ///< passes and steps, by start
-    /// Messages: between stages, of reductions, of groups.
+    std::vector<trace::Span> work;  ///< passes and steps, sorted by start
+    /// Messages between stages; of reductions; of groups.
     using Intervals = std::vector<std::pair<core::Picoseconds, core::Picoseconds>>;
     Intervals pipeline, reduction, groups;
   };
@@ -44,7 +44,7 @@ class DeviceTime {
   const cost::Problem& problem_;
   const plan::Plan& plan_;
   double filled_;
-  bool slows_;  ///< passes may take longer than what they consist of
+  bool slows_;  ///< whether passes may take longer than the sum of their parts
   std::vector<Stage> stages_;
 };
 

@@ -34,7 +34,7 @@ std::string words(const TaskGraph& graph, TaskId id) {
                      stage, task.place);
 }
 
-/// Lays the parts of the path's tasks end to end; parts of no length are left out.
+/// Appends the parts of the path's tasks; parts of no length are left out.
 class Entries {
  public:
   Entries(const TaskGraph& graph, const Times& times) : graph_(graph), times_(times), links_(graph, times) {}
@@ -82,7 +82,7 @@ class Entries {
     add(step, PathKind::contention, {Resource::Kind::link, shared}, alone, arrived);
   }
 
-  /// Of its bytes, had it had the route to itself. A picosecond is rounding.
+  /// End of its bytes with the route to itself; a picosecond is rounding.
   std::int64_t end_alone(TaskId id, std::int64_t sent, std::int64_t arrived) const {
     const std::int64_t bytes = graph_.task(id).duration - graph_.path(id).latency;
     const std::int64_t end =
@@ -96,7 +96,7 @@ class Entries {
   std::vector<PathEntry> out_;
 };
 
-/// "stage 0, devices 0 to 15".
+/// Returns a text such as "stage 0, devices 0 to 15".
 std::string stage_name(const plan::Plan& plan, std::size_t index) {
   const auto& devices = plan.stages[index].devices;
   std::string out = fmt::format("stage {}, device", index);
@@ -137,7 +137,7 @@ std::vector<ResourceShare> shares(const plan::Plan& plan, const cluster::Cluster
   return out;
 }
 
-/// Runs that resource and kind tell apart.
+/// Runs of equal resource and kind.
 std::vector<PathRun> alike(const std::vector<PathEntry>& path) {
   std::vector<PathRun> out;
   for (std::size_t i = 0; i < path.size(); ++i) {
@@ -197,7 +197,7 @@ std::vector<PathRun> compressed(const Explanation& explanation, std::size_t most
   const auto& path = explanation.path;
   std::vector<PathRun> out = alike(path);
   if (out.size() > most) {
-    // The time is cut into `most` equal parts; a run goes to the part that its middle lies in.
+    // Cut the time into `most` equal parts; a run goes to the part that contains its middle.
     const auto part = [&](const PathRun& run) {
       const double middle = (path[run.first].start + path[run.last].end) / explanation.run / 2;
       return std::min(most - 1, static_cast<std::size_t>(middle * static_cast<double>(most)));

@@ -12,7 +12,7 @@ namespace {
 
 using trace::TaskKind;
 
-/// For every waiting task one that it waits for and that waits itself; -1: none.
+/// [task] for every waiting task, a waiting task that it waits for; -1: none.
 std::vector<TaskId> waits_for(const TaskGraph& graph, const std::vector<std::int32_t>& waiting) {
   std::vector<TaskId> out(graph.tasks.size(), -1);
   const auto add = [&](std::size_t before, TaskId after) {
@@ -28,7 +28,7 @@ std::vector<TaskId> waits_for(const TaskGraph& graph, const std::vector<std::int
   return out;
 }
 
-/// A circle, from its first task on; empty when there is none.
+/// Returns a circle, from its first task on; empty if there is none.
 std::vector<TaskId> find_circle(const std::vector<TaskId>& waits_for) {
   const auto begin = std::find_if(waits_for.begin(), waits_for.end(), [](TaskId t) { return t >= 0; });
   std::vector<bool> seen(waits_for.size(), false);

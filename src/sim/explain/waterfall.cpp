@@ -37,9 +37,9 @@ bool idles(std::size_t part) {
   return is == TimePart::pipeline || is == TimePart::reduction || is == TimePart::bubble;
 }
 
-/// The model's FLOPs of one mini-batch; then as much of other work, then of waits, as an iteration has room
-/// for; then the bubble. A run of one mini-batch has room for all. In one of several the busiest device may
-/// seem to work longer than the iteration, which is measured in the second half.
+/// Divides one iteration: the model's FLOPs of one mini-batch first; then other work, then waits, as far as
+/// the iteration has room; the bubble last. A run of one mini-batch has room for everything. With several,
+/// the busiest device may seem to work longer than the iteration, which is measured in the second half.
 PartSums per_iteration(const PartTimes& times, std::int64_t mini_batches, Picoseconds iteration) {
   PartSums out{};
   for (std::size_t p = 0; p < kTimeParts; ++p)
@@ -62,7 +62,7 @@ PartSums per_iteration(const PartTimes& times, std::int64_t mini_batches, Picose
   return out;
 }
 
-/// By device; the sum is 1.
+/// [device] weight; the sum is 1.
 std::vector<double> weights(const cost::Problem& problem) {
   const double peak = cost::peak_rate(problem.graph, problem.cluster).value();
   std::vector<double> out;
@@ -74,7 +74,7 @@ std::vector<double> weights(const cost::Problem& problem) {
   return out;
 }
 
-/// Whole picoseconds, rounded as sums from the first part on: the last one ends where the iteration does.
+/// Rounds running sums to whole picoseconds, so that the last part ends with the iteration.
 Waterfall rounded(const PartSums& sums, Picoseconds iteration) {
   Waterfall out{iteration, {}};
   double until = 0;

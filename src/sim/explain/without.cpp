@@ -14,7 +14,7 @@ double narrowest(const TaskGraph& graph, const Path& path) {
   return least;
 }
 
-/// Wide enough for everything at once within a picosecond, small enough to calculate with.
+/// Capacity large enough for everything at once within a picosecond, small enough to compute with.
 constexpr double kUnlimited = 1e30;  // bytes per ps
 
 void widen(TaskGraph& graph, std::uint32_t link) {

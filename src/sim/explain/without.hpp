@@ -1,12 +1,12 @@
 #pragma once
-// A world in which one resource is no obstacle.
+// Task graph with one resource infinitely fast.
 
 #include "penstock/sim/explain.hpp"
 #include "tasks/task_graph.hpp"
 
 namespace penstock::sim {
 
-/// The same tasks with the resource infinitely fast, as ResourceShare::without says.
+/// Returns the tasks with the resource infinitely fast, as defined at ResourceShare::without.
 TaskGraph without(const TaskGraph& graph, const Resource& resource);
 
 }  // namespace penstock::sim

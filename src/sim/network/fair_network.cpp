@@ -8,8 +8,8 @@
 namespace penstock::sim {
 namespace {
 
-/// Whole picoseconds until `bytes` have arrived, at least one. Beyond the clock's end stands the clock's end:
-/// such a flow speeds up before it comes to that, as no iteration outlasts the sum of its tasks.
+/// Whole picoseconds until `bytes` have arrived, at least one, limited to the clock's end. A flow beyond that
+/// speeds up before, because no iteration is longer than the sum of its tasks.
 std::int64_t time_of(double bytes, double rate) {
   constexpr double kForgiven = 1e-3, kClock = 9e18;
   const double exact = bytes / rate - kForgiven;
@@ -18,7 +18,7 @@ std::int64_t time_of(double bytes, double rate) {
   return std::max<std::int64_t>(1, whole + (static_cast<double>(whole) < exact ? 1 : 0));
 }
 
-/// a + b without leaving the clock; both are times, not negative.
+/// Sum of two non-negative times, limited to the clock's end.
 std::int64_t later(std::int64_t a, std::int64_t b) {
   return b > std::numeric_limits<std::int64_t>::max() - a ? std::numeric_limits<std::int64_t>::max() : a + b;
 }

@@ -1,18 +1,18 @@
 #pragma once
-// Links whose bandwidth the transfers on them share.
+// Network whose transfers share the bandwidth of links.
 
 #include "network/max_min.hpp"
 #include "network/network.hpp"
 
 namespace penstock::sim {
 
-/// A ready transfer waits for its route's latency, holding nothing; then its bytes flow at the max-min fair
-/// rate. Rates change after all starts and ends of one moment. What a flow has left is counted in bytes, as a
-/// double, and only where its rate changes, so neither the order of events of one moment nor flows elsewhere
-/// show in the result; it ends at the first whole picosecond at which its bytes have arrived, a thousandth of
-/// one forgiven, and not in the moment it starts. Every component has the earliest of its ends on the agenda;
-/// ends that a change has outdated are recognised when they come up. A flow over a link that is down stands
-/// still until it is restored.
+/// A ready transfer waits for its route's latency and occupies nothing; then its bytes flow at the max-min
+/// fair rate. Rates change after all starts and ends of one moment. The bytes left of a flow are a double,
+/// updated only when its rate changes. So the result does not depend on the order of events of one moment,
+/// nor on flows elsewhere. A flow ends at the first whole picosecond at which its bytes have arrived, with a
+/// tolerance of a thousandth, and not in the moment of its start. The agenda has the earliest end of every
+/// component; outdated ends are recognised when they come up. A flow over a link that is down stops until the
+/// link is restored.
 class FairNetwork final : public Network {
  public:
   FairNetwork(const TaskGraph& graph, Agenda& agenda, Record& record);
@@ -25,10 +25,10 @@ class FairNetwork final : public Network {
   static constexpr std::int64_t kNever = INT64_MAX;
   struct Progress {
     TaskId task = -1;
-    double left = 0;            ///< bytes, at `since`
+    double left = 0;            ///< bytes left at `since`
     double rate = 0;            ///< bytes per ps
-    std::int64_t since = 0;     ///< when the rate last changed
-    std::int64_t end = kNever;  ///< at this rate
+    std::int64_t since = 0;     ///< time of the last rate change
+    std::int64_t end = kNever;  ///< end at this rate
   };
 
   void flow(TaskId transfer, std::int64_t now);
@@ -40,7 +40,7 @@ class FairNetwork final : public Network {
   Record& record_;
   MaxMin sharing_;
   std::vector<Progress> progress_;     ///< [flow]
-  std::vector<std::int32_t> flow_of_;  ///< [task], or one of the two marks below
+  std::vector<std::int32_t> flow_of_;  ///< [task] flow, or one of the two marks below
   static constexpr std::int32_t kNotYet = -1, kEnded = -2;
 };
 

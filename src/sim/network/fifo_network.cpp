@@ -46,7 +46,8 @@ void FifoNetwork::start_or_wait(Waiter waiter, std::int64_t now) {
   agenda_.post(waiter.task, end_of(waiter.task, now));
 }
 
-/// Among the free links of the route, the one whose first waiter became ready first; null when nobody waits.
+/// Among the free links of the route, the one whose first waiter became ready first; null if there are no
+/// waiters.
 FifoNetwork::Link* FifoNetwork::first_waiting(const Route& route) {
   Link* best = nullptr;
   for (const std::uint32_t l : route) {

@@ -1,5 +1,5 @@
 #pragma once
-// Links that serve one transfer at a time.
+// Network whose links serve one transfer at a time.
 
 #include <functional>
 #include <queue>
@@ -9,9 +9,9 @@
 namespace penstock::sim {
 
 /// A transfer starts when every link of its route is free, and holds them all until it ends. Among transfers
-/// that could take a link the one that became ready first goes first; one that still waits for another link
-/// does not keep it idle. A waiting transfer is filed under one link that is busy. Its bytes flow as fast as
-/// the narrowest link of its route lets them at each moment; while one is down they stand still and hold the
+/// that could take a link, the one that became ready first goes first; a transfer that still waits for
+/// another link does not keep it idle. A waiting transfer is stored at one busy link. Its bytes flow at the
+/// speed of the narrowest link of its route at each moment; if one is down, they stop and still hold the
 /// route.
 class FifoNetwork final : public Network {
  public:
@@ -22,7 +22,7 @@ class FifoNetwork final : public Network {
 
  private:
   struct Waiter {
-    std::int64_t number;  ///< order of becoming ready
+    std::int64_t number;  ///< order in which transfers became ready
     TaskId task;
     bool operator>(const Waiter& other) const { return number > other.number; }
   };
@@ -40,7 +40,7 @@ class FifoNetwork final : public Network {
   Agenda& agenda_;
   Record& record_;
   std::vector<Link> links_;
-  std::vector<Speed> speed_;  ///< [path], of bytes beside what is in durations; empty: one throughout
+  std::vector<Speed> speed_;  ///< [path] speed of bytes relative to durations; empty: constant
   std::int64_t next_number_ = 0;
 };
 

@@ -28,7 +28,7 @@ MaxMin::FlowId MaxMin::add(std::span<const LinkId> route) {
     link.flows.push_back(id);
     tighten_or_slacken(l);
   }
-  touched_.push_back(route.front());  // its flows, this one among them, reach the others
+  touched_.push_back(route.front());  // its flows, including this one, reach the others
   return id;
 }
 
@@ -43,7 +43,7 @@ void MaxMin::remove(FlowId id) {
   free_.push_back(id);
 }
 
-/// The flows of the link may be able to take more than before, and then fill other links on their ways.
+/// The flows of the link may be able to take more than before, and then fill other links.
 void MaxMin::set_capacity(LinkId id, double capacity) {
   Link& changed = links_[id];
   changed.capacity = capacity;
@@ -61,8 +61,8 @@ void MaxMin::widen(const Flow& flow) {
   for (const LinkId l : flow.route) links_[l].widest = std::max(links_[l].widest, most);
 }
 
-/// A link that carries the most of every flow, and a little more against rounding, never fills: no rate
-/// depends on it, and flows that meet on it do not feel each other.
+/// A link that can carry the maximum of every flow, with a margin for rounding, never fills: no rate depends
+/// on it, and flows that share it do not interact.
 void MaxMin::tighten_or_slacken(LinkId id) {
   constexpr double kMargin = 1 + 1e-9;
   Link& link = links_[id];
@@ -75,7 +75,7 @@ void MaxMin::tighten_or_slacken(LinkId id) {
   }
 }
 
-/// The component of a flow that this round has not reached yet.
+/// Collects the component of a flow not yet reached in this round.
 void MaxMin::collect(FlowId seed) {
   reached_links_.clear();
   reached_flows_.clear();
@@ -103,8 +103,7 @@ void MaxMin::reach_link(LinkId id) {
   reached_links_.push_back(id);
 }
 
-/// A link's level only rises while other links stop its flows, so a level is looked at again when it comes
-/// up.
+/// A link's level only rises while other links stop its flows, so a level is checked again when it comes up.
 void MaxMin::fill() {
   levels_.clear();
   for (const LinkId l : reached_links_) levels_.push_back({links_[l].capacity / links_[l].open, l});
@@ -116,13 +115,13 @@ void MaxMin::fill() {
     Level& level = levels_.back();
     const Link& link = links_[level.link];
     const double now = link.open > 0 ? link.left / link.open : 0;
-    // 3. Its level may have risen since flows were stopped elsewhere: look at it again in its turn.
+    // 3. Its level may have risen since flows were stopped elsewhere: put it back with the new level.
     if (now > level.rate) {
       level.rate = now;
       std::push_heap(levels_.begin(), levels_.end(), std::greater<>());
       continue;
     }
-    // 4. The flows of a full link stop at its level and leave the rest of their links to others.
+    // 4. The flows of a full link stop at its level; the rest of their links is left to other flows.
     if (link.open > 0) stop_flows(link, level.rate);
     levels_.pop_back();
   }

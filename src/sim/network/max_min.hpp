@@ -1,5 +1,5 @@
 #pragma once
-// Max-min fair rates of flows over links, kept up to date as flows come and go.
+// Max-min fair rates of flows over links, updated as flows come and go.
 
 #include <cstdint>
 #include <span>
@@ -7,12 +7,11 @@
 
 namespace penstock::sim {
 
-/// Progressive filling: all rates rise together until a link is full; its flows stop there, the others rise
-/// on (Bertsekas and Gallager, Data Networks, 2nd ed. 1992, section 6.5.2). As in SimGrid's LMM solver
-/// (Casanova et al., JPDC 2014) only what a change can reach over links that may fill is filled anew; differs
-/// in having neither weights nor bounds, and in that a rate is a function of the set of flows alone: links
-/// fill in the order of (rate, index), and it does not matter in which order flows were added or stand in a
-/// list.
+/// Progressive filling: all rates rise together until a link is full; its flows stop, the others continue to
+/// rise (Bertsekas and Gallager, Data Networks, 2nd ed. 1992, section 6.5.2). As in SimGrid's LMM solver
+/// (Casanova et al., JPDC 2014), only flows that a change can reach over links that may fill are recomputed.
+/// Differs: there are neither weights nor bounds, and rates depend only on the set of flows. Links fill in
+/// the order of (rate, index), so the order in which flows were added does not matter.
 class MaxMin {
  public:
   using FlowId = std::uint32_t;
@@ -20,14 +19,14 @@ class MaxMin {
 
   explicit MaxMin(const std::vector<double>& capacity);
 
-  /// `route`: distinct links, at least one; outlives the flow. Ids of removed flows are used again.
+  /// `route`: at least one link, all distinct; outlives the flow. Ids of removed flows are reused.
   FlowId add(std::span<const LinkId> route);
   void remove(FlowId flow);
-  void set_capacity(LinkId link, double capacity);              ///< zero: flows on it stand still
-  double rate(FlowId flow) const { return flows_[flow].rate; }  ///< as of the last update
+  void set_capacity(LinkId link, double capacity);              ///< zero: its flows stop
+  double rate(FlowId flow) const { return flows_[flow].rate; }  ///< rate at the last update
 
-  /// Gives new rates to every component touched since the last call, flows connected by links that may fill;
-  /// calls visit(flows) once for each.
+  /// Recomputes the rates of every component touched since the last call (flows connected by links that may
+  /// fill), and calls visit(flows) once for each.
   template <class F>
   void update(F&& visit) {
     ++round_;
@@ -46,20 +45,20 @@ class MaxMin {
     std::span<const LinkId> route;
     std::vector<LinkId> tight;  ///< links of the route that may fill
     double rate = 0;
-    std::uint32_t reached = 0;  ///< round in which a component took it in
+    std::uint32_t reached = 0;  ///< round in which a component included it
     bool open = false;          ///< still rising
   };
   struct Link {
     double capacity = 0;
-    double widest = 0;       ///< most that any flow so far could take, for the narrowest link of its route
-    bool tight = false;      ///< may fill: it cannot carry the most of every flow
-    double left = 0;         ///< capacity not taken by flows that have stopped
+    double widest = 0;  ///< maximum of what any flow so far could take, given the narrowest link of its route
+    bool tight = false;      ///< may fill: it cannot carry the maximum of every flow
+    double left = 0;         ///< capacity not taken by stopped flows
     std::uint32_t open = 0;  ///< flows still rising
     std::uint32_t reached = 0;
     std::vector<FlowId> flows;
   };
   struct Level {
-    double rate;  ///< at which the link is full, or a lower bound of it
+    double rate;  ///< rate at which the link is full, or a lower bound of it
     LinkId link;
     bool operator>(const Level& other) const {
       return rate != other.rate ? rate > other.rate : link > other.link;
@@ -79,7 +78,7 @@ class MaxMin {
   std::vector<FlowId> free_;
   std::vector<LinkId> touched_;
   std::uint32_t round_ = 0;
-  // The component at work.
+  // Current component.
   std::vector<LinkId> reached_links_;
   std::vector<FlowId> reached_flows_;
   std::vector<Level> levels_;

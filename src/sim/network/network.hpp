@@ -1,5 +1,5 @@
 #pragma once
-// The seam between the event loop and what carries transfers.
+// Interface between the event loop and the network that carries transfers.
 
 #include <memory>
 
@@ -8,19 +8,19 @@
 
 namespace penstock::sim {
 
-/// Told when transfers become ready, it records their starts and posts events for them. The event loop hands
-/// every event of a transfer back, in the agenda's order.
+/// Receives transfers when they become ready, records their starts, and posts events for them. The event loop
+/// returns every event of a transfer in the agenda's order.
 class Network {
  public:
   virtual ~Network() = default;
   /// The transfer's predecessors have ended.
   virtual void request(TaskId transfer, std::int64_t now) = 0;
-  /// An event posted for the transfer is due. True when the transfer has ended. Below zero stand events of
-  /// the network itself, which end no transfer.
+  /// An event posted for the transfer is due. Returns true if the transfer has ended. Negative ids are events
+  /// of the network itself, which end no transfer.
   virtual bool due(TaskId transfer, std::int64_t now) = 0;
-  /// No event of this moment is left; posts none for it either.
+  /// No event of this moment is left; must not post one for it.
   virtual void settle(std::int64_t now) = 0;
-  /// Nothing is left to happen, yet tasks are: throws when a transfer stands still on a dead link.
+  /// No event is left but tasks are: throws if a transfer waits for a dead link.
   virtual void report_stalled() const {}
 };
 

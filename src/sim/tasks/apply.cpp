@@ -13,7 +13,7 @@ namespace {
 
 using trace::TaskKind;
 
-/// A number drawn for the task: the seed and everything that tells the task from others, mixed in one by one.
+/// Random number of a task: hash of the seed and of everything that distinguishes the task.
 double draw(std::uint64_t seed, const TaskGraph& graph, const Task& task) {
   std::uint64_t state = core::Random(seed).next();
   const auto mix = [&](std::int64_t part) {
@@ -79,7 +79,7 @@ class Applier {
     graph_.stretch[transfer] = stretch;
   }
 
-  /// Before a duration becomes a whole number: the clock must hold it.
+  /// Checks the clock before a duration becomes a whole number.
   void tally(const Task& task, double duration) {
     (task.travels() ? moved_ : computed_) += duration;
     if (!(computed_ + moved_ < kClock)) refuse();
@@ -119,8 +119,8 @@ class Applier {
     last_ = std::max(last_, fault.restored);
   }
 
-  /// No iteration outlasts the sum of its tasks, each at its slowest, and the time until all links are as
-  /// they stay.
+  /// Checks the clock: no iteration is longer than the sum of its tasks, each at its slowest, plus the time
+  /// until the last change of a link.
   void check_clock() const {
     if (!(static_cast<double>(last_.value()) + computed_ / slowest_ + moved_ / narrowest_ < kClock)) refuse();
   }
@@ -136,10 +136,11 @@ class Applier {
   const Perturbation& perturbation_;
   std::uint64_t seed_;
   TaskGraph& graph_;
-  std::vector<double> speed_;           ///< [device]
-  double computed_ = 0, moved_ = 0;     ///< ps, sums over tasks
-  double slowest_ = 1, narrowest_ = 1;  ///< of all windows; of all faults that leave something
-  core::Picoseconds last_;              ///< capacity change
+  std::vector<double> speed_;        ///< [device]
+  double computed_ = 0, moved_ = 0;  ///< ps, sums over tasks
+  /// Minimum over all windows; over all faults that leave some bandwidth.
+  double slowest_ = 1, narrowest_ = 1;
+  core::Picoseconds last_;  ///< last capacity change
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// A perturbation, put into the task graph of an unperturbed iteration.
+// Applies a perturbation to the task graph of an unperturbed iteration.
 
 #include "penstock/sim/perturbation.hpp"
 #include "tasks/task_graph.hpp"
@@ -7,12 +7,12 @@
 namespace penstock::sim {
 
 /// Slow devices and jitter change durations (and TaskGraph::stretch); stragglers and link faults become the
-/// graph's speeds and capacity changes. A task's draw is a function of the seed and of what the task is
-/// (kind, stage, devices, micro-batch): neither other tasks nor the order of events show in it. Throws
-/// BadInput when the iteration might outlast the simulator's clock.
+/// graph's speeds and capacity changes. A task's random number depends only on the seed and on the task
+/// itself (kind, stage, devices, micro-batch), not on other tasks or the order of events. Throws BadInput if
+/// the iteration might exceed the simulator's clock.
 void apply(const Perturbation& perturbation, std::uint64_t seed, TaskGraph& graph);
 
-/// The factor that a jitter makes of a number drawn evenly from [0, 1).
+/// Factor of a jitter for a number drawn uniformly from [0, 1).
 double factor(Distribution distribution, double width, double unit);
 
 }  // namespace penstock::sim

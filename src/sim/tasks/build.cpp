@@ -93,7 +93,7 @@ class Builder {
       times_[s].emplace_back();
       for (const cost::StageTime& pass : of_replica) times_[s].back().push_back(pass.total());
     }
-    // On links those of groups are between pieces.
+    // With collectives on links, those of groups are between pieces.
     const auto within =
         cut_ ? times_of(s, {plan_.stages[s].operators}, cost::ReplicaTimes::Waits::ring) : passes;
     out_.collectives.emplace_back();
@@ -103,12 +103,12 @@ class Builder {
     }
   }
 
-  /// By replica, one for all its micro-batches.
+  /// [replica] times, equal for all its micro-batches.
   std::shared_ptr<const cost::TimesByReplica> full_passes(std::size_t s) const {
     return times_of(s, {plan_.stages[s].operators});
   }
 
-  /// By replica and micro-batch.
+  /// [replica][micro-batch] times.
   std::vector<std::vector<cost::StageTime>> filled_passes(std::size_t s) const {
     const program::Stage& stage = program_.stages[s];
     std::vector<std::vector<cost::StageTime>> out(static_cast<std::size_t>(stage.sharing.replicas));
@@ -136,7 +136,7 @@ class Builder {
       tasks_.graph().shared_devices.push_back(plan::devices(shared, run_));
   }
 
-  /// About as many tasks as there will be.
+  /// Estimate of the number of tasks.
   std::size_t passes_and_messages() const {
     std::size_t count = 0;
     for (std::size_t r = 0; r < program_.ranks.size(); ++r)
@@ -150,7 +150,7 @@ class Builder {
     return count;
   }
 
-  // Rows.
+  // Rows of ranks.
 
   void add_row(std::size_t r) {
     const program::Row& row = program_.ranks[r].row;
@@ -180,7 +180,7 @@ class Builder {
     }
   }
 
-  /// The devices of a group go on to their next pass, or pair that runs as one, together.
+  /// The devices of a group start their next pass, or pair that runs as one, together.
   void keep_together(std::size_t r) {
     const program::Instruction* before = nullptr;
     for (std::size_t p = 0; p < program_.ranks[r].row.size(); ++p) {
@@ -188,18 +188,18 @@ class Builder {
       if (!program::computes(instruction.kind)) continue;
       if (before && !instruction.joined) {
         meetings_[r][p] = meet(r, before->stage, ranks_[r].at[p]);
-        if (group_of(instruction.stage) != group_of(before->stage))  // one of them is colocated
+        if (group_of(instruction.stage) != group_of(before->stage))  // one of the two stages is colocated
           meetings_[r][p] = meet(r, instruction.stage, ranks_[r].at[p]);
       }
       before = &instruction;
     }
   }
 
-  /// Devices of one replica.
+  /// Number of devices of one replica.
   TaskId group_of(StageId stage) const { return program_.stages[stage.index()].sharing.group; }
 
-  /// The stage's groups, before this task and after the pass before it, each through a task of no length, of
-  /// which this is the first; none where groups have one device.
+  /// Joins the devices of the stage's groups before this task and after the pass before it, each group
+  /// through a task of no length. Returns the first of these; none if groups have one device.
   TaskId meet(std::size_t r, StageId stage, TaskId task) {
     const auto width = static_cast<TaskId>(out_.devices[r].size());
     const TaskId group = group_of(stage);
@@ -250,14 +250,14 @@ class Builder {
     return time_of(instruction.kind, (*bucket_times_[s])[device / group][b].total());
   }
 
-  /// Of a device of a lane, the place of one like it among those of the whole stage.
+  /// Position of a lane's device among those of the whole stage.
   std::size_t in_whole(std::size_t s, std::size_t device) const {
     const auto lane = static_cast<std::size_t>(run_.stages[s].replica_size()),
                group = static_cast<std::size_t>(plan_.stages[s].replica_size());
     return device / lane * group + device % lane;
   }
 
-  /// Devices of one type with equal parts of the weights take equally long.
+  /// Time of an update: equal for devices of one type with equal parts of the weights.
   core::Seconds step_time(std::size_t s, std::size_t device) {
     const plan::Stage& stage = plan_.stages[s];
     const std::size_t member = plan::Mesh(stage).coordinate(in_whole(s, device), plan::MeshDim::tensor);
@@ -273,7 +273,7 @@ class Builder {
     return out;
   }
 
-  /// By replica and set of operators.
+  /// [replica][set of operators] times.
   std::shared_ptr<const cost::TimesByReplica> times_of(
       std::size_t s, const cost::OperatorSets& sets,
       cost::ReplicaTimes::Waits waits = cost::ReplicaTimes::Waits::all) const {
@@ -284,7 +284,7 @@ class Builder {
     return cost::replica_times(problem_, plan_.stages[s], sets, samples, waits);
   }
 
-  // Messages.
+  // Messages between stages.
 
   void add_boundary(const plan::Boundary& boundary) {
     const core::Bytes moving =
@@ -296,12 +296,12 @@ class Builder {
     });
   }
 
-  /// Of the first device.
+  /// Task of the first device.
   TaskId task_at(StageId stage, std::int32_t position) const {
     return ranks_[program_.stages[stage.index()].rank].at[static_cast<std::size_t>(position)];
   }
 
-  /// `bytes`: of all parts.
+  /// Adds a message; `bytes` are those of all parts.
   void send(const program::Message& message, std::int64_t bytes) {
     const TaskId sender = message.from.device, receiver = message.to.device;
     const TaskId done = task_at(message.from.stage, message.from.position) + sender,
@@ -319,7 +319,7 @@ class Builder {
     wait_together(arrives, message.to, first);
   }
 
-  /// All of the receiving group, where they meet before that pass, or else each by itself.
+  /// Makes all devices of the receiving group wait, at their meeting before that pass, or each separately.
   void wait_together(TaskId arrives, const program::End& to, TaskId first) {
     const program::Stage& stage = program_.stages[to.stage.index()];
     const TaskId meeting = meetings_[stage.rank][static_cast<std::size_t>(to.position)];
@@ -342,23 +342,26 @@ class Builder {
 
   const cost::Problem& problem_;
   const plan::Plan& plan_;
-  const plan::Plan& run_;  ///< whose tasks these are: the plan, or a copy or lane that stands for all
-  std::int64_t lanes_;     ///< of every group: it has one of them
+  /// Plan whose tasks these are: the whole plan, or a copy or lane that represents it.
+  const plan::Plan& run_;
+  std::int64_t lanes_;  ///< lanes per group, of which run_ has one
   const plan::StageGraph& stages_;
   const SimulationOptions& options_;
   FilledTimes* filled_;                   ///< null: samples are full
-  std::optional<FilledSamples> samples_;  ///< likewise
+  std::optional<FilledSamples> samples_;  ///< empty: samples are full
   TaskList tasks_;
   Iteration out_;
   std::vector<std::vector<cost::Bucket>> buckets_;  ///< [stage]
-  std::optional<CutPasses> cut_;                    ///< where collectives within passes take links
+  std::optional<CutPasses> cut_;                    ///< set if collectives within passes use links
   GroupMessages messages_{problem_.cluster, options_, tasks_};
   program::Program program_;
   std::vector<RankTasks> ranks_;               ///< [rank]
-  std::vector<std::vector<TaskId>> meetings_;  ///< [rank][position] of the first group; kNoTask
+  std::vector<std::vector<TaskId>> meetings_;  ///< [rank][position] meeting of the first group; kNoTask
   std::vector<std::vector<std::vector<cost::OpTime>>> times_;  ///< [stage][replica], of_micro_batch
-  std::vector<std::shared_ptr<const cost::TimesByReplica>> bucket_times_;  ///< [stage] by bucket, when needed
-  std::vector<std::map<std::pair<double, std::size_t>, core::Seconds>> step_times_;  ///< [stage] {part, type}
+  /// [stage] times by bucket, computed when needed.
+  std::vector<std::shared_ptr<const cost::TimesByReplica>> bucket_times_;
+  /// [stage] {part, type} to time of an update.
+  std::vector<std::map<std::pair<double, std::size_t>, core::Seconds>> step_times_;
 };
 
 }  // namespace

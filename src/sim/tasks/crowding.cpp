@@ -10,7 +10,7 @@ namespace {
 
 using trace::TaskKind;
 
-/// [device] the others of its node that work.
+/// [device] other devices of its node that work.
 std::vector<std::vector<core::DeviceId>> neighbours(const cluster::Cluster& cluster, const TaskGraph& graph) {
   std::vector<bool> works(graph.devices);
   for (std::size_t t = 0; t < graph.tasks.size(); ++t)
@@ -32,7 +32,7 @@ const cost::Uses& uses_in(const cost::PassUses& passes, TaskKind kind) {
   return kind == TaskKind::weight_gradient ? passes.weight_gradient : cost::kUpdateUses;
 }
 
-/// [stage][device of the cluster] of stages that it serves.
+/// [stage][device of the cluster] uses, for devices of the stage.
 std::vector<std::vector<cost::PassUses>> stage_uses(const cost::Problem& problem, const plan::Plan& plan,
                                                     const std::vector<StageTasks>& tasks) {
   const cost::StageUses uses(problem);
@@ -49,7 +49,7 @@ std::vector<std::vector<cost::PassUses>> stage_uses(const cost::Problem& problem
   return out;
 }
 
-/// The longest that anything takes beside so many neighbours.
+/// Maximum slow-down of any task beside this many neighbours.
 double most_slowdown(const cost::Crowding& crowding, double count) {
   double most = 1;
   for (const double demand : {0.0, 1.0})

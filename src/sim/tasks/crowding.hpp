@@ -1,13 +1,13 @@
 #pragma once
-// Who shares a node with whom, and what their passes do there.
+// Devices that share a node, and the resources that their passes use.
 
 #include "tasks/build.hpp"
 
 namespace penstock::sim {
 
-/// Fills TaskGraph::crowd where the costs know what devices of a node do to each other and two that share one
-/// work. All pieces of a pass do what the whole does. Throws BadInput where tasks that slow each other as
-/// much as they can would outlast the clock.
+/// Fills TaskGraph::crowd if costs have data on how devices of a node slow each other, and two that share a
+/// node work. All pieces of a pass have the uses of the whole. Throws BadInput if tasks at their maximum
+/// slow-down would exceed the clock.
 void add_crowding(const cost::Problem& problem, const plan::Plan& plan, Iteration& iteration);
 
 }  // namespace penstock::sim

@@ -1,5 +1,5 @@
 #pragma once
-// Passes cut at the collectives of their stage's groups, so that these take links.
+// Passes cut at the collectives of their stage's groups, so that these use links.
 
 #include <map>
 #include <optional>
@@ -12,21 +12,21 @@
 
 namespace penstock::sim {
 
-/// Seconds of a pass's kind.
+/// Seconds of the pass of this kind.
 core::Seconds time_of(schedule::ActionKind kind, const cost::OpTime& time);
 
-/// For one thread. What it is made of must outlive it.
+/// Not thread-safe. Its arguments must outlive it.
 class CutPasses {
  public:
-  /// `buckets`: of gradients, by stage.
+  /// `buckets`: [stage] gradient buckets.
   CutPasses(const cost::Problem& problem, const plan::Plan& plan,
             const std::vector<std::vector<cost::Bucket>>& buckets);
 
-  /// Pieces of a whole pass, or of what fills a bucket.
+  /// Number of pieces of a whole pass, or of the part that makes a bucket.
   std::size_t count(core::StageId stage, schedule::ActionKind kind, std::int32_t bucket);
-  /// Of a piece, without collectives that take links.
+  /// Time of a piece, without collectives on links.
   core::Seconds time(const program::Instruction& piece, std::size_t replica, std::int64_t samples);
-  /// All of its pass.
+  /// All pieces of the pass.
   const std::vector<cost::PassPiece>& pieces(const program::Instruction& piece) {
     return cut({piece.stage, piece.kind, piece.bucket}).pieces;
   }
@@ -44,7 +44,7 @@ class CutPasses {
   const cost::Problem& problem_;
   const plan::Plan& plan_;
   const std::vector<std::vector<cost::Bucket>>& buckets_;
-  std::vector<std::optional<cost::PassPieces>> pieces_;  ///< [stage] where passes may wait
+  std::vector<std::optional<cost::PassPieces>> pieces_;  ///< [stage] set if passes may wait
   std::map<Key, Cut> cuts_;
 };
 

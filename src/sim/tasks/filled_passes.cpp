@@ -41,7 +41,7 @@ std::shared_ptr<FilledTimes> filled_times(const cost::Problem& problem, const pl
                                           const SimulationOptions& options) {
   if (options.perturbation == nullptr || !options.perturbation->lengths) return nullptr;
   const Lengths& lengths = *options.perturbation->lengths;
-  room(lengths, problem.graph);  // whether there is one
+  room(lengths, problem.graph);  // throws if the model has no room
   try {
     return std::make_shared<FilledTimes>(problem, plan);
   } catch (const core::BadInput& e) {

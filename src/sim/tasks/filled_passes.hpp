@@ -1,5 +1,5 @@
 #pragma once
-// Passes and messages of a plan whose samples are filled with sequences of unlike length.
+// Passes and messages of a plan whose samples are filled with sequences of different lengths.
 
 #include <memory>
 #include <vector>
@@ -12,15 +12,15 @@
 
 namespace penstock::sim {
 
-/// Times by what samples are filled with, of all stages of a plan; the seed does not show in them, so runs
-/// share them. Safe to call from any thread. Problem and plan must outlive it.
+/// Times by the fill of samples, for all stages of a plan. They do not depend on the seed, so runs share
+/// them. Thread-safe. Problem and plan must outlive it.
 class FilledTimes {
  public:
   FilledTimes(const cost::Problem& problem, const plan::Plan& plan);
   std::int64_t sequence() const { return models_.sequence(); }
-  /// Of all of the stage's operators.
+  /// Time of all operators of the stage.
   cost::StageTime pass(std::size_t stage, std::size_t replica, const layout::Fill& fill);
-  /// By bucket of the stage's gradients.
+  /// [bucket of the stage's gradients] time.
   std::vector<cost::StageTime> pieces(std::size_t stage, std::size_t replica, const layout::Fill& fill);
 
  private:
@@ -28,23 +28,24 @@ class FilledTimes {
   std::vector<std::unique_ptr<cost::LengthTimes>> passes_, pieces_;  ///< [stage]
 };
 
-/// Null where the options have no lengths.
+/// Returns null if the options have no lengths.
 std::shared_ptr<FilledTimes> filled_times(const cost::Problem& problem, const plan::Plan& plan,
                                           const SimulationOptions& options);
 
-/// What the samples of a run are filled with, those of all its mini-batches in a row.
+/// Fill of the samples of a run, for all its mini-batches in order.
 class FilledSamples {
  public:
   FilledSamples(const cost::Problem& problem, const plan::Plan& plan, std::int64_t mini_batches,
                 const SimulationOptions& options);
   layout::Fill fill(const program::Samples& samples) const;
-  /// Of a message between stages: `per_sample` of full samples, `moving` of them over the sequence.
+  /// Bytes of a message between stages: `per_sample` for full samples, of which `moving` are over the
+  /// sequence.
   core::Bytes bytes(core::Bytes per_sample, core::Bytes moving, const program::Samples& samples) const;
 
  private:
   std::int64_t sequence_;
-  std::vector<std::int64_t> computed_;  ///< [sample] tokens of all before it
-  std::vector<double> meetings_;        ///< likewise
+  std::vector<std::int64_t> computed_;  ///< [sample] computed tokens of all samples before it
+  std::vector<double> meetings_;        ///< [sample] attended tokens of all samples before it
 };
 
 }  // namespace penstock::sim

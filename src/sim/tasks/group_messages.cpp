@@ -28,7 +28,7 @@ Ready GroupMessages::add(const Task& like, const std::vector<collective::Message
                                   "collectives of closed form",
                                   kMostMessages));
   const auto first = static_cast<TaskId>(tasks_.size());
-  std::vector<std::map<std::size_t, TaskId>> last(group.size());  // [member] of each sender
+  std::vector<std::map<std::size_t, TaskId>> last(group.size());  // [member] last message from each sender
   for (const collective::Message& message : messages) {
     Task task = tasks_.transfer(group[message.from], group[message.to], message.bytes);
     task.stage = like.stage;
@@ -36,7 +36,7 @@ Ready GroupMessages::add(const Task& like, const std::vector<collective::Message
     task.micro_batch = like.micro_batch;
     const TaskId id = tasks_.add(task);
     for (const std::size_t m : message.after) tasks_.edge(first + static_cast<TaskId>(m), id);
-    // An end that this message builds on has waited for what it needs by then.
+    // Messages that this one builds on already made this end wait for what it needs.
     for (const std::size_t side : {message.from, message.to})
       if (std::ranges::none_of(message.after, [&](auto m) { return messages[m].to == side; }))
         for (const TaskId before : ready[side]) tasks_.edge(before, id);

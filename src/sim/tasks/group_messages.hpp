@@ -1,5 +1,5 @@
 #pragma once
-// A collective as tasks that travel, one per message.
+// A collective as transfer tasks, one per message.
 
 #include <span>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace penstock::sim {
 
-/// By member of a group: the tasks that must have ended.
+/// [member of a group] tasks that must have ended.
 using Ready = std::vector<std::vector<TaskId>>;
 
 class GroupMessages {
@@ -18,13 +18,13 @@ class GroupMessages {
   GroupMessages(const cluster::Cluster& cluster, const SimulationOptions& options, TaskList& tasks)
       : cluster_(cluster), options_(options), tasks_(tasks) {}
 
-  /// An all-reduce as the options say, by the cheapest algorithm where they say closed form; a ring where
-  /// that does not fit the group.
+  /// Messages of an all-reduce with the algorithm of the options. With closed form, the cheapest algorithm; a
+  /// ring if the algorithm does not suit the group.
   std::vector<collective::Message> all_reduce(std::span<const core::DeviceId> group,
                                               std::int64_t bytes) const;
 
-  /// Adds a task for each message, which shows what `like` does. Both ends take part only when what they
-  /// wait for has ended (`ready`). Returns what each member has the result of. Throws Error(limit) where all
+  /// Adds a task for each message, labelled like `like`. Both ends take part only after their `ready` tasks
+  /// have ended. Returns the tasks after which each member has the result. Throws Error(limit) if all
   /// collectives together have more than 2^24 messages.
   Ready add(const Task& like, const std::vector<collective::Message>& messages,
             std::span<const core::DeviceId> group, const Ready& ready);
@@ -33,7 +33,7 @@ class GroupMessages {
   const cluster::Cluster& cluster_;
   const SimulationOptions& options_;
   TaskList& tasks_;
-  std::size_t messages_ = 0;  ///< so far
+  std::size_t messages_ = 0;  ///< number so far
 };
 
 }  // namespace penstock::sim

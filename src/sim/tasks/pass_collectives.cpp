@@ -35,11 +35,11 @@ class Adder {
   Adder(const CutRank& rank, GroupMessages& messages, TaskList& tasks)
       : rank_(rank), messages_(messages), tasks_(tasks), groups_(rank.plan.stages.size()) {}
 
-  /// `first`: position of the first of the pass's pieces.
+  /// Adds the collectives of a pass. `first`: position of the first of its pieces.
   void add_pass(std::size_t first, const std::vector<cost::PassPiece>& pieces) {
     const auto at = [&](std::size_t piece) { return rank_.tasks.at[first + piece]; };
     stage_ = rank_.row[first].stage;
-    Arrived weights, gradients;  // of the layers so far, each kind one after the other
+    Arrived weights, gradients;  // results of the layers so far, which follow each other per kind
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       for (const GroupCollective& each : pieces[i].weights) run(each, at(pieces[i].ahead), at(i), &weights);
       if (pieces[i].then) run(*pieces[i].then, at(i), at(i + 1));
@@ -49,9 +49,10 @@ class Adder {
   }
 
  private:
-  using Arrived = std::map<Among, std::vector<Ready>>;  ///< by group
+  using Arrived = std::map<Among, std::vector<Ready>>;  ///< [kind][group]
 
-  /// Between two pieces, whose tasks on the first device these are; behind those of `chain`, if there is one.
+  /// Runs a collective between two pieces, given by their tasks on the first device; after those of `chain`,
+  /// if given.
   void run(const GroupCollective& collective, TaskId before, TaskId after, Arrived* chain = nullptr) {
     const plan::Stage& stage = rank_.plan.stages[stage_.index()];
     const auto& groups = groups_of(collective.among);

@@ -7,7 +7,7 @@
 
 namespace penstock::sim {
 
-/// A rank whose passes are tasks already.
+/// A rank whose passes are already tasks.
 struct CutRank {
   const program::Program& program;
   const plan::Plan& plan;
@@ -15,8 +15,8 @@ struct CutRank {
   const RankTasks& tasks;
 };
 
-/// Adds the messages of all groups of the rank's stages: they wait for tasks of the pieces that make what
-/// they move, and the pieces that need it wait for what they receive. Senders go on meanwhile.
+/// Adds the messages of all groups of the rank's stages. They wait for the pieces that make their data, and
+/// the pieces that need the result wait for them. Senders continue meanwhile.
 void add_collectives(CutPasses& cut, const CutRank& rank, GroupMessages& messages, TaskList& tasks);
 
 }  // namespace penstock::sim

@@ -17,7 +17,7 @@ std::int64_t per_iteration(const plan::Plan& plan, const StageTasks& stage) {
   return plan.training.mini_batch / stage.sharing.round();
 }
 
-/// When the first `count` mini-batches have passed all stages.
+/// Time at which the first `count` mini-batches have passed all stages.
 std::int64_t end_of(std::int64_t count, const plan::Plan& plan, const Iteration& iteration,
                     const Times& times) {
   std::int64_t end = 0;

@@ -1,19 +1,19 @@
 #pragma once
-// What a simulation runs, and the number it is run for.
+// Tasks of a simulation, and the result taken from its run.
 
 #include "agenda.hpp"
 #include "tasks/build.hpp"
 
 namespace penstock::sim {
 
-/// The tasks of the plan in the world of the options. `filled`: filled_times of them, which runs may share;
-/// null: made anew where they are needed.
+/// Returns the tasks of the plan under the options. `filled`: result of filled_times, which runs may share;
+/// null: computed if needed.
 Iteration prepare(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                   const SimulationOptions& options, std::shared_ptr<FilledTimes> filled = nullptr);
 
-/// Tasks that take as long as the plan, and whose they are.
+/// Fewer tasks that take as long as the whole plan, and the plan they belong to.
 struct Abridged {
-  plan::Plan plan;  ///< one of its copies (one_copy), and a lane of that (one_lane); all where it has none
+  plan::Plan plan;  ///< a copy (one_copy) and a lane of it (one_lane); the whole plan if there is none
   Iteration iteration;
 };
 Abridged abridged(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
@@ -21,12 +21,12 @@ Abridged abridged(const cost::Problem& problem, const schedule::ScheduledPlan& s
 
 std::int64_t mini_batches(const plan::Plan& plan, const Iteration& iteration);
 
-/// Trace::iteration. Of one mini-batch the makespan alone is asked for.
+/// Trace::iteration. For one mini-batch only the makespan is needed.
 core::Picoseconds iteration_time(const plan::Plan& plan, const Iteration& iteration, const Times& times);
-/// The same of a run that leaves nothing else.
+/// Iteration time from a run that keeps nothing else.
 core::Picoseconds time_of(const plan::Plan& plan, const Iteration& iteration,
                           const SimulationOptions& options);
-/// The same of a plan that is to beat a time: where it is above, any above, sooner.
+/// Like time_of, but may return early with any value above `to_beat` if the result is above it.
 core::Picoseconds time_against(const plan::Plan& plan, const Iteration& iteration,
                                const SimulationOptions& options, core::Picoseconds to_beat);
 

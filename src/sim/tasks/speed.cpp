@@ -6,7 +6,7 @@
 namespace penstock::sim {
 
 namespace {
-constexpr double kForgiven = 1e-3;  // ps of work, against rounding
+constexpr double kForgiven = 1e-3;  // tolerance in ps of work, against rounding
 }
 
 void Speed::change(std::int64_t at, double speed) {

@@ -15,7 +15,7 @@ void EdgeList::freeze(TaskGraph& graph) const {
     ++graph.successor_start[static_cast<std::size_t>(e.before)];
     ++graph.predecessor_count[static_cast<std::size_t>(e.after)];
   }
-  // Row ends now, row starts once filled from the last edge to the first.
+  // These are ends of rows now; they become starts once filled from the last edge to the first.
   for (std::size_t t = 0; t < count; ++t) graph.successor_start[t + 1] += graph.successor_start[t];
   graph.successors.resize(edges_.size());
   for (auto e = edges_.rbegin(); e != edges_.rend(); ++e)

@@ -1,5 +1,5 @@
 #pragma once
-// A task graph while it is being made.
+// A task graph under construction.
 
 #include <map>
 #include <utility>
@@ -12,13 +12,13 @@ namespace penstock::sim {
 
 class TaskList {
  public:
-  /// Knows the cluster's links; it must outlive the list. Asks `stop` every few thousand tasks.
+  /// Uses the cluster's links; the cluster must outlive the list. Checks `stop` every few thousand tasks.
   explicit TaskList(const cluster::Cluster& cluster, core::StopToken stop = {});
 
-  /// Picoseconds of one task. No iteration outlasts the sum of its tasks, so the clock holds when the sum
-  /// does; throws BadInput when it does not.
+  /// Duration of one task in picoseconds. No iteration is longer than the sum of its tasks; throws BadInput
+  /// if that sum exceeds the clock.
   std::int64_t ticks(core::Seconds time);
-  /// A message between two devices, not added yet.
+  /// Returns the message between two devices, without adding it.
   Task transfer(core::DeviceId from, core::DeviceId to, std::int64_t bytes);
   TaskId add(const Task& task);  ///< throws a limit error after 2^31 - 1 tasks
   void edge(TaskId before, TaskId after) { edges_.add(before, after); }
@@ -26,7 +26,7 @@ class TaskList {
   void reserve(std::size_t tasks) { graph_.tasks.reserve(tasks); }
   std::size_t size() const { return graph_.tasks.size(); }
   TaskGraph& graph() { return graph_; }
-  TaskGraph freeze();  ///< ends the list
+  TaskGraph freeze();  ///< ends the construction
 
  private:
   struct Way {
@@ -40,7 +40,7 @@ class TaskList {
   core::StopToken stop_;
   TaskGraph graph_;
   EdgeList edges_;
-  core::Seconds total_;  ///< of all tasks so far
+  core::Seconds total_;  ///< sum of all tasks so far
   std::map<std::pair<core::DeviceId, core::DeviceId>, Way> ways_;
 };
 

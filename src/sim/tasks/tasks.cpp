@@ -22,8 +22,8 @@ void Tasks::push_back(const Task& task) {
   entries_.push_back({task.next, task.micro_batch, shared(work)});
 }
 
-/// The work that was changed to this duration last is the likeliest to fit: a slow device changes all its
-/// passes alike.
+/// The work that this work was last changed to is tried first: a slow device changes all its equal passes in
+/// the same way.
 void Tasks::set_duration(std::size_t index, std::int64_t duration) {
   Entry& entry = entries_[index];
   const auto old = static_cast<std::size_t>(entry.work);
@@ -39,7 +39,7 @@ void Tasks::set_duration(std::size_t index, std::int64_t duration) {
   entry.work = latest;
 }
 
-/// The index of this work, new or known.
+/// Returns the index of this work, new or existing.
 std::int32_t Tasks::shared(const Work& work) {
   if (2 * works_.size() >= slots_.size()) index_anew();
   std::uint64_t hash = mixed(mixed(0, work.duration), work.bytes);
@@ -55,7 +55,7 @@ std::int32_t Tasks::shared(const Work& work) {
   }
 }
 
-/// Twice as many slots.
+/// Rebuilds the hash table with twice as many slots.
 void Tasks::index_anew() {
   constexpr std::size_t kLeast = 64;
   slots_.assign(std::max(kLeast, 2 * slots_.size()), -1);

@@ -12,29 +12,31 @@ namespace penstock::sim {
 using TaskId = std::int32_t;
 
 struct Task {
-  std::int64_t duration = 0;  ///< ps; of a transfer: when nothing else uses its route
-  std::int64_t bytes = 0;     ///< moved; zero for compute
-  TaskId next = -1;           ///< released first: the device's next pass, or a transfer's receiver
-  std::int32_t place = -1;  ///< device of what computes, path of what travels; of a closed-form all-reduce -1
-  std::int32_t micro_batch = -1;  ///< of an all-reduce among stages: which shared parameters; else -1 there
+  std::int64_t duration = 0;  ///< ps; for a transfer with the route to itself
+  std::int64_t bytes = 0;     ///< bytes moved; zero for computation
+  TaskId next = -1;           ///< successor released first: the device's next pass, or a transfer's receiver
+  /// Device of a computing task, path of a transfer; -1 for a closed-form all-reduce.
+  std::int32_t place = -1;
+  /// For an all-reduce among stages: index of the shared parameters; -1 for other all-reduces.
+  std::int32_t micro_batch = -1;
   trace::TaskKind kind = trace::TaskKind::forward;
-  core::StageId stage{};  ///< computing, sending or reducing
+  core::StageId stage{};  ///< stage that computes, sends or reduces
 
-  /// Over the links, handled by the network.
+  /// True for transfers over links, handled by the network.
   bool travels() const { return !trace::computes(kind) && place >= 0; }
-  /// Where it computes.
+  /// Device of a computing task.
   core::DeviceId device() const { return core::DeviceId(static_cast<std::size_t>(place)); }
 };
 
-/// A list of tasks. All but `next` and `micro_batch` is kept once for all tasks that share it, their work: a
-/// pass of one stage on one device takes equally long for every micro-batch.
+/// A list of tasks. All fields except `next` and `micro_batch` form the work, stored once for all tasks that
+/// share it: a pass of one stage on one device takes equally long for every micro-batch.
 class Tasks {
  public:
   Tasks() = default;
   Tasks(std::initializer_list<Task> tasks);
 
   std::size_t size() const { return entries_.size(); }
-  /// Made of its two halves; of which a caller uses one or two fields, and the compiler drops the rest.
+  /// Builds the task from its two halves; callers use one or two fields, and the compiler drops the rest.
   [[gnu::always_inline]] Task operator[](std::size_t index) const {
     const Entry& entry = entries_[index];
     const Work& work = works_[static_cast<std::size_t>(entry.work)];
@@ -63,8 +65,8 @@ class Tasks {
 
   std::vector<Entry> entries_;
   std::vector<Work> works_;
-  std::vector<std::int32_t> slots_;    ///< hash table of works, by open addressing; -1: empty
-  std::vector<std::int32_t> changed_;  ///< [work] the latest one that took its place; -1: none
+  std::vector<std::int32_t> slots_;    ///< hash table of works, with open addressing; -1: empty
+  std::vector<std::int32_t> changed_;  ///< [work] latest work that replaced it; -1: none
 };
 
 }  // namespace penstock::sim

@@ -32,22 +32,22 @@ class UpdateBuilder {
   }
 
  private:
-  /// What a task of a sum shows.
+  /// Label of the tasks of a reduction.
   struct Label {
     StageId stage;
-    std::int32_t shared = -1;  ///< of a sum among stages: which shared parameters
+    std::int32_t shared = -1;  ///< for a reduction among stages: index of the shared parameters
   };
 
   std::size_t ranks() const { return built_.program.ranks.size(); }
   const program::Row& row(std::size_t rank) const { return built_.program.ranks[rank].row; }
   const std::vector<plan::SharedParameters>& shared() const { return built_.program.shared; }
   std::size_t rank_of(StageId stage) const { return built_.program.stages[stage.index()].rank; }
-  /// What computes at the position, or before it.
+  /// Task that computes at the position, or before it.
   TaskId at(std::size_t rank, std::int32_t position, std::size_t device) const {
     return built_.tasks[rank].at[static_cast<std::size_t>(position)] + static_cast<TaskId>(device);
   }
 
-  /// Of stages behind the pipeline, or of all others.
+  /// Adds the reductions of stages behind the pipeline, or of all others.
   void add_reductions(std::size_t r, bool behind_pipeline) {
     Ready& before = streams_[r];
     std::map<StageId, std::shared_ptr<const cost::TimedReductions>> of_stage;  // by bucket
@@ -67,13 +67,13 @@ class UpdateBuilder {
     }
   }
 
-  /// The update waits for what its rank's stream ran last.
+  /// Makes the update wait for the last reduction of its rank's stream.
   void await(std::size_t r, std::int32_t step) {
     for (std::size_t d = 0; d < streams_[r].size(); ++d)
       for (const TaskId last : streams_[r][d]) tasks_.edge(last, at(r, step, d));
   }
 
-  /// By bucket.
+  /// [bucket] reductions of a stage.
   std::shared_ptr<const cost::TimedReductions> reductions(std::size_t stage) const {
     cost::OperatorSets sets;
     for (const cost::Bucket& bucket : built_.buckets[stage])
@@ -81,9 +81,9 @@ class UpdateBuilder {
     return cost::timed_reductions(problem_, plan_.stages[stage], sets);
   }
 
-  // Among stages.
+  // Reductions among stages.
 
-  /// Position of the stage's last instruction of these kinds in its row; -1: there is none.
+  /// Position of the stage's last instruction of these kinds in its row; -1: none.
   std::int32_t last_of(StageId stage, bool (*kind)(schedule::ActionKind)) const {
     const program::Row& of = row(rank_of(stage));
     auto p = static_cast<std::int32_t>(of.size()) - 1;
@@ -92,12 +92,12 @@ class UpdateBuilder {
     return p;
   }
 
-  /// Of one device there is nothing to tell anybody.
+  /// Adds the reduction of shared parameters; needs two devices or more.
   void add_shared(std::size_t k) {
     const auto devices = plan::devices(shared()[k], plan_);
     if (devices.size() < 2) return;
     Ready ready;
-    std::map<std::size_t, std::size_t> first;  // [rank] of its devices among all
+    std::map<std::size_t, std::size_t> first;  // [rank] index of its first device among all
     for (const StageId stage : shared()[k].stages) {
       const std::size_t r = rank_of(stage);
       if (first.emplace(r, ready.size()).second)
@@ -117,7 +117,7 @@ class UpdateBuilder {
         await(rank_of(stage), step);
   }
 
-  /// `ready` and what is returned: by device of `devices`, what must have ended.
+  /// `ready` and the result: [device of `devices`] tasks that must have ended.
   Ready reduce(const std::vector<core::DeviceId>& devices, Label label, const cost::TimedReduction& reduction,
                const Ready& ready) {
     return options_.collective.travels() ? reduce_by_messages(devices, label, reduction.reduction, ready)
@@ -166,7 +166,7 @@ class UpdateBuilder {
                                 : messages_.all_reduce(group, bytes);
   }
 
-  /// The k-th of all ranks are one, a task of no length.
+  /// Adds barriers: the k-th of all ranks are one task of no length.
   void add_barriers() {
     std::vector<TaskId> barriers;
     for (std::size_t r = 0; r < ranks(); ++r) {
@@ -179,7 +179,7 @@ class UpdateBuilder {
       }
     }
   }
-  /// Between what computes `before` it and next on the rank.
+  /// Puts a barrier between the last computing task before it and the next on the rank.
   void add_barrier(std::size_t r, TaskId before, TaskId barrier) {
     const auto devices = static_cast<TaskId>(built_.devices[r].size());
     const TaskId after = before + devices;
@@ -196,7 +196,7 @@ class UpdateBuilder {
   TaskList& tasks_;
   GroupMessages messages_{problem_.cluster, options_, tasks_};
   std::size_t behind_ = plan::behind_pipeline(plan_);
-  std::vector<Ready> streams_;  ///< [rank] what its reduce stream ran last
+  std::vector<Ready> streams_;  ///< [rank] last reduction of its stream
 };
 
 }  // namespace

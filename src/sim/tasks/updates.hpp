@@ -1,5 +1,5 @@
 #pragma once
-// What follows the passes of a mini-batch: gradients reduced, barriers.
+// Tasks after the passes of a mini-batch: gradient reductions and barriers.
 
 #include "penstock/cost/buckets.hpp"
 #include "penstock/sim/options.hpp"
@@ -8,7 +8,7 @@
 
 namespace penstock::sim {
 
-/// What is built so far.
+/// Tasks built so far.
 struct BuiltRows {
   const program::Program& program;
   const std::vector<std::vector<cost::Bucket>>& buckets;    ///< [stage]
@@ -16,11 +16,11 @@ struct BuiltRows {
   const std::vector<RankTasks>& tasks;                      ///< [rank]
 };
 
-/// The reduce stream of a rank runs one all-reduce at a time; a STEP waits for its own. After those of a rank
-/// come the sums among stages that share parameters (cost/shared_reduction.hpp), in the order of their owners
-/// on every rank: the k-th has k as its task's micro-batch. What stages behind the pipeline reduce and sum
-/// comes before all others. Without a flush they are left out. The k-th
-/// barriers of all ranks are one.
+/// Adds reductions and barriers. The reduce stream of a rank runs one all-reduce at a time; a STEP waits for
+/// its own. After those of a rank come the reductions among stages that share parameters
+/// (cost/shared_reduction.hpp), in the order of their owners on every rank; the k-th has k as its task's
+/// micro-batch. Reductions of stages behind the pipeline come before all others. Without a flush they are
+/// left out. The k-th barriers of all ranks are one task.
 void add_updates(const cost::Problem& problem, const plan::Plan& plan, const SimulationOptions& options,
                  const BuiltRows& built, TaskList& tasks);
 
