@@ -8,7 +8,7 @@
 namespace penstock::planners {
 namespace {
 
-/// Entries keep their place in memory; the last one of a name counts.
+/// Entries keep their address; the last one of a name is valid.
 struct AddedPlanners {
   std::mutex mutex;
   std::list<PlannerInfo> infos;
@@ -25,7 +25,7 @@ const PlannerInfo* find_in(const std::list<PlannerInfo>& infos, std::string_view
   return nullptr;
 }
 
-/// Commas and colons separate planners and options; "all" stands for every planner.
+/// Commas and colons separate planners and options; "all" means every planner.
 void check_name(const std::string& name) {
   const auto plain = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
   if (name.empty() || !std::ranges::all_of(name, plain) || name == "all")

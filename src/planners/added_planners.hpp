@@ -1,5 +1,5 @@
 #pragma once
-// Planners that the calling program added to those of the catalogue.
+// Planners that the calling program added to the catalogue.
 
 #include <string_view>
 
@@ -7,7 +7,7 @@
 
 namespace penstock::planners {
 
-/// Null for a name that nobody added. What it points to stays.
+/// Returns null if no planner of this name was added. The pointer stays valid.
 const PlannerInfo* find_added(std::string_view name);
 
 }  // namespace penstock::planners

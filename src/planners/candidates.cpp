@@ -53,23 +53,23 @@ std::int64_t replica_samples(const plan::Plan& plan) {
   return cost::samples_per_device(first.micro_batch, first.replicas());
 }
 
-/// Indices of the `most` fastest candidates of each micro-batch size, fastest first. A pinned search leads
-/// with the same ones, so that it cannot beat a free search.
+/// Indices of the `most` fastest candidates of each micro-batch size, fastest first. A search with a fixed
+/// size has the same leading candidates, so it cannot beat a free search.
 std::vector<std::size_t> leading_by_size(const std::vector<Candidate>& found, std::size_t most) {
   std::vector<std::size_t> out;
-  std::map<std::int64_t, std::size_t> taken;  // by samples of a replica
+  std::map<std::int64_t, std::size_t> taken;  // [samples of a replica]
   for (const std::size_t i : by_seconds(found))
     if (taken[replica_samples(*found[i].plan)]++ < most) out.push_back(i);
   return out;
 }
 
 struct Promise {
-  double at_least;  ///< seconds
+  double at_least;  ///< lower bound in seconds
   std::size_t candidate;
   friend auto operator<=>(const Promise&, const Promise&) = default;
 };
 
-/// What may be fastest goes first, so that the others need not be evaluated.
+/// Candidates in order of their lower bounds, so that later ones may need no evaluation.
 std::vector<Promise> most_promising(const std::vector<Candidate>& found,
                                     const std::vector<std::size_t>& chosen, const SearchOptions& options) {
   std::vector<Promise> out(chosen.size());
@@ -95,7 +95,7 @@ bool evaluate_leading(std::vector<Candidate>& found, const SearchOptions& option
     const Promise& promise = order[i];
     try {
       stop.check();
-      if (!(promise.at_least > least.seconds().value())) {  // strictly: of equals the first is to win
+      if (!(promise.at_least > least.seconds().value())) {  // strictly less: among equals the first must win
         const core::Seconds here = evaluated(options, *found[promise.candidate].plan, least.seconds());
         seconds[promise.candidate] = here.value();
         least.lower(here);

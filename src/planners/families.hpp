@@ -35,7 +35,7 @@ const std::vector<PlannerOption>& pipedream_options();
 const std::vector<PlannerOption>& pipedream_2bw_options();
 const std::vector<PlannerOption>& piper_options();
 const std::vector<PlannerOption>& exhaustive_options();
-const std::vector<PlannerOption>& tensor_parallel_options();  ///< of accpar
+const std::vector<PlannerOption>& tensor_parallel_options();  ///< options of accpar
 const std::vector<PlannerOption>& megatron_options();
 const std::vector<PlannerOption>& aceso_options();
 const std::vector<PlannerOption>& given_options();

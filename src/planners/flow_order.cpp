@@ -23,7 +23,7 @@ std::vector<std::vector<std::size_t>> rounds(const std::vector<Flow>& flows) {
 
 bool hopeless(const cost::Problem& problem, const SearchOptions& options, const Flow& flow,
               core::Seconds fastest) {
-  // Where nothing bounds simulation, devices may be faster than their type.
+  // Without a bound on simulation, devices may be faster than their type.
   const bool bounded = by_evaluation(options) && options.at_least && std::isfinite(fastest.value());
   if (flow.replicas == 0 || (!bounded && !std::isfinite(options.give_up.value()))) return false;
   const core::Seconds least = least_compute(problem, flow.samples / flow.replicas);

@@ -1,5 +1,5 @@
 #pragma once
-// In which order flows are searched, and which of them need not be.
+// Order in which flows are searched, and flows that may be skipped.
 
 #include <cstddef>
 #include <vector>
@@ -8,14 +8,14 @@
 
 namespace penstock::planners {
 
-/// Order in which flows are searched, as indices: all of one round may run side by side, and the next round
-/// may leave out what cannot beat the plans of the earlier ones. The last flow first, since it is the most
-/// efficient; then flows that leave replicas to the planner; then the others, the fewest stages first, since
-/// these are the shortest searches.
+/// Order of flows, as indices by round. Flows of one round may run in parallel; the next round may skip flows
+/// that cannot beat the plans of earlier rounds. The last flow comes first, because it is the most efficient;
+/// then flows that leave replica counts to the planner; then the others, fewest stages first, because these
+/// searches are the shortest.
 std::vector<std::vector<std::size_t>> rounds(const std::vector<Flow>& flows);
 
-/// Whether a flow of equal replicas need not be searched: all its plans are slower than `fastest` by
-/// simulation, or of no use by SearchOptions::give_up.
+/// True if a flow of equal replica counts may be skipped: all its plans are slower than `fastest` by
+/// simulation, or excluded by SearchOptions::give_up.
 bool hopeless(const cost::Problem& problem, const SearchOptions& options, const Flow& flow,
               core::Seconds fastest);
 

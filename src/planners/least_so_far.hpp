@@ -1,5 +1,5 @@
 #pragma once
-// What searches side by side spare each other: plans slower than the fastest that one of them has.
+// Time of the fastest plan so far, shared by parallel searches so that they can skip slower plans.
 
 #include <atomic>
 #include <limits>
@@ -8,8 +8,8 @@
 
 namespace penstock::planners {
 
-/// Whoever leaves out what takes longer than this, whenever it asks, leaves out no plan that may be the
-/// fastest of all, nor one as fast: the answer is the same for any number of threads.
+/// A search that skips only plans slower than this value never skips the overall fastest plan, nor an equal
+/// one. So the result does not depend on the number of threads.
 class LeastSoFar {
  public:
   core::Seconds seconds() const { return core::Seconds(least_); }

@@ -22,7 +22,7 @@ std::vector<std::int64_t> free_sizes(const cost::Problem& problem) {
 
 namespace {
 
-/// In few enough passes: see plan::structural_violations.
+/// True if the size gives few enough passes: see plan::structural_violations.
 bool handled(const cost::Problem& problem, std::int64_t size) {
   return 2 * (problem.training.mini_batch / size) * static_cast<std::int64_t>(problem.cluster.size()) <=
          plan::kMostPasses;
@@ -61,7 +61,7 @@ std::vector<std::int64_t> sizes(const cost::Problem& problem, const std::optiona
   return out;
 }
 
-/// Adds the sizes that leave each replica a free size: other sizes where `replicas` is no power of two.
+/// Adds sizes that give each replica a free size: these differ if `replicas` is no power of two.
 void add_even_sizes(const cost::Problem& problem, int replicas, std::vector<std::int64_t>& sizes) {
   for (const std::int64_t each : free_sizes(problem))
     if (const std::int64_t size = each * replicas;
@@ -141,7 +141,7 @@ std::vector<Flow> flows(const cost::Problem& problem, const SearchOptions& optio
 }
 
 core::Seconds least_compute(const cost::Problem& problem, std::int64_t samples) {
-  core::Seconds pass;  // of one replica's samples through all operators, each on its fastest device type
+  core::Seconds pass;  // time of one replica's samples through all operators, each on its fastest device type
   for (std::size_t v = 0; v < problem.graph.size(); ++v) {
     const core::OpId op(v);
     core::Seconds fastest(std::numeric_limits<double>::infinity());

@@ -25,7 +25,7 @@ bool within(const PlannerOption& option, const std::string& value) {
   return count && *count >= option.low && *count <= option.high;
 }
 
-/// "3-4-3-2".
+/// Splits a value such as "3-4-3-2".
 std::vector<std::string> split(const std::string& value) {
   std::vector<std::string> out(1);
   for (const char c : value)

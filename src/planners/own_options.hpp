@@ -1,5 +1,5 @@
 #pragma once
-// A planner's own options: how they are declared, and how it reads them.
+// A planner's own options: declaration and access.
 
 #include <initializer_list>
 
@@ -7,35 +7,35 @@
 
 namespace penstock::planners {
 
-/// One of some words, the first by default.
+/// An option with several allowed words; the first is the default.
 PlannerOption words(std::string name, std::vector<std::string> values, std::string meaning);
-/// True or false, false by default.
+/// A true or false option; default false.
 PlannerOption flag(std::string name, std::string meaning);
 PlannerOption number(std::string name, std::int64_t standard, std::int64_t low, std::int64_t high,
                      std::string meaning);
 
-/// `word`, the default, or whole numbers within the bounds joined by "-".
+/// An option whose value is `word` (the default), or whole numbers within the bounds joined by "-".
 PlannerOption numbers(std::string name, std::string word, std::int64_t low, std::int64_t high,
                       std::string meaning);
 
-/// Values as given, else as declared.
+/// Values as given, otherwise the declared defaults.
 class OwnValues {
  public:
-  /// Throws BadInput as check_options; `declared` must outlive it.
+  /// Throws BadInput like check_options; `declared` must outlive it.
   OwnValues(const char* planner, const std::vector<PlannerOption>& declared, const OwnOptions& given);
   const std::string& word(std::string_view option) const;
   bool flag(std::string_view option) const { return word(option) == "true"; }
   std::int64_t number(std::string_view option) const;
-  std::vector<std::int64_t> numbers(std::string_view option) const;  ///< none: its word
+  std::vector<std::int64_t> numbers(std::string_view option) const;  ///< empty: its word
 
  private:
   const std::vector<PlannerOption>& declared_;
   OwnOptions given_;
 };
 
-/// `max_tensor_parallel`, which all planners that divide operators have.
+/// `max_tensor_parallel`, an option of all planners that divide operators.
 PlannerOption tensor_parallel_limit();
-/// `options` with that limit.
+/// Returns `options` with that limit.
 SearchOptions limited(const SearchOptions& options, const OwnValues& own);
 
 }  // namespace penstock::planners

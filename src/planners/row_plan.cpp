@@ -103,7 +103,7 @@ double estimated_seconds(const cost::Problem& problem, const plan::Plan& plan) {
   return score::estimate(problem, plan).iteration.value();
 }
 
-/// For all of these rows.
+/// Network for all of these rows.
 score::Network network_of(const cost::Problem& problem, const std::vector<EvenRow>& rows) {
   std::set<int> sizes;
   for (const EvenRow& row : rows) sizes.insert({row.devices(), row.replicas});
@@ -114,8 +114,8 @@ bool recomputes(const plan::Plan& plan) {
   return std::ranges::any_of(plan.stages, [](const plan::Stage& stage) { return bool(stage.recompute); });
 }
 
-/// The row, and what needs less memory where that is allowed, in the order in which it is tried. `tokens`:
-/// the model has sequences to divide.
+/// The row, and variants that need less memory if allowed, in the order of trying. `tokens`: the model has
+/// sequences to divide.
 std::vector<EvenRow> thriftier(const EvenRow& row, bool tokens) {
   std::vector<EvenRow> out = {row};
   if (!row.thrift_at_need) return out;
@@ -172,7 +172,7 @@ SearchResult fastest(const cost::Problem& problem, const SearchOptions& options,
   const bool evaluated = by_evaluation(options);
   std::optional<score::Network> network;
   if (!evaluated || rows.size() > most_evaluated) network = network_of(problem, rows);
-  const Judge judge = [&](const plan::Plan& plan) {  // where all are evaluated, they begin as equals
+  const Judge judge = [&](const plan::Plan& plan) {  // if all are evaluated, they begin as equals
     return network ? score::estimate(problem, plan, plan::StageGraph(problem.graph, plan), *network)
                          .iteration.value()
                    : 0;

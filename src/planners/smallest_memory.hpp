@@ -1,5 +1,5 @@
 #pragma once
-// What every device has.
+// Smallest memory of a device in a cluster.
 
 #include <algorithm>
 

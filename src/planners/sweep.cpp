@@ -64,7 +64,7 @@ bool until_limit(std::size_t count, const std::function<void(std::size_t)>& body
 
 namespace {
 
-/// What a planner's own options say, beside the rules by which stages are priced.
+/// Space given by a planner's own options, besides the rules for the prices of stages.
 struct Space {
   Choices rules;
   FreeFlows free = FreeFlows::all_pins;
@@ -83,9 +83,9 @@ std::vector<std::int64_t> sizes_by_replicas(const cost::Problem& problem, const 
   return out;
 }
 
-/// The choices of every search of one space. Each entry is searched on its own: one size for all stages; with
-/// sizes per stage also all sizes up to each one, since the bottleneck alone would always favour the largest
-/// and leave no pipeline.
+/// Choices of every search of one space. Each entry is a separate search with one size for all stages. With
+/// sizes per stage there are also searches with all sizes up to each one, because the bottleneck would always
+/// favour the largest and leave no pipeline.
 class SearchList {
  public:
   SearchList(const cost::Problem& problem, const SearchOptions& options, const Space& space)
@@ -96,7 +96,7 @@ class SearchList {
     replicas_ = replica_counts(options, most_);
   }
 
-  /// The largest size goes last.
+  /// All searches; the largest size is last.
   std::vector<Choices> all() {
     if (options_.per_stage_micro_batch && !options_.micro_batch && space_.free == FreeFlows::all_pins)
       for (const std::int64_t size : free_sizes(problem_)) add_pinned_per_stage(size);
@@ -118,7 +118,7 @@ class SearchList {
     return out_.back();
   }
 
-  /// Stages of unlike replica counts, each of which takes this many samples per replica.
+  /// Adds stages with different replica counts, each of which takes this many samples per replica.
   void add_pinned_per_stage(std::int64_t per_replica) {
     const auto sizes = sizes_by_replicas(problem_, options_, most_, per_replica);
     if (!sizes.empty()) add(sizes, replicas_).per_replica = per_replica;
@@ -132,7 +132,8 @@ class SearchList {
   std::vector<Choices> out_;
 };
 
-/// Weighs operators at the largest free size, whatever is pinned: all searches of a problem see one tree.
+/// Weights operators at the largest free size, independent of fixed sizes, so that all searches of a problem
+/// use one tree.
 graph::SpTree tree_of(const cost::Problem& problem, const Units& units, core::StopToken stop) {
   if (auto tree = graph::decompose(units.dag)) return std::move(*tree);
   std::vector<double> weights;
@@ -144,14 +145,15 @@ graph::SpTree tree_of(const cost::Problem& problem, const Units& units, core::St
   return graph::make_series_parallel(units.dag, weights, {}, stop).tree;
 }
 
-/// There a bottleneck, which takes the slowest type for all, does not bound the estimate from below.
+/// True for several device types: a bottleneck, which assumes the slowest type, is then no lower bound on the
+/// estimate.
 bool mixed(const cluster::Cluster& cluster) {
   return std::any_of(cluster.devices().begin(), cluster.devices().end(), [&](const cluster::Device& device) {
     return device.type != cluster.devices().front().type;
   });
 }
 
-/// A bottleneck of other sums says nothing of the estimate.
+/// True if the bottleneck bounds the estimate: not with other sums.
 bool bounds_estimate(const Choices& choices) {
   return choices.objective == Objective::longer && choices.reduced == Reduced::per_iteration;
 }
@@ -160,7 +162,8 @@ struct SweepCandidate {
   plan::Plan plan;
   double bottleneck = 0;
   double iteration = 0;
-  bool judged = true;  ///< false: the deadline left no time for the evaluation, `iteration` is an estimate
+  /// False: the deadline left no time for the evaluation, and `iteration` is an estimate.
+  bool judged = true;
 };
 
 class Sweep {
@@ -199,15 +202,15 @@ class Sweep {
   struct Search {
     Choices choices;
     Structure structure;
-    /// What flows through its plans; of several sizes the largest.
+    /// Flow of its plans; of several sizes the largest.
     Flow flow() const {
       const bool pinned = choices.micro_batches.size() == 1 && choices.replicas.size() == 1;
       return {choices.micro_batches.back(), pinned ? choices.replicas.front() : 0};
     }
   };
 
-  /// Seconds per sample that the slowest stage of a faster plan is below. An estimate takes the longer, and
-  /// says nothing of sums.
+  /// Upper bound on the seconds per sample of the slowest stage of a faster plan; infinite if the objective
+  /// does not bound the estimate.
   double bound_by(const SweepCandidate& first) const {
     if (by_evaluation(options_) || mixed(problem_.cluster) || !bounds_estimate(searches_.back().choices))
       return std::numeric_limits<double>::infinity();
@@ -219,7 +222,7 @@ class Sweep {
     return arrange(tree_, unit_faces(problem_, units_, search.choices));
   }
 
-  /// Nothing when no plan fits, or none was found in time.
+  /// Returns nothing if no plan fits, or if none was found in time.
   std::optional<SweepCandidate> search(const Search& search, double give_up, std::uint64_t& rows) {
     try {
       stop_.check();
@@ -248,12 +251,12 @@ class Sweep {
     return out;
   }
 
-  /// In-flight counts and iteration time by evaluation, as far as the deadline allows.
+  /// Evaluates in-flight counts and iteration time, as far as the deadline allows.
   void judge(SweepCandidate& candidate, int k) const {
     plan::Plan tightened = candidate.plan;
     try {
       stop_.check();
-      if (k > 1 && options_.evaluate)  // there the in-flight rule is only safe, not tight
+      if (k > 1 && options_.evaluate)  // with k > 1 the in-flight rule is safe, but not tight
         schedule::search_in_flight(tightened,
                                    [&](const plan::Plan& p) { return to_picoseconds(options_.evaluate(p)); });
       candidate.iteration = by_evaluation(options_)
@@ -287,7 +290,7 @@ class Sweep {
 
   [[noreturn]] void explain() const {
     for (const Search& search :
-         searches_)  // the smallest micro-batch that can occupy all devices needs least
+         searches_)  // the smallest micro-batch that can occupy all devices needs the least memory
       if (const auto reason = obstacle(problem_, units_, arrangement(search), search.choices,
                                        search.structure != Structure::series_parallel, stop_))
         throw core::Infeasible(*reason);
@@ -302,8 +305,8 @@ class Sweep {
   std::vector<Search> searches_;
   Units units_;
   graph::SpTree tree_;
-  LeastSoFar fastest_;                     ///< plan that a search has found
-  mutable std::atomic<bool> late_{false};  ///< some search was cut short; searches run side by side
+  LeastSoFar fastest_;                     ///< fastest plan found by any search
+  mutable std::atomic<bool> late_{false};  ///< some search was stopped early; searches run in parallel
 };
 
 }  // namespace
@@ -329,7 +332,7 @@ const std::vector<PlannerOption>& sweep_options() {
 
 namespace {
 
-/// What a planner's own options say, one space for each in-flight rule that it tries.
+/// Spaces given by a planner's own options, one for each in-flight rule to try.
 std::vector<Space> spaces(const char* planner, const SearchOptions& options) {
   using schedule::InFlight;
   const OwnValues own(planner, sweep_options(), options.own);

@@ -24,7 +24,7 @@ graph::Dag dag_of(const graph::OpGraph& graph, std::size_t units, const std::vec
 }  // namespace
 
 Units planning_units(const graph::OpGraph& graph) {
-  std::vector<Vertex> host(graph.size());  // the operator whose unit each operator joins
+  std::vector<Vertex> host(graph.size());  // operator whose unit each operator joins
   for (std::size_t v = 0; v < graph.size(); ++v) {
     const auto readers = graph.dag().successors(static_cast<Vertex>(v));
     const bool joins = graph.op(OpId(v)).kind == graph::OpKind::input && !readers.empty();
@@ -55,7 +55,7 @@ Units layer_units(const graph::OpGraph& graph) {
   Units units;
   std::vector<Vertex> unit_of(graph.size());
   for (auto& part : parts) {
-    if (part.empty()) continue;  // nothing stands before the first layer, or behind the last
+    if (part.empty()) continue;  // no operators before the first layer, or behind the last
     for (const OpId op : part) unit_of[op.index()] = static_cast<Vertex>(units.operators.size());
     units.operators.push_back(std::move(part));
   }

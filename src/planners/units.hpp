@@ -1,5 +1,5 @@
 #pragma once
-// What a planner moves around: operators, each with the inputs it reads first.
+// Planning units: operators, each with the inputs that it is the first to read.
 
 #include <vector>
 
@@ -8,14 +8,14 @@
 namespace penstock::planners {
 
 /// An `input` operator does no work, so it is placed with its first consumer (the smallest-numbered one)
-/// instead of occupying a device; an input nobody reads stays alone.
+/// instead of occupying a device; an input without readers is a unit.
 struct Units {
-  std::vector<std::vector<core::OpId>> operators;  ///< [unit], ascending
+  std::vector<std::vector<core::OpId>> operators;  ///< [unit] ascending
   graph::Dag dag;                                  ///< over units, in topological order
 };
 Units planning_units(const graph::OpGraph& graph);
-/// Whole layers, what stands before the first and what stands behind the last (plan/layer_row.hpp): where
-/// training frameworks cut. Throws BadInput where the model is no row of layers.
+/// Units of whole layers, of everything before the first, and of everything behind the last
+/// (plan/layer_row.hpp): where training frameworks cut. Throws BadInput if the model is no row of layers.
 Units layer_units(const graph::OpGraph& graph);
 
 }  // namespace penstock::planners

@@ -1,5 +1,5 @@
 #pragma once
-// Groups of devices that would divide a mixture of experts, and that a planner tries only where asked.
+// Device groups that could divide a mixture of experts, and that a planner tries only on request.
 
 #include <string>
 #include <vector>
@@ -10,14 +10,15 @@ namespace penstock::planners {
 
 struct UntriedGroups {
   std::string divided;  ///< "experts", "tokens"
-  std::string option;   ///< of the planner, as in "max_expert_parallel=8"; empty: it has none
+  std::string option;   ///< option of the planner, such as "max_expert_parallel=8"; empty if it has none
 };
 
-/// Groups that the model could be divided over on these devices, and that the planner as chosen leaves out.
-/// Experts first. Empty without a mixture of experts, and for planners that are not of the catalogue.
+/// Groups that could divide the model on these devices, and that the chosen planner does not try; experts
+/// come first. Empty without a mixture of experts, and for added planners.
 std::vector<UntriedGroups> untried_groups(const cost::Problem& problem, const PlannerChoice& choice);
 
-/// "not tried: groups that divide experts (option max_expert_parallel=8)"; empty where there are none.
+/// Returns a text such as "not tried: groups that divide experts (option max_expert_parallel=8)"; empty if
+/// there are none.
 std::string in_words(const std::vector<UntriedGroups>& untried);
 
 }  // namespace penstock::planners

@@ -15,14 +15,14 @@ std::size_t begin_of(const Ends& ends, std::size_t stage) {
   return stage == 0 ? 0 : ends[stage - 1];
 }
 
-/// The cut whose first `stages` stages are cut afresh so that they end at `end`.
+/// Cuts the first `stages` stages again so that they end at `end`.
 Ends recut(Ends ends, const BalancedCuts& cuts, std::size_t stages, std::size_t end) {
   const Ends prefix = cuts.ends(stages, end);
   std::copy(prefix.begin(), prefix.end(), ends.begin());
   return ends;
 }
 
-/// One unit leaves the critical stage: its first one to the stages before, or its last one to the stage
+/// Moves one unit off the critical stage: its first unit to the stages before, or its last one to the stage
 /// behind.
 std::vector<Ends> moves(const Ends& ends, const BalancedCuts& cuts, std::size_t critical) {
   std::vector<Ends> out;

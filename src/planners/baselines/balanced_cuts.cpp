@@ -24,7 +24,7 @@ BalancedCuts::Cut BalancedCuts::last_run(std::size_t run, std::size_t units, con
   if (run == 0) return units > 0 ? Cut{cost(0, 0, units), 0} : best;
   for (std::size_t begin = units; begin-- > run;) {
     const double last = cost(run, begin, units);
-    if (last >= best.costliest) break;  // longer runs cost no less
+    if (last >= best.costliest) break;  // longer runs do not cost less
     const double all = std::max(last, at(run, begin).costliest);
     if (all < best.costliest) best = {all, begin};
   }

@@ -10,12 +10,12 @@
 namespace penstock::planners {
 namespace {
 
-/// Those of the smallest ZeRO stage with which some row fits; all rows where none does, so that the message
-/// is about the thriftiest.
+/// Rows of the smallest ZeRO stage with which some row fits; all rows if none fits, so that the error is
+/// about the row with the least memory.
 std::vector<EvenRow> least_zero(const cost::Problem& problem, const Units& units,
                                 const std::vector<EvenRow>& rows, core::StopToken stop) {
   std::vector<EvenRow> all;
-  const int stages = problem.cluster.size() > 1 ? 3 : 0;  // one device has nobody to share with
+  const int stages = problem.cluster.size() > 1 ? 3 : 0;  // a single device cannot share
   for (int zero = 0; zero <= stages; ++zero) {
     std::vector<EvenRow> some = rows;
     for (EvenRow& row : some) row.zero = zero;
@@ -37,11 +37,11 @@ std::vector<core::OpId> all_operators(const Units& units) {
 
 }  // namespace
 
-// One stage on all devices, the gradients reduced once per iteration. Micro-batches are the steps over which
-// gradients are accumulated; of all powers of two the fastest that fits. Replicas share optimizer state,
+// One stage on all devices, with gradients reduced once per iteration. Micro-batches are the steps over which
+// gradients are accumulated; the fastest power of two that fits is chosen. Replicas shard optimizer state,
 // gradients or weights (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
-// Models", SC 2020, section 5) only where nothing fits with less sharing; so do replicas whose layers, or
-// attention's cores, are computed again, which may get along with less.
+// Models", SC 2020, section 5) only if nothing fits with less sharding. The same holds for rows that
+// recompute layers or attention's cores, which may need less sharding.
 SearchResult data_parallel(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   if (options.k < 1) throw core::BadInput("k must be at least 1");
   const Units units = planning_units(problem.graph);

@@ -27,13 +27,13 @@ using plan::Plan;
   throw core::Error(core::ExitCode::limit, "exhaustive tries every plan: " + what);
 }
 
-/// Replicas, devices of a replica and micro-batch size of each stage.
+/// Replicas, devices per replica and micro-batch size of each stage.
 struct Shape {
   std::vector<int> replicas, degrees;
   std::vector<std::int64_t> sizes;
 };
 
-/// All shapes of `stages` stages that use every device and leave every replica a sample.
+/// Enumerates all shapes of `stages` stages that use every device and leave every replica a sample.
 class Shapes {
  public:
   Shapes(const cost::Problem& problem, const SearchOptions& options, std::size_t stages,
@@ -98,7 +98,7 @@ class Shapes {
 struct Best {
   std::size_t tried = 0;
   double seconds = std::numeric_limits<double>::infinity();
-  Plan plan;  ///< where seconds are finite
+  Plan plan;  ///< valid if seconds are finite
   core::Bytes least_need{std::numeric_limits<std::int64_t>::max()};
   Plan thriftiest;  ///< the plan with that need
 };
@@ -199,7 +199,7 @@ class Exhaustive {
   core::StopToken stop_;
   Units units_;
   std::vector<std::vector<Shape>> shapes_;  ///< [stages - 1]
-  std::vector<StagePartition> partitions_;  ///< those that some shape suits
+  std::vector<StagePartition> partitions_;  ///< partitions that suit some shape
   std::size_t plans_ = 0, most_plans_ = 0;
 };
 
@@ -214,12 +214,12 @@ const std::vector<PlannerOption>& exhaustive_options() {
   return options;
 }
 
-// Ours: the least iteration time, by options.evaluate or score::estimate, over every partition into stages
-// that wait for the data they read alone, every replica count (powers of two unless any degree will do),
-// tensor-parallel degree (powers of two, operators divided by the rule of layout/infer.hpp) and micro-batch
-// size (one for all stages, or one each). Under the estimate, on devices of one type, no 1f1b plan without
-// recomputation and with stages on devices of their own is better: an order imposed beyond the data only adds
-// to paths and samples in flight.
+// An addition of ours: minimises the iteration time, by options.evaluate or score::estimate, over all plans
+// of a small space. It varies the partition into stages that wait only for the data they read, every replica
+// count (powers of two without any_degree), tensor-parallel degree (powers of two, operators divided by the
+// rule of layout/infer.hpp) and micro-batch size (one for all stages, or one each). Under the estimate, on
+// devices of one type, the result is the best 1f1b plan without recomputation and with separate devices per
+// stage. An order imposed beyond the data could only add to paths and samples in flight.
 SearchResult exhaustive(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   const SearchOptions within = limited(options, OwnValues("exhaustive", exhaustive_options(), options.own));
   return Exhaustive(problem, within, stop).run();

@@ -22,7 +22,7 @@ constexpr const char* kLayers = "layers";
   throw core::BadInput(fmt::format("given: layers: {}: {}", fmt::join(layers, "-"), why));
 }
 
-/// The stage of each part of the row: the embedding goes with the first stage, the head with the last.
+/// [part of the row] its stage: the embedding is in the first stage, the head in the last.
 std::vector<std::size_t> stage_of_part(const plan::LayerRow& row, const std::vector<std::int64_t>& layers) {
   const auto stated = std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
   if (stated != row.layers)
@@ -34,7 +34,7 @@ std::vector<std::size_t> stage_of_part(const plan::LayerRow& row, const std::vec
   return out;
 }
 
-/// A unit for each stage: `layers` of each, or, where there are none, the whole model in one.
+/// One unit per stage, of the stated numbers of `layers`; the whole model in one unit if there are none.
 Units stages_as_units(const graph::OpGraph& graph, const std::vector<std::int64_t>& layers) {
   Units out;
   out.operators.resize(std::max<std::size_t>(1, layers.size()));
@@ -53,7 +53,7 @@ Units stages_as_units(const graph::OpGraph& graph, const std::vector<std::int64_
   return out;
 }
 
-/// Throws BadInput where no stage has what is to be computed again.
+/// Throws BadInput if no stage has operators of this kind to recompute.
 plan::Recomputation recomputation(const graph::OpGraph& graph, const Units& units, const std::string& what) {
   const plan::Recomputation out = plan::recomputation(what);
   const auto has = [&](const auto& stage) { return plan::applies(graph, stage, out); };
@@ -62,7 +62,7 @@ plan::Recomputation recomputation(const graph::OpGraph& graph, const Units& unit
   return out;
 }
 
-/// The row that the options state, but for its micro-batch.
+/// The row stated by the options, without its micro-batch.
 EvenRow stated_row(const cost::Problem& problem, const Units& units, const OwnValues& own) {
   const std::size_t chunks = static_cast<std::size_t>(own.number("chunks")), stages = units.operators.size();
   if (stages % chunks != 0)
@@ -109,8 +109,8 @@ const std::vector<PlannerOption>& given_options() {
   return options;
 }
 
-// Stages as they are stated, in one row over all devices, replicas as many as the degrees leave. Only the
-// micro-batch is chosen, the fastest power of two, where none is pinned.
+// Stages as stated, in one row over all devices, with as many replicas as the degrees leave. Only the
+// micro-batch is chosen, the fastest power of two, unless it is fixed.
 SearchResult given(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   const OwnValues own("given", given_options(), options.own);
   refuse_size_per_stage(options, "given");
@@ -120,7 +120,7 @@ SearchResult given(const cost::Problem& problem, const SearchOptions& options, c
   const auto ranks = static_cast<std::int64_t>(stated.stages) / own.number("chunks");
   std::vector<EvenRow> rows;
   for (const std::int64_t micro_batch : shared_sizes(problem, options, stated.replicas)) {
-    // Interleaved 1F1B goes in rounds of as many micro-batches as there are ranks.
+    // Interleaved 1F1B runs in rounds of as many micro-batches as there are ranks.
     if (own.number("chunks") > 1 && problem.training.mini_batch / micro_batch % ranks != 0) continue;
     rows.push_back(stated);
     rows.back().micro_batch = micro_batch;

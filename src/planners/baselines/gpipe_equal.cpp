@@ -8,15 +8,15 @@
 namespace penstock::planners {
 namespace {
 
-/// What stage costs are made equal; for one micro-batch size.
+/// Stage cost to equalise, for one micro-batch size.
 using CostOf = RunCost (*)(const cost::Problem&, const Units&, const EvenRow&);
 
 RunCost time_of(const cost::Problem& problem, const Units& units, const EvenRow& row) {
   return RunTimes(problem, units, row.micro_batch, 1, bool(row.recompute));
 }
 
-/// Bytes of weights, their gradients and state, and of what is kept of the whole mini-batch. Sums over
-/// operators, as torchgpipe's balance_by_size: neither buffers nor what recomputation spares.
+/// Bytes of weights, gradients, state, and saved tensors of the whole mini-batch. Sums over operators, as in
+/// torchgpipe's balance_by_size: without buffers and savings by recomputation.
 RunCost memory_of(const cost::Problem& problem, const Units& units, const EvenRow&) {
   cost::MemoryRule rule = problem.memory;
   rule.transient = false;
@@ -54,8 +54,8 @@ SearchResult equal(const cost::Problem& problem, const SearchOptions& options, C
 
 // Huang et al., "GPipe: Efficient Training of Giant Neural Networks using Pipeline Parallelism", NeurIPS
 // 2019: one stage per device, fill-drain, recomputation (section 2.3). The paper leaves the cut to the user
-// or "a heuristic"; ours is the least largest stage, where torchgpipe (Kim et al., 2020) balances blocks of a
-// sequence by time or by size. Recomputes only where that fits or is faster, GPipe always.
+// or "a heuristic". Ours minimises the largest stage; torchgpipe (Kim et al., 2020) balances blocks of a
+// sequence by time or by size. Differs: recomputes only if needed to fit, or if faster; GPipe always does.
 SearchResult gpipe_equal(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   return equal(problem, options, time_of, "gpipe_equal", stop);
 }

@@ -5,7 +5,7 @@
 namespace penstock::planners {
 
 // Training without parallelism: all operators on one device, gradients accumulated over micro-batches. A plan
-// uses every device of its cluster, so there must be one only: data parallelism of degree one.
+// uses every device of its cluster, so the cluster must have one: data parallelism of degree one.
 SearchResult single_device(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   if (problem.cluster.size() > 1)
     throw core::Infeasible(fmt::format(

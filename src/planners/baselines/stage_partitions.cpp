@@ -7,7 +7,7 @@
 namespace penstock::planners {
 namespace {
 
-/// The sets with producers first; nothing when they wait for each other.
+/// Returns the sets, producers first; nothing if they wait for each other.
 std::optional<StagePartition> in_stage_order(const graph::Dag& units, std::vector<UnitSet> stages) {
   const auto first_unit = [](UnitSet a, UnitSet b) { return std::countr_zero(a) < std::countr_zero(b); };
   std::sort(stages.begin(), stages.end(), first_unit);

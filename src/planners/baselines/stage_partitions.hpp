@@ -1,5 +1,5 @@
 #pragma once
-// Every way to cut a small graph into stages.
+// Enumeration of all partitions of a small graph into stages.
 
 #include <cstdint>
 #include <functional>
@@ -11,13 +11,12 @@
 namespace penstock::planners {
 
 using UnitSet = std::uint32_t;  ///< bit u: unit u belongs to the stage
-using StagePartition =
-    std::vector<UnitSet>;  ///< producers first; of ready stages the one with the first unit in front
+/// Stages in order, producers first; among ready stages, the one with the smallest first unit comes first.
+using StagePartition = std::vector<UnitSet>;
 using PartitionVisitor = std::function<void(const StagePartition&)>;
 
-/// Visits each partition of the units into at most `most_stages` stages none of which waits for itself, by
-/// way of others or not; each once. At most 32 units, and sensibly 12 (4 million partitions before any is
-/// left out). Throws as `stop` does.
+/// Visits each partition of the units into at most `most_stages` stages without circular dependencies, once.
+/// At most 32 units; practical up to 12 (4 million partitions before any is skipped). Throws like `stop`.
 void for_each_stage_partition(const graph::Dag& units, std::size_t most_stages, const PartitionVisitor& visit,
                               core::StopToken stop = {});
 

@@ -18,7 +18,7 @@ class Arranger {
   }
 
  private:
-  /// A branch or the whole graph: a series node's children, or a single element.
+  /// Adds the sequence of a branch or of the whole graph: a series node's children, or a single element.
   int sequence(int node) {
     Sequence row;
     if (tree_.node(node).kind == SpTree::Kind::series)
@@ -55,8 +55,8 @@ class Arranger {
     return static_cast<int>(out_.blocks.size()) - 1;
   }
 
-  /// Structure, costs and tensors of a branch. Ends inside the branch are named by their place in it, ends
-  /// outside by the unit itself: branches that read different tensors differ.
+  /// Text of a branch's structure, costs and tensors. Ends inside the branch are named by their position in
+  /// it, ends outside by the unit itself, so branches that read different tensors differ.
   std::string signature(int branch) const {
     const Sequence& row = out_.sequences[static_cast<std::size_t>(branch)];
     std::string text;
@@ -95,7 +95,7 @@ class Arranger {
 
   const SpTree& tree_;
   const std::vector<UnitFace>& faces_;
-  std::vector<int> position_of_;  ///< [unit]; -1 until it is reached
+  std::vector<int> position_of_;  ///< [unit] -1 until it is reached
   Arrangement out_;
 };
 

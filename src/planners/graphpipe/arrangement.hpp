@@ -1,5 +1,5 @@
 #pragma once
-// The structure a partition searches: rows of elements, and blocks of branches that run side by side.
+// Structure that a partition searches: sequences of elements, and blocks of branches that run side by side.
 
 #include <string>
 #include <vector>
@@ -9,7 +9,8 @@
 
 namespace penstock::planners {
 
-/// Positions number the units depth first, so every element, row and branch covers consecutive positions.
+/// An element of a sequence. Positions number the units depth first, so every element, sequence and branch
+/// covers consecutive positions.
 struct Element {
   int begin = 0;   ///< first position
   int end = 0;     ///< one past the last
@@ -24,9 +25,9 @@ struct Sequence {
   bool plain() const { return size() == end() - begin(); }  ///< no blocks
 };
 
-/// Branches that cost the same in every respect are of one kind; the search plans one of each kind.
+/// Branches of equal cost in every respect form one kind; the search plans one of each kind.
 struct BranchKind {
-  std::vector<int> instances;  ///< sequences, alike position by position; the first is the one planned
+  std::vector<int> instances;  ///< sequences, equal position by position; the first is the one planned
   int count() const { return static_cast<int>(instances.size()); }
 };
 
@@ -38,24 +39,25 @@ struct Arrangement {
   std::vector<int> unit_at;  ///< [position]
   std::vector<Sequence> sequences;
   std::vector<Block> blocks;
-  int root = 0;  ///< a sequence
+  int root = 0;  ///< index of a sequence
 };
 
-/// What a planner can know of a unit. Two branches whose units agree position by position cost the same.
+/// Properties of a unit that affect its cost. Two branches whose units are equal position by position have
+/// equal costs.
 struct UnitFace {
-  std::string cost;  ///< equal text: equal cost in isolation
+  std::string cost;  ///< equal text means equal cost in isolation
   struct Tensor {
-    int unit;  ///< the other end
-    int slot;  ///< which of the producing unit's operators made it
+    int unit;  ///< unit at the other end
+    int slot;  ///< index among the producing unit's operators
     friend auto operator<=>(const Tensor&, const Tensor&) = default;
   };
   std::vector<Tensor> reads;    ///< tensors made by other units, sorted
   std::vector<Tensor> readers;  ///< other units that read this unit's tensors, sorted
 };
 
-/// From the series-parallel tree of the units.
+/// Builds the arrangement from the series-parallel tree of the units.
 Arrangement arrange(const graph::SpTree& tree, const std::vector<UnitFace>& faces);
-/// All units in one row, in their own order.
+/// Builds one sequence of all units, in their own order.
 Arrangement arrange_in_row(std::size_t units);
 
 }  // namespace penstock::planners

@@ -12,7 +12,7 @@ class BottleneckSearch {
                    core::StopToken stop)
       : arrangement_(arrangement), table_(table), give_up_(give_up), stop_(stop) {}
 
-  /// The least bottleneck, tried from `least` on; a bound of `failed` is known to be too low.
+  /// Minimum bottleneck, tried from `least` on; a bound of `failed` is known to be too low.
   std::optional<Bottleneck> run(Levels levels, double least, double failed) {
     best_.reset();
     failed_ = failed;
@@ -28,7 +28,7 @@ class BottleneckSearch {
 
  private:
   bool bracket(Levels levels, double least) {
-    // Growing bounds, until one is met by a partition.
+    // Try growing bounds until a partition meets one.
     constexpr double kGrowth[] = {1, 1.01, 1.05, 1.2, 1.6, 3, 12};
     for (double growth : kGrowth) {
       if (failed_ >= give_up_) return false;
@@ -38,8 +38,8 @@ class BottleneckSearch {
     return failed_ < give_up_ && probe(levels, std::numeric_limits<double>::infinity());
   }
 
-  /// Near the goal a partition that was found is often the best: whether anything is faster is asked before
-  /// halving.
+  /// Closes the gap between the failed bound and the best partition. Near the optimum a found partition is
+  /// often the best, so a probe just below it comes before halving.
   bool narrow(Levels levels) {
     constexpr double kNear = 0.02;
     while (failed_ < give_up_) {
@@ -54,7 +54,7 @@ class BottleneckSearch {
     return false;
   }
 
-  /// Keeps the partition and returns true when one meets the bound.
+  /// Keeps the partition and returns true if one meets the bound.
   bool probe(Levels levels, double bound) {
     Partition partition(arrangement_, table_, bound, levels, stop_);
     auto stages = partition.solve();
@@ -80,7 +80,7 @@ class BottleneckSearch {
 
   const Arrangement& arrangement_;
   const StageTable& table_;
-  double give_up_;  ///< what is not below this is of no interest
+  double give_up_;  ///< cutoff: bottlenecks at or above this are not needed
   core::StopToken stop_;
   double failed_ = 0;  ///< no partition meets this bound
   std::optional<Bottleneck> best_;
@@ -95,7 +95,7 @@ double bottleneck_bound(const StageTable& table) {
   return bound;
 }
 
-/// From where memory does not matter; at the deadline what was found there.
+/// Searches from the optimum without memory limits; at the deadline returns the best so far.
 static std::optional<Bottleneck> counted(BottleneckSearch& search, Bottleneck& unlimited) {
   const double least = unlimited.seconds_per_sample;
   try {
@@ -110,7 +110,7 @@ std::optional<Bottleneck> least_bottleneck(const Arrangement& arrangement, const
                                            core::StopToken stop, double give_up) {
   BottleneckSearch search(arrangement, table, give_up, stop);
   const double least = bottleneck_bound(table);
-  // 1. The least bottleneck without a limit on memory, a bound on the one with it.
+  // 1. The minimum bottleneck without a memory limit, a lower bound on the one with it.
   auto unlimited = search.run(Levels::ignored, least, least * (1 - 1e-12));
   auto found = unlimited;
   // 2. From there, with in-flight samples and memory counted.

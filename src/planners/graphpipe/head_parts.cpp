@@ -7,7 +7,7 @@ namespace {
 
 using Form = Piece::Form;
 
-/// Takes the piece's branches out of `rest`; false when there are not enough.
+/// Removes the piece's branches from `rest`; returns false if there are not enough.
 bool take(const Piece& piece, Selection& rest) {
   if (piece.form == Form::branch) return --rest[static_cast<std::size_t>(piece.kind)] >= 0;
   if (piece.form == Form::group)
@@ -32,7 +32,7 @@ std::vector<HeadParts> HeadParts::ways(const std::vector<int>& branch_sizes, con
     if (front.form == Form::branch)
       apart.touched.push_back({front.kind, size(front), front.cut, size(front)});
     if (back.form == Form::branch) apart.touched.push_back({back.kind, size(back), 0, back.cut});
-    // With nothing left and no stage in front there is no block to open.
+    // If nothing is left and no stage is in front, there is no block to open.
     if (!apart.nothing() || front.form != Form::none) out.push_back(std::move(apart));
   }
   const bool both = front.form == Form::branch && back.form == Form::branch && front.kind == back.kind;

@@ -1,13 +1,13 @@
 #pragma once
-// What remains of an opened block when its neighbours have taken their pieces.
+// Rest of an opened block after its neighbours have taken their pieces.
 
 #include "graphpipe/partition.hpp"
 
 namespace penstock::planners {
 
-/// The front and the back piece may belong to one branch or to two; each possibility is one way.
+/// One way to take the front and the back piece: both may belong to one branch or to two.
 struct HeadParts {
-  /// A branch that gives elements [0, front_end) to the stage in front and [back_begin, size) to the one
+  /// A branch that gives elements [0, front_end) to the stage in front and [back_begin, size) to the stage
   /// behind.
   struct Touched {
     int kind;
@@ -17,7 +17,7 @@ struct HeadParts {
     bool remains() const { return front_end < back_begin; }
   };
   std::vector<Touched> touched;
-  Selection rest;  ///< branches nobody touched; groups taken whole are gone
+  Selection rest;  ///< complete branches; groups taken whole are removed
 
   bool nothing() const;
   static std::vector<HeadParts> ways(const std::vector<int>& branch_sizes, const Selection& counts,

@@ -36,7 +36,7 @@ void LevelRow::lower_by_stage(int to, const LevelRow& source, int from, int repl
   widen(to, first + replicas, last + replicas);
   const Level* in = source.cells(from);
   Level* out = cells(to) + replicas;
-  if (step.run == 1) {  // no rounding: the loop becomes vector instructions
+  if (step.run == 1) {  // without rounding the loop becomes vector instructions
     for (int d = first; d <= last; ++d) {
       const Level raised = std::min(in[d] + step.add, step.most);
       out[d] = std::min(out[d], in[d] <= largest ? raised : kNoLevel);

@@ -1,5 +1,5 @@
 #pragma once
-// The cell algebra of the dynamic programme: least in-flight counts by configuration and device count.
+// Cells of the dynamic programme: minimum in-flight counts by configuration and device count.
 
 #include <cstdint>
 #include <vector>
@@ -9,16 +9,14 @@ namespace penstock::planners {
 using Level = std::int32_t;                 ///< samples in flight, in units of the smallest micro-batch
 inline constexpr Level kNoLevel = 1 << 30;  ///< no plan
 
-/// What a stage sees downstream: the configuration (micro-batch size) and in-flight count of the stages it
-/// feeds.
+/// Interface of a stage to the stages downstream: their configuration (micro-batch size) and in-flight count.
 struct Boundary {
-  int config = 0;  ///< index; one past the last configuration: nothing downstream, the end of the network
+  int config = 0;  ///< configuration index; one past the last: the end of the network
   Level level = 0;
   friend auto operator<=>(const Boundary&, const Boundary&) = default;
 };
 
-/// How a stage's level follows from its successor's: round_up(level + add) to a multiple of `run`, at most
-/// `most`.
+/// Level of a stage from its successor's: round_up(level + add) to a multiple of `run`, at most `most`.
 struct LevelStep {
   Level add = 0;
   Level run = 1;
@@ -27,14 +25,14 @@ struct LevelStep {
     const Level raised = (level + add + run - 1) / run * run;
     return raised < most ? raised : most;
   }
-  /// The largest level from which a stage with room for `capacity` can be reached; -1 when there is none.
+  /// The largest level from which a stage with room for `capacity` can be reached; -1 if there is none.
   Level largest_source(Level capacity) const {
     if (capacity >= most) return kNoLevel - 1;
     return capacity / run * run - add;
   }
 };
 
-/// cell(config, devices): the least in-flight count of the first stages with exactly that many devices.
+/// cell(config, devices): minimum in-flight count of the first stages with exactly that many devices.
 class LevelRow {
  public:
   LevelRow() = default;
@@ -50,7 +48,7 @@ class LevelRow {
   }
   int configs() const { return configs_; }
   int devices() const { return width_ - 1; }
-  /// No cell below `low` or above `high` is filled; low > high: none at all.
+  /// No cell below `low` or above `high` is filled; low > high: no cell is.
   int low(int config) const { return empty() ? width_ : data_[span(config)]; }
   int high(int config) const { return empty() ? -1 : data_[span(config) + 1]; }
   bool empty() const { return data_.empty(); }
@@ -61,8 +59,7 @@ class LevelRow {
   /// `from`.
   void lower_by_stage(int to, const LevelRow& source, int from, int replicas, const LevelStep& step,
                       Level capacity);
-  /// Lowers by two rows side by side: devices add up, the larger level counts; both in the same
-  /// configuration.
+  /// Lowers by two rows side by side in one configuration: devices add up, and the larger level counts.
   void lower_side_by_side(const LevelRow& a, const LevelRow& b);
 
  private:
@@ -74,7 +71,7 @@ class LevelRow {
 
   int configs_ = 0;
   int width_ = 0;
-  std::vector<Level> data_;  ///< [config]: low, high, then one cell per device count
+  std::vector<Level> data_;  ///< [config] low, high, then one cell per device count
 };
 
 }  // namespace penstock::planners

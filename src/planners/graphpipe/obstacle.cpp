@@ -17,7 +17,7 @@ std::string shortage(const std::string& who, Bytes needed, Bytes has) {
                      core::show(needed), core::show(has), core::show(needed - has));
 }
 
-/// What any stage with these operators needs at least, whatever else it holds: one sample per device, and no
+/// Minimum bytes of any stage with these operators, whatever else it holds: one sample per device, and no
 /// tensor from outside.
 Bytes least_need(const cost::Problem& problem, const std::vector<core::OpId>& operators,
                  const Choices& choices) {

@@ -1,5 +1,5 @@
 #pragma once
-// Why no plan fits, in words a user can act on.
+// Reason why no plan fits, in words that suggest an action.
 
 #include <optional>
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace penstock::planners {
 
-/// Names the operator that fits on no device even alone; else the stage that keeps the thriftiest partition
-/// (the one that would fit with the least extra memory) from fitting. Says what is needed, there, and
-/// missing. `in_row`: stages hold what a forced order makes them hold. Nothing when memory is not the
-/// obstacle: no partition uses that many devices.
+/// Names the operator that fits on no device even without others. Otherwise names the stage that does not fit
+/// in the partition with the smallest additional memory. States what is needed, available and missing.
+/// `in_row`: stages hold what a forced order requires. Returns nothing if memory is not the obstacle: no
+/// partition uses that many devices.
 std::optional<std::string> obstacle(const cost::Problem& problem, const Units& units,
                                     const Arrangement& arrangement, const Choices& choices, bool in_row,
                                     core::StopToken stop);

@@ -12,7 +12,7 @@
 namespace penstock::planners {
 namespace {
 
-/// Beyond this many selections of a block's branches, groups are runs of neighbouring kinds only.
+/// If a block's branches have more selections, groups are runs of neighbouring kinds only.
 constexpr std::int64_t kMostSelections = 1024;
 
 int total(const Selection& selection) {
@@ -68,7 +68,7 @@ std::vector<Selection> neighbour_groups(const Selection& most) {
   return out;
 }
 
-/// Rounding must not cost a plan: what is cut off wastes too much by more than this.
+/// Margin so that rounding does not exclude a plan.
 constexpr double kTolerance = 1e-9;
 
 }  // namespace
@@ -163,7 +163,7 @@ std::vector<Partition::Start> Partition::find_starts(int index, int p, const Sli
     stop_.check();
     const Range run{begin, row.elements[static_cast<std::size_t>(q) - 1].end};
     const double work = with.work + table_.least_work(run);
-    if (work > affordable_.back().most) break;  // and every longer run needs more still
+    if (work > affordable_.back().most) break;  // every longer run needs still more
     const StageSet set = joined(with.set, {run});
     if (affordable(work)) {
       const std::size_t before = out.size();
@@ -188,7 +188,7 @@ int Partition::next_end(const Sequence& row, int p, int q, double with_work) con
   const double next = work_to(q + 1);
   const std::size_t replicas = least_replicas(next);
   if (replicas == affordable_.size() || affordable_[replicas].least <= next) return q + 1;
-  int low = q + 1, high = row.size();  // a run too short to afford; one long enough, or the longest
+  int low = q + 1, high = row.size();  // a run that is too short; one that is long enough, or the longest
   while (high - low > 1) {
     const int middle = low + (high - low) / 2;
     (work_to(middle) < affordable_[replicas].least ? low : high) = middle;
@@ -205,7 +205,7 @@ void Partition::add_starts(std::vector<Start>& out, int end, int front, const St
     for (std::size_t r = least_replicas(work); r < replicas.size() && affordable_[r].least <= work; ++r) {
       const int index = static_cast<int>(r);
       if (table_.compute(set, c, index) > bound_)
-        continue;  // most are out already, and tensors take time to add up
+        continue;  // most are excluded already, and adding up tensors takes time
       if (!load) load = table_.load(set);
       const double time = table_.time_per_sample(set, *load, c, index);
       if (time > bound_ || std::isinf(time)) continue;  // the bound may be infinite itself
@@ -347,7 +347,7 @@ const LevelRow& Partition::rest(int block_index, const Selection& selection, Bou
   if (known != rests_.end()) return known->second;
   LevelRow row = blank(work(block_index, selection));
   if (total(selection) == 0) {
-    for (int c = 0; c < table_.configs(); ++c) row.lower(c, 0, 0);  // nothing demands nothing
+    for (int c = 0; c < table_.configs(); ++c) row.lower(c, 0, 0);  // no samples in flight are needed
   } else {
     const auto kind = static_cast<std::size_t>(
         std::find_if(selection.begin(), selection.end(), [](int n) { return n > 0; }) - selection.begin());

@@ -1,5 +1,5 @@
 #pragma once
-// The dynamic programme: can the units be cut into stages, none slower than a bound, each within memory?
+// Dynamic programme: can the units be cut into stages, none slower than a bound, each within memory?
 
 #include <map>
 #include <memory>
@@ -12,27 +12,27 @@
 
 namespace penstock::planners {
 
-/// A stage of a found partition.
+/// A stage of a partition.
 struct PartStage {
   StageSet set;
   int config = 0;
   int replicas = 1;
 };
 
-/// How many branches of each kind of a block, by kind.
+/// [kind of a block] number of branches.
 using Selection = std::vector<int>;
 
-/// A part of an opened block that a neighbouring run takes into its stage.
+/// Part of an opened block that a neighbouring run takes into its stage.
 struct Piece {
   enum class Form { none, branch, group };
   Form form = Form::none;
-  int kind = 0;         ///< branch: which kind
+  int kind = 0;         ///< branch: its kind
   int cut = 0;          ///< branch: elements [0, cut) at the front of a block, [cut, size) at its back
   Selection selection;  ///< group: whole branches
   friend auto operator<=>(const Piece&, const Piece&) = default;
 };
 
-/// A piece with what it holds and the device-seconds per sample that needs.
+/// A piece with its content and the device-seconds per sample that it needs.
 struct Slice {
   Piece piece;
   StageSet set;
@@ -41,49 +41,49 @@ struct Slice {
 
 struct HeadParts;
 
-/// Whether a search counts the samples in flight. Without them every level is zero: a far smaller table, and
-/// what it rules out no counting search can find.
+/// Mode of a search: whether it counts samples in flight. If not, every level is zero: the table is far
+/// smaller, and a bound that fails there also fails with counting.
 enum class Levels { counted, ignored };
 
-/// GraphPipe's Algorithm 1 (ASPLOS 2025, section 5): least in-flight count of the first stages, memoised over
-/// series-parallel subgraphs, what lies downstream, and a number of devices. Differs from the listing in that
+/// GraphPipe's Algorithm 1 (ASPLOS 2025, section 5): minimum in-flight count of the first stages, memoised
+/// over series-parallel subgraphs, the downstream boundary, and a number of devices. Differs from the
+/// listing:
 ///  - a row is solved from its end, one table per (row, end, downstream), instead of over all binary splits;
 ///  - all device counts are one vector (LevelRow), so a transition costs a few instructions per count;
-///  - a part of the plan may waste no more device time than the bound leaves over in all: that limits the
-///  replicas of
-///    a stage and the device counts of a row from both sides, and most runs are out without being priced;
-///  - branches that cost the same are interchangeable: a block is solved over multisets of kinds;
-///  - the operator where branches join or fork may go with any branch (the listing leaves its owner open).
-/// One instance answers for one bound. Not for concurrent use; nothing is shared between instances but the
-/// table.
+///  - a part of the plan may waste no more device time than the bound leaves over in total: that limits the
+///    replicas of a stage and the device counts of a row from both sides, and most runs are excluded without
+///    being priced;
+///  - branches of equal cost are interchangeable: a block is solved over multisets of kinds;
+///  - the operator where branches join or fork may go with any branch (the listing leaves this open).
+/// One instance solves one bound. Not thread-safe; instances share only the stage table.
 class Partition {
  public:
   Partition(const Arrangement& arrangement, const StageTable& table, double bound, Levels levels,
             core::StopToken stop);
 
-  /// Stages, producers first within a row; nothing when no partition meets the bound and the memory.
+  /// Returns stages, producers first within a row; nothing if no partition meets the bound and the memory.
   std::optional<std::vector<PartStage>> solve();
   std::uint64_t rows() const { return rows_; }
 
  private:
   friend class Trace;
 
-  /// What follows an opened block: the slice of it that the next stage took (index), what the rest of the
-  /// block then sees downstream, and with how many devices that can be had.
+  /// Choices behind an opened block: the slice that the next stage took (index), and the boundary that the
+  /// rest of the block then has downstream; with the device counts for which they exist.
   using Behind = std::map<std::pair<int, Boundary>, std::vector<int>>;
-  /// Solutions of [p, end) of one sequence for every p, given what lies downstream of `end`.
+  /// Solutions of [p, end) of one sequence for every p, for a given boundary downstream of `end`.
   struct Tail {
     int sequence;
     int end;
     Boundary downstream;
     std::vector<LevelRow> from;                      ///< [p], p <= end
-    std::map<std::pair<int, int>, LevelRow> opened;  ///< (element, slice taken by the run in front)
+    std::map<std::pair<int, int>, LevelRow> opened;  ///< {element, slice taken by the run in front}
     std::map<int, Behind> behind;                    ///< [element]
   };
-  /// A stage at the start of a row: a run of whole elements up to `end`, alone or joined by a slice of the
-  /// opened block that follows it, and one way to run it within bound and memory.
+  /// A stage at the start of a row: a run of whole elements up to `end`, with or without a slice of the
+  /// opened block that follows, and one way to run it within bound and memory.
   struct Start {
-    int end;    ///< the first element behind the run
+    int end;    ///< first element behind the run
     int front;  ///< slice of the block there
     int config;
     int replicas;
@@ -94,34 +94,35 @@ class Partition {
   void solve_from(Tail& tail, int p);
   const LevelRow& opened(Tail& tail, int element, int front);
   const Behind& behind_block(Tail& tail, int element);
-  /// The branches of a block that neither slice took, side by side. Empty when the slices exclude each other
-  /// or nothing is left and no stage stands in front.
+  /// Branches of a block that neither slice took, side by side. Empty if the slices exclude each other, or if
+  /// nothing is left and no stage is in front.
   const LevelRow& heads(int block, int front, int back, Boundary downstream);
   std::vector<HeadParts> ways(int block, int front, int back);
   LevelRow side_by_side(int block, const HeadParts& parts, Boundary downstream);
   const LevelRow& rest(int block, const Selection& selection, Boundary downstream);
 
-  /// Calls f(start, downstream row) for each stage that can start at element p, joined by slice `back` of the
-  /// block in front of it. f returns whether to go on.
+  /// Calls f(start, downstream row) for each stage that can start at element p, with slice `back` of the
+  /// block in front of it. f returns whether to continue.
   template <class F>
   void each_first_stage(Tail& tail, int p, int back, F&& f);
-  /// By end, slice, configuration, replicas; remembered for branches: many tails share them.
+  /// Starts sorted by end, slice, configuration, replicas. Cached for branches, because many tails share
+  /// them.
   const std::vector<Start>& starts(int sequence, int p, int back);
   std::vector<Start> find_starts(int sequence, int p, const Slice& back);
   void add_starts(std::vector<Start>& out, int end, int front, const StageSet& set, double work) const;
-  /// The end to try after q, of a stage that starts at element p: runs that no replica count can afford are
-  /// skipped.
+  /// Next end to try after q, for a stage that starts at element p; skips runs that no replica count can
+  /// afford.
   int next_end(const Sequence& row, int p, int q, double with_work) const;
   const LevelStep& step(int config, int next) const;
   void lower_by_start(LevelRow& row, const Start& start, const LevelRow& downstream) const;
 
-  /// The works that one replica count may do: more cannot meet the bound, less wastes too much.
+  /// Range of works for one replica count: more cannot meet the bound, less wastes too much.
   struct Affordable {
     double least;
     double most;
   };
   std::vector<Affordable> affordable_works() const;
-  /// Index of the least number of replicas that can do so much work; there may be none.
+  /// Index of the smallest number of replicas that can do this much work; may be out of range.
   std::size_t least_replicas(double work) const {
     std::size_t r = 0;
     while (r < affordable_.size() && affordable_[r].most < work) ++r;
@@ -131,21 +132,21 @@ class Partition {
     const std::size_t r = least_replicas(work);
     return r < affordable_.size() && affordable_[r].least <= work;
   }
-  /// With so much work a row has no use for more devices.
+  /// Maximum number of devices that a row with this much work can use.
   int most_devices(double work) const;
-  /// Of elements [p, end).
+  /// Work of elements [p, end).
   double work(const Tail& tail, int p) const;
   double work(int block, const Selection& selection) const;
-  /// What the run in front (or behind) may take of a block. Index 0: nothing.
+  /// Slices of a block that the run in front (or behind) may take. Index 0: none.
   const std::vector<Slice>& slices(int block, bool front);
   const Slice& slice(int block, bool front, int index) {
     return slices(block, front)[static_cast<std::size_t>(index)];
   }
   std::vector<Piece> pieces(int block, bool front);
   StageSet piece_set(int block, const Piece& piece, bool front) const;
-  /// Several whole branches in one stage.
+  /// Groups: several whole branches in one stage.
   const std::vector<Slice>& groups(int block);
-  /// The groups that fit into a selection and hold a branch of its first kind.
+  /// Groups that fit into a selection and contain a branch of its first kind.
   std::vector<const Slice*> groups_within(int block, const Selection& selection);
   LevelRow one_stage(const Slice& group, Boundary downstream) const;
   StageSet group_set(int block, const Selection& selection) const;
@@ -164,13 +165,13 @@ class Partition {
   const StageTable& table_;
   double bound_;
   Levels levels_;
-  double slack_;                        ///< device-seconds per sample that may be wasted in all
-  std::vector<Affordable> affordable_;  ///< [replicas], both ends ascending
+  double slack_;                        ///< total device-seconds per sample that may be wasted
+  std::vector<Affordable> affordable_;  ///< [replicas] both ends ascending
   core::StopToken stop_;
   std::uint64_t rows_ = 0;
   std::map<std::tuple<int, int, Boundary>, std::unique_ptr<Tail>> tails_;
   std::map<std::tuple<int, int, int, Boundary>, LevelRow>
-      heads_;  ///< (block, front slice, back slice, downstream)
+      heads_;  ///< {block, front slice, back slice, downstream}
   std::map<std::tuple<int, Selection, Boundary>, LevelRow> rests_;
   std::map<std::tuple<int, int, int>, std::optional<std::vector<Start>>> starts_;
   std::map<int, std::vector<Slice>> groups_;

@@ -1,5 +1,5 @@
 #pragma once
-// The enumeration of first stages, shared by the solving and the tracing side of Partition.
+// Enumeration of first stages, shared by the solving and the tracing part of Partition.
 
 #include "graphpipe/partition.hpp"
 

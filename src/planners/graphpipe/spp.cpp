@@ -3,8 +3,8 @@
 
 namespace penstock::planners {
 
-// Sequential pipeline parallelism as GraphPipe's authors measured it (their switch "is linearized"): the same
-// partitioner on the operators in one row, and stages forced to follow one another even where no data flows.
+// Sequential pipeline parallelism as measured by GraphPipe's authors (their switch "is linearized"). The same
+// partitioner runs on the operators in one row; stages must follow one another even without data flow.
 SearchResult spp(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   return sweep("spp", problem, options, {Structure::row}, stop);
 }

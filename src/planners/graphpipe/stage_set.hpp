@@ -1,5 +1,5 @@
 #pragma once
-// Which part of an arrangement a stage is.
+// Set of positions of an arrangement that form a stage.
 
 #include <compare>
 #include <vector>
@@ -14,10 +14,10 @@ struct Range {
 };
 using StageSet = std::vector<Range>;  ///< disjoint, ascending, neighbours merged
 
-/// `parts` sorted and merged.
+/// Returns `parts` sorted and merged.
 StageSet merged(StageSet parts);
 
-/// Both; they share no position.
+/// Union of two sets that share no position.
 StageSet joined(const StageSet& a, const StageSet& b);
 
 }  // namespace penstock::planners

@@ -19,7 +19,7 @@ using graph::Vertex;
 
 constexpr std::size_t kNoShare = std::numeric_limits<std::size_t>::max();
 
-/// Planners place devices by count, so for each unit the slowest type in use stands for all.
+/// Time of a unit on the slowest device type in use, because planners only count devices.
 std::int64_t unit_time(const cost::Problem& problem, const std::vector<OpId>& unit, std::int64_t samples) {
   constexpr double kLongest = 1e3;  // s; a thousand units of it still count exactly in picoseconds
   double slowest = 0;
@@ -127,7 +127,7 @@ void StageTable::find_ties(const std::function<int(Vertex)>& position) {
   std::stable_sort(ties_.begin(), ties_.end(), [](const Tie& a, const Tie& b) { return a.owner < b.owner; });
 }
 
-/// Of parameters whose owner is not in the set, each once.
+/// Adds parameters whose owner is not in the set, each once.
 void StageTable::add_copies(const StageSet& set, cost::StageLoad& load) const {
   OpId counted;
   for (const Tie& tie : ties_) {
@@ -185,13 +185,13 @@ void StageTable::fill_steps() {
   for (std::size_t c = 0; c < configs; ++c) {
     steps_.emplace_back();
     const Level transfer = choices_.in_flight == schedule::InFlight::hide_transfers ? run(c) : 0;
-    for (std::size_t next = 0; next < configs; ++next)  // schedule::demanded_in_flight
+    for (std::size_t next = 0; next < configs; ++next)  // see schedule::demanded_in_flight
       steps_[c].push_back(
           {(run(c) <= run(next) ? run(next) : 2 * run(c) - run(next)) + transfer, run(c), most});
     steps_[c].push_back({run(c), run(c), most});
   }
   if (configs > 1) return;
-  for (LevelStep& step : steps_[0]) {  // one size: levels are whole runs already, nothing to round
+  for (LevelStep& step : steps_[0]) {  // one size: levels are whole runs already, so nothing is rounded
     step.run = 1;
   }
 }
@@ -220,7 +220,7 @@ bool StageTable::ample(const StageSet& set, const cost::StageLoad& load) const {
   return most_need(load, outputs) <= memory_;
 }
 
-/// With the whole mini-batch in flight, and gradients of all tensors there at once.
+/// Upper bound on memory: the whole mini-batch in flight, and gradients of all tensors at once.
 Bytes StageTable::most_need(const cost::StageLoad& load, Bytes outputs) const {
   const std::int64_t largest = choices_.micro_batches.back();
   const Bytes fixed = plan::total(cost::stage_memory(load, problem_.memory, problem_.training, largest, 0));
@@ -240,7 +240,7 @@ Bytes StageTable::inputs(const StageSet& set) const {
   for (const Range& range : set)
     for (const Crossing& tensor : crossing_[static_cast<std::size_t>(range.begin)]) {
       if (tensor.next_reader >= range.end || inside(set, tensor.producer)) continue;
-      const auto& readers = readers_[tensor.tensor];  // counted where the set reads it first
+      const auto& readers = readers_[tensor.tensor];  // counted where the set first reads it
       const auto first = std::find_if(readers.begin(), readers.end(), [&](int p) { return inside(set, p); });
       if (*first >= range.begin) sum += tensor.bytes;
     }
@@ -340,7 +340,7 @@ std::vector<UnitFace> unit_faces(const cost::Problem& problem, const Units& unit
       const graph::Operator& op = graph.op(id);
       face.cost += fmt::format("|{},{},{},{}", op.parameters, op.frozen_parameters, op.output_bytes.value(),
                                op.saved_bytes.value());
-      if (const OpId owner = graph.owner(id); owner != id) {  // neither has a twin
+      if (const OpId owner = graph.owner(id); owner != id) {  // neither unit has an equal one
         face.cost += fmt::format("={}", owner.index());
         faces[static_cast<std::size_t>(unit_of[owner.index()])].cost += fmt::format("={}", owner.index());
       }

@@ -1,5 +1,5 @@
 #pragma once
-// Prices every stage the search may form: time per sample and how much it can hold.
+// Costs of every stage that the search may form: time per sample and capacity.
 
 #include <cstdint>
 #include <functional>
@@ -18,13 +18,13 @@
 
 namespace penstock::planners {
 
-/// What a stage takes per sample, beside the all-reduce: the longer of computing and sending, which overlap,
-/// or their sum, as where they do not.
+/// Time of a stage per sample, without the all-reduce: the longer of compute and transfers, which overlap, or
+/// their sum.
 enum class Objective : std::uint8_t { longer, sum };
 /// How often a stage's time counts its all-reduce.
 enum class Reduced : std::uint8_t { per_iteration, per_micro_batch };
 
-/// Micro-batch sizes and replica counts the search may choose.
+/// Micro-batch sizes and replica counts that the search may choose.
 struct Choices {
   std::vector<std::int64_t> micro_batches;  ///< ascending
   std::vector<int> replicas;                ///< ascending
@@ -32,15 +32,15 @@ struct Choices {
   Objective objective = Objective::longer;
   Reduced reduced = Reduced::per_iteration;
   schedule::InFlight in_flight = schedule::InFlight::depth;
-  std::optional<std::int64_t> per_replica{};  ///< the only share that a replica may get of any of them
+  std::optional<std::int64_t> per_replica{};  ///< the only allowed number of samples per replica
   bool possible(std::int64_t micro_batch, int count) const {
     return per_replica ? micro_batch == *per_replica * count : micro_batch >= count;
   }
 };
 
-/// Times of every unit at every number of samples a replica may get, in integer picoseconds: sums over ranges
-/// are then exact differences of prefix sums, whatever the order of summation. Planners know devices by count
-/// only, so the slowest device type (unit by unit) and the smallest memory stand for all.
+/// Times of every unit for every number of samples per replica, in integer picoseconds: sums over ranges are
+/// exact differences of prefix sums. Devices are interchangeable here, so the slowest device type (per unit)
+/// and the smallest memory apply to all.
 class StageTable {
  public:
   StageTable(const cost::Problem& problem, const Units& units, const Arrangement& arrangement,
@@ -51,14 +51,14 @@ class StageTable {
   int devices() const { return static_cast<int>(problem_.cluster.size()); }
   int positions() const { return static_cast<int>(unit_at_.size()); }
 
-  /// What the set asks of its devices, from prefix sums and the tensors that cross the ends of its ranges.
-  /// All but the workspace, which takes longer to find.
+  /// Load of a set, from prefix sums and the tensors that cross the ends of its ranges, without the
+  /// workspace, which takes longer to compute.
   cost::StageLoad load(const StageSet& set) const;
   cost::Envelope workspace(const StageSet& set) const;
 
-  /// Seconds per sample of computing alone; the least any (config, replicas) reaches.
+  /// Seconds per sample of computing, the minimum over all configurations and replica counts.
   double least_compute(const StageSet& set) const;
-  /// Device-seconds per sample the set needs at least, whatever the choices.
+  /// Minimum device-seconds per sample of the set, over all choices.
   double least_work(const StageSet& set) const;
   double least_work(Range range) const {
     return work_prefix_[static_cast<std::size_t>(range.end)] -
@@ -66,14 +66,15 @@ class StageTable {
   }
   double total_work() const { return work_prefix_.back(); }
 
-  /// Seconds per sample of computing with this choice; infinite when a replica would get no sample.
+  /// Seconds per sample of computing with this choice; infinite if a replica would get no sample.
   double compute(const StageSet& set, int config, int replica_index) const;
-  /// Time per sample with this choice; infinite when a replica would get no sample.
+  /// Time per sample with this choice; infinite if a replica would get no sample.
   double time_per_sample(const StageSet& set, const cost::StageLoad& load, int config,
                          int replica_index) const;
-  /// Whether the whole mini-batch fits at once, with any choice and more workspace than the set can ask for.
+  /// True if the whole mini-batch fits at once, with any choice and an upper bound on workspace.
   bool ample(const StageSet& set, const cost::StageLoad& load) const;
-  /// Levels that fit in memory with this choice; negative when not even one run of micro-batches does.
+  /// Number of levels that fit in memory with this choice; negative if not even one run of micro-batches
+  /// fits.
   Level capacity(const cost::StageLoad& load, int config, int replica_index) const;
 
   /// The in-flight rule between configurations; `next` = configs() at the end of the network.
@@ -83,14 +84,14 @@ class StageTable {
   std::vector<core::OpId> operators(const StageSet& set) const;  ///< ascending
   const score::Network& network() const { return network_; }
   core::Bytes smallest_memory() const { return memory_; }
-  /// Answers as if every device had this much memory.
+  /// Uses this memory for every device from now on.
   void pretend_memory(core::Bytes memory) { memory_ = memory; }
 
  private:
   /// A tensor made before a cut between positions and read behind it.
   struct Crossing {
     int producer;     ///< position
-    int next_reader;  ///< the first position behind the cut that reads it
+    int next_reader;  ///< first position behind the cut that reads it
     std::size_t tensor;
     core::Bytes bytes;
   };
@@ -111,26 +112,26 @@ class StageTable {
   Choices choices_;
   score::Network network_;
   core::Bytes memory_;
-  std::vector<std::vector<Crossing>> crossing_;  ///< [cut]: in front of that position
-  std::vector<std::vector<int>> readers_;        ///< [tensor]: positions, ascending
+  std::vector<std::vector<Crossing>> crossing_;  ///< [cut] cut in front of that position
+  std::vector<std::vector<int>> readers_;        ///< [tensor] positions, ascending
   std::vector<core::Bytes> activations_, statistics_, parameters_, frozen_;  ///< prefix sums over positions
   struct Tie {
     core::OpId owner;
     int owner_at, user_at;  ///< positions
     core::Bytes bytes;
   };
-  std::vector<Tie> ties_;                        ///< those of one owner follow each other
-  std::vector<core::Bytes> outputs_;             ///< prefix sums over positions
-  core::Bytes whole_need_;                       ///< at most, of the whole network or any part
-  cost::Line around_;                            ///< the most that any operator wants beside other gradients
-  std::unique_ptr<WorkspaceTable> workspace_;    ///< null where the memory rule counts none
-  std::vector<std::vector<std::size_t>> share_;  ///< [config][replicas]: index into time_prefix_, or kNoShare
+  std::vector<Tie> ties_;             ///< those of one owner are consecutive
+  std::vector<core::Bytes> outputs_;  ///< prefix sums over positions
+  core::Bytes whole_need_;            ///< upper bound for the whole network or any part
+  cost::Line around_;                 ///< maximum that any operator needs in addition to other gradients
+  std::unique_ptr<WorkspaceTable> workspace_;    ///< null if the memory rule counts none
+  std::vector<std::vector<std::size_t>> share_;  ///< [config][replicas] index into time_prefix_, or kNoShare
   std::vector<std::vector<std::int64_t>> time_prefix_;  ///< [share][position]
   std::vector<double> work_prefix_;                     ///< [position]
   std::vector<std::vector<LevelStep>> steps_;           ///< [config][next config]
 };
 
-/// The faces of all units, for `arrange`.
+/// Faces of all units, for `arrange`.
 std::vector<UnitFace> unit_faces(const cost::Problem& problem, const Units& units, const Choices& choices);
 
 }  // namespace penstock::planners

@@ -101,7 +101,7 @@ void Trace::heads(Place place, int element, int front, int back, Boundary downst
   require(false, "a block's heads are found again");
 }
 
-/// Hands the touched branches' ends to the stages around the block; what remains of them, and the untouched
+/// Assigns the ends of the split branches to the stages around the block. The rest of them, and the other
 /// branches, are the components.
 std::vector<Trace::Component> Trace::components(int block, const HeadParts& parts, Instances& instances,
                                                 Boundary downstream, int front_stage, int back_stage,

@@ -1,5 +1,5 @@
 #pragma once
-// From a solved table back to the stages that attain its values.
+// Reconstructs the stages from a solved table.
 
 #include <functional>
 
@@ -9,7 +9,7 @@
 namespace penstock::planners {
 
 /// Repeats the enumerations of the forward pass and follows the first choice that attains each value. Tables
-/// are kept for one instance of each kind of branch; stages are written down for the instance at hand.
+/// exist for one instance of each kind of branch; stages are recorded for the actual instance.
 class Trace {
  public:
   explicit Trace(Partition& partition) : p_(partition) {}
@@ -17,12 +17,12 @@ class Trace {
 
  private:
   using Tail = Partition::Tail;
-  /// A solved tail and the sequence it stands for.
+  /// A solved tail and the sequence it is used for.
   struct Place {
     Tail& tail;
     int sequence;
   };
-  /// Hands out the branches of one opened block.
+  /// Assigns the branches of one opened block.
   struct Instances {
     const Block& block;
     Selection used;
@@ -37,7 +37,7 @@ class Trace {
   void opened(Place place, int element, int front, int front_stage, int config, int devices);
   void heads(Place place, int element, int front, int back, Boundary downstream, int front_stage,
              int back_stage, int config, int devices);
-  /// One of the rows that stand side by side in a block: what it costs and how to write it down.
+  /// One of the rows side by side in a block: its cost and how to record its stages.
   struct Component {
     const LevelRow* row;
     std::function<void(int devices)> write;
@@ -50,11 +50,11 @@ class Trace {
   void rest_group(int block, Instances& instances, const Selection& selection, Boundary downstream,
                   int config, int devices, Level target);
 
-  /// The configuration downstream from which the stage attains the target.
+  /// Downstream configuration from which the stage attains the target.
   std::optional<int> next(const Partition::Start& start, const LevelRow& downstream, int devices,
                           Level target) const;
   std::optional<FirstStage> first_stage(Tail& tail, int p, int back, int config, int devices, Level target);
-  /// Writes down the stage and follows what lies behind it; returns its index.
+  /// Records the stage and follows what is behind it; returns its index.
   int add_stage(Place place, int p, const FirstStage& first, int config);
   void follow(Place place, const FirstStage& first, int stage, int devices);
   void add_group(int stage, const Selection& selection, Instances& instances);

@@ -29,7 +29,7 @@ struct WorkspaceTable::Remembered {
   std::shared_mutex mutex;
   std::unordered_map<StageSet, cost::Envelope, SetHash> known;
   std::vector<std::once_flag> once;       // [end]
-  std::vector<std::vector<Reach>> reach;  // [end] by falling begin, where it grows
+  std::vector<std::vector<Reach>> reach;  // [end] by decreasing begin, where it grows
 };
 
 WorkspaceTable::WorkspaceTable(const cost::Problem& problem,

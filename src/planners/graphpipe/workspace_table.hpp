@@ -1,5 +1,5 @@
 #pragma once
-// The workspace of every stage the search may form (cost::backward_workspace), looked up where it can be.
+// Workspace of every stage that the search may form (cost::backward_workspace), cached if possible.
 
 #include <memory>
 #include <vector>
@@ -10,10 +10,9 @@
 
 namespace penstock::planners {
 
-/// Where positions are in the order of the operators, one sweep down from an end serves all ranges with that
-/// end: what is held does not hang on where a stage begins, unless a tensor enters it that is read behind it
-/// too. Other sets are swept one by one. All is done when it is first asked for, and remembered. May be asked
-/// from several threads.
+/// If positions are in the order of the operators, one sweep down from an end serves all ranges with that
+/// end. The memory held does not depend on where a stage begins, unless a tensor enters it that is also read
+/// behind it. Other sets are swept separately. Computed on first use and cached. Thread-safe.
 class WorkspaceTable {
  public:
   /// `operators_at[position]`, ascending.
@@ -23,7 +22,7 @@ class WorkspaceTable {
   cost::Envelope of(const StageSet& set) const;
 
  private:
-  /// What a sweep that has come down to a position has held at most.
+  /// Maximum held by a sweep that has come down to a position.
   struct Reach {
     int begin;
     cost::Envelope most;
@@ -38,7 +37,7 @@ class WorkspaceTable {
   const graph::OpGraph& graph_;
   bool in_order_;
   std::vector<cost::BackwardStep> steps_;   ///< in the order of positions
-  std::vector<std::size_t> first_;          ///< [position] into steps_, and its end
+  std::vector<std::size_t> first_;          ///< [position] index into steps_, and its end
   std::vector<std::vector<Range>> passed_;  ///< [end] begins of ranges that a tensor enters and passes by
   std::unique_ptr<Remembered> remembered_;
 };

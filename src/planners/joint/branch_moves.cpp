@@ -12,7 +12,8 @@ namespace {
 using plan::Stage;
 using UnitList = std::vector<std::size_t>;
 
-/// Units by the one source that all they read comes from; the trunk's reads come from several.
+/// Units grouped by the one source from which everything they read comes; the trunk's inputs come from
+/// several.
 struct Branches {
   std::vector<UnitList> branches;
   UnitList trunk;
@@ -35,14 +36,14 @@ Branches branches_of(const graph::Dag& units) {
   return out;
 }
 
-/// Units of a rank's two stages, for families that run several stages on a rank have as many on each.
+/// Units of a rank's two stages; families with several stages per rank need as many on each.
 struct RankUnits {
   UnitList first, second;
   double load = 0;  ///< seconds
 };
 
-/// Units that read from other ranks come last, in a stage of their own; where there are none, half of them
-/// do.
+/// Fills both stages. Units that read from other ranks go into the second stage; if there are none, half of
+/// them do.
 void halve(RankUnits& rank) {
   if (!rank.first.empty() && !rank.second.empty()) return;
   UnitList all = rank.first.empty() ? std::move(rank.second) : std::move(rank.first);
@@ -82,7 +83,7 @@ class BranchMoves {
                            [&](double sum, std::size_t u) { return sum + seconds_[u]; });
   }
 
-  /// The longest branch first, each to the rank that has least to do; the trunk to the last rank.
+  /// Assigns the longest branch first, each to the rank with the least work; the trunk goes to the last rank.
   std::vector<RankUnits> dealt(std::size_t ranks) const {
     std::vector<RankUnits> out(ranks);
     out.back().second = found_.trunk;
@@ -103,7 +104,7 @@ class BranchMoves {
     return out;
   }
 
-  /// One past the last group of each rank, none empty, in proportion to what the ranks have to do.
+  /// End (one past the last group) of each rank, none empty, in proportion to the ranks' work.
   std::vector<std::size_t> group_ends(const std::vector<RankUnits>& ranks, double all) const {
     const auto groups = static_cast<std::size_t>(like_.replicas());
     std::vector<std::size_t> ends;
@@ -128,7 +129,7 @@ class BranchMoves {
     return out;
   }
 
-  /// Where branches are so unlike that a rank has less than half of what it should, others do better.
+  /// Skips branches so different that a rank has less than half of its share; other moves suit them better.
   void add(std::size_t count) {
     const auto ranks = dealt(count);
     double all = 0;

@@ -28,9 +28,10 @@ class CutMoves {
   }
 
  private:
-  static constexpr std::size_t kFew = 6;  ///< stages, all of which may exchange units
+  static constexpr std::size_t kFew = 6;  ///< number of stages up to which all pairs may exchange units
 
-  /// First listed stage first: stages that follow each other in the list or by what they read.
+  /// Pairs of stages that are neighbours in the list or by what they read; the first listed stage comes
+  /// first.
   std::set<std::pair<std::size_t, std::size_t>> pairs() const {
     std::set<std::pair<std::size_t, std::size_t>> out;
     for (std::size_t s = 0; s < stages_.size(); ++s)
@@ -47,8 +48,8 @@ class CutMoves {
                                [&](const auto& rank) { return rank.size() == 1 && rank.front() == s; });
   }
 
-  /// Some from the front of a stage, which is the end nearer to the other one if that is listed before it, or
-  /// from the back.
+  /// Moves some units from the front of a stage (the end nearer to a stage listed before it), or from its
+  /// back.
   void move_units(std::size_t from, std::size_t to, bool front) {
     const UnitList& held = sight_.units[from];
     for (std::size_t count = 1; count < held.size(); count *= 2) {
@@ -78,7 +79,7 @@ class CutMoves {
     });
   }
 
-  /// At the quarters of its units; devices in proportion, by whole groups.
+  /// Splits a stage at the quarters of its units; devices are divided in proportion, by whole groups.
   void split(std::size_t s) {
     const UnitList& held = sight_.units[s];
     const auto groups = static_cast<std::size_t>(stages_[s].replicas());

@@ -11,19 +11,19 @@ using core::DeviceId;
 using Devices = std::vector<DeviceId>;
 using Ranks = std::vector<std::vector<std::size_t>>;
 
-/// Those of each rank.
+/// [rank] devices.
 std::vector<Devices> devices_of(const plan::Plan& plan, const Ranks& ranks) {
   std::vector<Devices> out;
   for (const auto& rank : ranks) out.push_back(plan.stages[rank.front()].devices);
   return out;
 }
 
-/// Devices that have to stay together on a rank.
+/// Number of devices that must stay together on a rank.
 std::size_t group_size(const plan::Plan& plan, const std::vector<std::size_t>& rank) {
   return static_cast<std::size_t>(plan.stages[rank.front()].replica_size());
 }
 
-/// From the first rank on.
+/// Assigns devices in order, from the first rank on.
 void deal_in_order(std::vector<Devices>& devices) {
   std::uint64_t next = 0;
   for (Devices& rank : devices)
@@ -36,7 +36,8 @@ void deal_from_the_last(std::vector<Devices>& devices) {
   std::ranges::reverse(devices);
 }
 
-/// Group by group in turn, so that the replicas of a rank stand far apart and ranks near each other.
+/// Assigns devices group by group in turn, so that replicas of a rank are far apart and ranks are near each
+/// other.
 void deal_in_turn(std::vector<Devices>& devices, const std::vector<std::size_t>& groups) {
   std::vector<std::size_t> filled(devices.size());
   std::uint64_t next = 0;
@@ -50,7 +51,7 @@ void deal_in_turn(std::vector<Devices>& devices, const std::vector<std::size_t>&
   }
 }
 
-/// Moves keep no devices, which may be thousands: they look at those of the draft that they change.
+/// Moves store no devices, which may be thousands: they read those of the draft that they change.
 class DeviceMoves {
  public:
   explicit DeviceMoves(const Sight& sight) : ranks_(std::make_shared<const Ranks>(sight.ranks)) {
@@ -104,7 +105,7 @@ class DeviceMoves {
   }
 
   std::shared_ptr<const Ranks> ranks_;
-  std::vector<std::size_t> sizes_, groups_;  ///< [rank] devices; those of a group
+  std::vector<std::size_t> sizes_, groups_;  ///< [rank] number of devices; size of a group
   Moves out_;
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 using graph::Vertex;
 
-/// [unit] whether it is `join` or behind it.
+/// [unit] true for `join` and all units behind it.
 std::vector<char> reached(const graph::Dag& dag, Vertex join) {
   std::vector<char> out(dag.size());
   out[static_cast<std::size_t>(join)] = 1;
@@ -18,7 +18,7 @@ std::vector<char> reached(const graph::Dag& dag, Vertex join) {
   return out;
 }
 
-/// Whether every unit that is not behind `join` leads to it.
+/// True if every unit that is not behind `join` leads to it.
 bool joins_all(const graph::Dag& dag, Vertex join, const std::vector<char>& behind) {
   std::vector<char> leads(dag.size());
   leads[static_cast<std::size_t>(join)] = 1;
@@ -30,7 +30,7 @@ bool joins_all(const graph::Dag& dag, Vertex join, const std::vector<char>& behi
   return true;
 }
 
-/// Units that are not behind, by whether any path joins them, whatever its direction.
+/// Connected components of the units that are not behind.
 std::vector<std::vector<std::size_t>> components(const graph::Dag& dag, const std::vector<char>& behind) {
   std::vector<std::size_t> root(dag.size());
   std::iota(root.begin(), root.end(), std::size_t{0});
@@ -42,7 +42,7 @@ std::vector<std::vector<std::size_t>> components(const graph::Dag& dag, const st
     if (!behind[static_cast<std::size_t>(from)] && !behind[static_cast<std::size_t>(to)])
       root[find(static_cast<std::size_t>(to))] = find(static_cast<std::size_t>(from));
   std::vector<std::vector<std::size_t>> out;
-  std::vector<std::size_t> place(dag.size(), dag.size());  // [root] in out
+  std::vector<std::size_t> place(dag.size(), dag.size());  // [root] index in `out`
   for (std::size_t u = 0; u < dag.size(); ++u) {
     if (behind[u]) continue;
     std::size_t& at = place[find(u)];
@@ -61,7 +61,8 @@ std::optional<JoinedBranches> joined_branches(const Units& units) {
     if (dag.predecessors(join).size() < 2) continue;
     const auto behind = reached(dag, join);
     if (!joins_all(dag, join, behind)) continue;
-    // Behind the first unit that joins all the rest is in one piece: no later one has branches before it.
+    // Everything behind the first unit that joins all branches is one piece: no later unit has branches
+    // before it.
     JoinedBranches out{components(dag, behind), {}};
     if (out.side_by_side.size() < 2) return std::nullopt;
     for (std::size_t b = 0; b < dag.size(); ++b)

@@ -1,5 +1,5 @@
 #pragma once
-// Parts of a model that run side by side, and what stands behind all of them.
+// Parts of a model that run side by side, and the part behind all of them.
 
 #include <cstddef>
 #include <optional>
@@ -9,15 +9,16 @@
 
 namespace penstock::planners {
 
-/// The towers of a recommendation model and its dense layers, the encoders of two modalities and their loss.
+/// Examples: the towers of a recommendation model and its dense layers, the encoders of two modalities and
+/// their loss.
 struct JoinedBranches {
-  std::vector<std::vector<std::size_t>> side_by_side;  ///< units, ascending; two or more, none of which waits
-                                                       ///< for another's
-  std::vector<std::size_t> behind;                     ///< ascending: a unit that waits for all of these, and
-                                                       ///< all that wait for it
+  /// Units, ascending; two or more parts, none of which waits for another.
+  std::vector<std::vector<std::size_t>> side_by_side;
+  /// Ascending: a unit that waits for all parts, and all units that wait for it.
+  std::vector<std::size_t> behind;
 };
 
-/// Nothing where the model does not begin side by side and end in one piece.
+/// Returns nothing if the model does not begin side by side and end in one piece.
 std::optional<JoinedBranches> joined_branches(const Units& units);
 
 }  // namespace penstock::planners

@@ -27,13 +27,13 @@
 namespace penstock::planners {
 namespace {
 
-/// Walks of the first round; each round the better half goes on.
+/// Number of walks in the first round; the better half continues after each round.
 constexpr std::size_t kWalks = 8;
 
-/// Units of a model whose partitions are all tried anyway (planner exhaustive).
+/// Number of units up to which all partitions are tried anyway (planner exhaustive).
 constexpr std::size_t kSmall = 12;
 
-/// What tells kinds of plans apart, for walks to begin far from each other.
+/// Kind of a plan, so that walks start far from each other.
 std::string plan_kind(const plan::Plan& plan) {
   const plan::Strategy strategy = plan::strategy(plan, 1);
   const bool pipeline = strategy.pipeline_parallel > 1, divided = plan::tensor_parallel(strategy).most > 1;
@@ -44,7 +44,7 @@ std::string plan_kind(const plan::Plan& plan) {
          (tokens ? " context" : "");
 }
 
-/// The best of each kind first, then the others; at most `most`.
+/// Returns the best of each kind first, then the others; at most `most`.
 std::vector<JudgedDraft> diverse(const std::vector<JudgedDraft>& plans, std::size_t most) {
   std::vector<JudgedDraft> first, rest;
   std::set<std::string> kinds;
@@ -65,15 +65,15 @@ AskedPlanners asked_planners(const OwnValues& own) {
   return starts == "quick" ? AskedPlanners::quick : AskedPlanners::direct;
 }
 
-/// joint itself, which judges so many plans of another kind.
+/// Returns joint itself with this budget, for another kind of plans.
 PlannerChoice itself(std::int64_t evaluations, OwnOptions kind, const SearchOptions& options) {
   kind["evaluations"] = std::to_string(evaluations);
-  kind.insert(options.own.begin(), options.own.end());  // all others
+  kind.insert(options.own.begin(), options.own.end());  // all other options
   return {"joint", std::move(kind)};
 }
 
-/// Those of `questions`, and before them what is found sooner: three of four plans are judged on a part of
-/// the devices; where there is none, and the problem is large, half of them by whole layers.
+/// Planners of `questions`, and before them faster searches. Three quarters of the budget go to a part of the
+/// devices. Without a part, half of the budget of a large problem goes to plans of whole layers.
 JointQuestions all_questions(const cost::Problem& problem, const SearchOptions& options, const OwnValues& own,
                              const Units& units) {
   const std::size_t operators = units.operators.size(), devices = problem.cluster.size();
@@ -92,7 +92,7 @@ JointQuestions all_questions(const cost::Problem& problem, const SearchOptions& 
   return out;
 }
 
-/// With those that say what its plans may not have.
+/// Adds the options that limit plans.
 std::vector<PlannerOption> joined(std::vector<PlannerOption> own) {
   std::ranges::copy(limit_options(), std::back_inserter(own));
   return own;
@@ -133,10 +133,10 @@ class Joint {
     const double bottleneck = score::estimate(problem_, best_.draft.plan).bottleneck;
     return {std::move(best_.draft.plan), bottleneck, begun.states + judged_, {}, complete};
   }
-  const Worth& best() const { return best_.worth; }  ///< of what run() found
+  const Worth& best() const { return best_.worth; }  ///< score of the plan that run() found
 
  private:
-  /// What no plan can hold costs no search.
+  /// Refuses a problem without a search if no plan can hold the model.
   void check_room() const {
     core::Bytes all(0);
     for (std::size_t d = 0; d < problem_.cluster.size(); ++d)
@@ -150,7 +150,7 @@ class Joint {
                     core::show(held), problem_.cluster.size(), core::show(all), core::show(held - all)));
   }
 
-  /// No move of a walk changes colocated stages: other ways to deal branches to devices are searched instead.
+  /// Searches other assignments of branches to devices, because no move of a walk changes colocated stages.
   SearchResult near_colocated(const plan::Plan& plan) {
     if (change_ == Change::cuts)
       throw core::BadInput(
@@ -180,8 +180,8 @@ class Joint {
     return out;
   }
 
-  /// The best rows that no other planner makes, as far as they are better than all plans so far. Whether all
-  /// rows were looked at before a limit.
+  /// Adds the best rows that no other planner makes, if they are better than all plans so far. Returns false
+  /// if a limit ended it early.
   bool add_rows(std::vector<JudgedDraft>& plans) const {
     try {
       std::ranges::move(row_starts(space_, judge_, plans.front().worth, stop_), std::back_inserter(plans));
@@ -192,8 +192,8 @@ class Joint {
     return true;
   }
 
-  /// What no walk comes to or goes on from: its colocated stages are in no move. Whether that ended before a
-  /// limit.
+  /// Tries plans that no walk reaches: their colocated stages are part of no move. Returns false if a limit
+  /// ended it early.
   bool add_tail(std::uint64_t& states) {
     TailPlan tail = tail_plan(space_, judge_, best_.worth, stop_);
     states += tail.judged;
@@ -201,8 +201,8 @@ class Joint {
     return tail.complete;
   }
 
-  /// Where no other planner's plan fits. Throws as they did where none of these does either, or where it is
-  /// the user who contradicts the problem.
+  /// Plans for a problem on which no other planner's plan fits. Rethrows `error` if none of these fits
+  /// either, or if the user's options contradict the problem.
   std::vector<JudgedDraft> last_resort(const std::exception_ptr& error) const {
     try {
       std::rethrow_exception(error);
@@ -213,7 +213,7 @@ class Joint {
     }
   }
 
-  /// Whether that ended before a limit.
+  /// Runs the walks. Returns false if a limit ended them early.
   bool improved(const std::vector<JudgedDraft>& plans) {
     std::vector<Walk> walks;
     for (JudgedDraft& start : diverse(plans, kWalks))
@@ -235,7 +235,7 @@ class Joint {
     return true;
   }
 
-  /// Beside other walks. Whether it ended before a limit.
+  /// Runs one walk in parallel with others. Returns false if a limit ended it early.
   bool walked(Walk& walk, std::size_t plans) {
     std::size_t judged = walk.judged(), counted = walk.counted();
     const auto count = [&] {
@@ -270,11 +270,12 @@ class Joint {
   JointQuestions questions_;
   Change change_;
   bool layers_;
-  bool rows_;  ///< are looked at: of layers, where there is time for them
+  bool rows_;  ///< true if row starts are tried: for models of layers, if the budget allows
   JudgedDraft best_;
-  std::mutex mutex_;                      ///< walks go side by side
-  JudgedDraft told_;                      ///< the best so far
-  std::size_t judged_ = 0, counted_ = 0;  ///< plans, one by one, and as evaluations count them
+  std::mutex mutex_;  ///< for parallel walks
+  JudgedDraft told_;  ///< best reported so far
+  /// Number of plans evaluated; the same weighted as in `evaluations`
+  std::size_t judged_ = 0, counted_ = 0;
 };
 
 }  // namespace
@@ -325,13 +326,13 @@ SearchResult joint_answer(const cost::Problem& problem, const SearchOptions& ask
 
 namespace {
 
-/// Its best plan, with the time that this takes there, and fewer planners asked: all devices ask the others
-/// themselves.
+/// Searches the part with fewer planners, because all devices use the others anyway. Returns the best plan
+/// with its time on the part.
 SearchResult searched(const Part& part, const SearchOptions& options, core::StopToken stop) {
   SearchOptions likewise = options;
   options.judge_another(part.problem(), likewise);
   likewise.own["part"] = "never";
-  likewise.own["colocated"] = "never";  // its sets of devices are not repeated
+  likewise.own["colocated"] = "never";  // its device sets are not repeated
   if (options.progress)
     likewise.progress = [&](const std::string& text) {
       options.progress(fmt::format("on {} devices: {}", part.problem().cluster.size(), text));
@@ -343,8 +344,8 @@ SearchResult searched(const Part& part, const SearchOptions& options, core::Stop
   return out;
 }
 
-/// The answer of the smallest part of which there is one that fits, repeated. It foretells that this takes as
-/// long as on the part.
+/// Answer of the smallest part with a plan that fits, repeated on all devices. Its estimate is the time on
+/// the part.
 SearchResult repeated_part(const cost::Problem& problem, const SearchOptions& options, const OwnValues& own,
                            core::StopToken stop) {
   const PlanSpace space(problem, options, units_of(problem.graph, own), plan_limits(own));
@@ -367,7 +368,7 @@ SearchResult repeated_part(const cost::Problem& problem, const SearchOptions& op
       found.plan = std::move(whole->plan);
       found.bottleneck = score::estimate(problem, found.plan).bottleneck;
       return found;
-    } catch (const core::Infeasible&) {  // more devices may do
+    } catch (const core::Infeasible&) {  // more devices may suffice
     }
   }
   throw core::Infeasible("no part of the devices has a plan that fits when it is repeated");
@@ -375,14 +376,13 @@ SearchResult repeated_part(const cost::Problem& problem, const SearchOptions& op
 
 }  // namespace
 
-// Ours. Planners decide some things exactly, by a formula, and the others not at all; this one decides
-// everything that a plan with a flush may say, by the simulator alone and without a proof. It begins with the
-// answers of all others, so that it is never slower than one of them, and at rows that beat them
-// (row_starts.hpp), and walks on from the fastest of each
-// kind (walk.hpp) as long as `evaluations` last: half of the walks end after every round (successive halving,
-// Jamieson, Talwalkar, AISTATS 2016). Of many devices a part is searched first (part.hpp), where plans are
-// judged sooner, or plans of whole layers, of which there are fewer. From a given plan (`penstock improve`)
-// there is one walk.
+// An addition of ours. Other planners decide some things exactly, by a formula, and the rest not at all. This
+// one decides everything that a plan with a flush can state, only by simulation and without a proof. It
+// starts from the answers of all others, so that it is never slower than one of them, and from rows that beat
+// them (row_starts.hpp). It continues from the fastest of each kind (walk.hpp) until `evaluations` are used
+// up; half of the walks end after every round (successive halving, Jamieson, Talwalkar, AISTATS 2016). With
+// many devices it first searches a part (part.hpp), where evaluations are faster, or plans of whole layers,
+// of which there are fewer. From a given plan (`penstock improve`) there is one walk.
 SearchResult joint(const cost::Problem& problem, const SearchOptions& asked, core::StopToken stop) {
   const OwnValues own("joint", joint_options(), asked.own);
   const SearchOptions options = limited(asked, own);

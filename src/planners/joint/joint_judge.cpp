@@ -18,11 +18,12 @@ JointJudge::JointJudge(const cost::Problem& problem, const SearchOptions& option
 Worth JointJudge::worth(const plan::Plan& plan, const Worth& to_beat) const {
   try {
     const Worth out = options_.least_memory_within ? by_memory(plan) : by_time(plan, to_beat);
-    // The order of tasks takes as long to judge as it has tasks: only of a plan that would be chosen.
+    // Checking the order takes time proportional to its tasks, so it is done only for a plan that would be
+    // chosen.
     return out < to_beat && !score::violations(problem_, plan).empty() ? Worth{} : out;
   } catch (const core::Error& error) {
     if (error.code() != core::ExitCode::invalid_plan) throw;
-    return {};  // an order that waits for itself
+    return {};  // the order deadlocks
   }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// How good a whole plan is: by the simulator, where one is handed in.
+// Evaluates whole plans, by the simulator if it was passed.
 
 #include <compare>
 #include <limits>
@@ -8,29 +8,30 @@
 
 namespace penstock::planners {
 
-/// How good a plan is, to what is made least; less is better.
+/// Score of a plan for the objective; less is better.
 struct Worth {
-  double least = std::numeric_limits<double>::infinity();  ///< seconds, or bytes; infinite: not to be had
-  core::Seconds iteration{std::numeric_limits<double>::infinity()};  ///< of equals the faster is better
+  /// Seconds or bytes to minimise; infinite: invalid.
+  double least = std::numeric_limits<double>::infinity();
+  core::Seconds iteration{std::numeric_limits<double>::infinity()};  ///< among equals the faster is better
   friend auto operator<=>(const Worth&, const Worth&) = default;
 };
 
-/// Seconds of an iteration are made least; with options.least_memory_within bytes of the fullest device.
+/// Minimises the seconds of an iteration; with options.least_memory_within, the bytes of the fullest device.
 class JointJudge {
  public:
-  /// All must outlive it.
+  /// Both must outlive it.
   JointJudge(const cost::Problem& problem, const SearchOptions& options);
 
-  /// Times are those of options.evaluate, else of score::estimate. A plan that is no better than `to_beat`
-  /// may have any worth that is not; one that breaks a rule, or takes longer than allowed, the default, the
-  /// worst. May be called from any thread, may throw LimitHit.
+  /// Evaluates with options.evaluate, or score::estimate if not set. A plan that is not better than `to_beat`
+  /// may get any score that is not better. A plan that breaks a rule, or takes longer than allowed, gets the
+  /// worst score. Thread-safe; may throw LimitHit.
   Worth worth(const plan::Plan& plan, const Worth& to_beat = {}) const;
-  /// The plan is no better; the worst where it takes longer than allowed.
+  /// Lower bound on the score; the worst score if the plan takes longer than allowed.
   Worth at_best(const plan::Plan& plan) const;
-  /// Beaten by a plan as good as that, by none that is worse.
+  /// The score that is just beaten by plans as good as `worth`, and by no worse ones.
   Worth just_above(const Worth& worth) const;
-  /// "26.7 samples/s (iteration 1.2 s; PP4 x DP2, 1F1B, mb 32)", or with memory, where that is made least,
-  /// before the parenthesis.
+  /// Returns a text such as "26.7 samples/s (iteration 1.2 s; PP4 x DP2, 1F1B, mb 32)", with memory before
+  /// the parenthesis if it is minimised.
   std::string in_words(const plan::Plan& plan, const Worth& worth) const;
 
  private:

@@ -40,7 +40,7 @@ class MemoryMoves {
     });
   }
 
-  /// A pinned micro-batch of a replica goes with it.
+  /// Changes degrees; a fixed micro-batch per replica changes with them.
   void degrees(const Stages& which) {
     const PlanSpace& space = sight_.space;
     for (const int degree : tensor_degrees(space.problem().cluster, space.options()))
@@ -50,7 +50,7 @@ class MemoryMoves {
       });
   }
 
-  /// What a lower degree holds more of may fit only where it is sharded: both at once.
+  /// A lower degree holds more, which may fit only with sharding: change both at once.
   void and_sharded(const Stages& every) {
     const Moves alone = out_;
     for (const Move& degree : alone)
@@ -69,8 +69,8 @@ class MemoryMoves {
       });
   }
 
-  /// What saves memory pays by the larger micro-batches that then fit, and the other way round: both at once,
-  /// for either alone may not fit or be slower.
+  /// Less memory pays off by larger micro-batches that then fit, and vice versa. Changes both at once,
+  /// because one change may not fit or may be slower.
   void with_other_sizes(const Stages& every) {
     const auto& options = sight_.space.options();
     if (options.micro_batch || options.pipeline_micro_batch) return;

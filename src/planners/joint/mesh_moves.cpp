@@ -35,7 +35,7 @@ class MeshMoves {
     });
   }
 
-  /// Groups come of replicas, which then are fewer: each has more samples of a micro-batch as large, or as
+  /// Context groups replace replicas. The remaining replicas have more samples of an equal micro-batch, or as
   /// many of a smaller one.
   void contexts(const Stages& which) {
     if (space_.context_sizes().size() < 2) return;
@@ -54,8 +54,8 @@ class MeshMoves {
       add(which, [size](Stage& stage) { divide_experts(stage, size); });
   }
 
-  /// What divided experts leave of memory may go into larger micro-batches, or less tensor parallelism: both
-  /// at once, for either alone may not fit or be slower.
+  /// Memory saved by divided experts may go into larger micro-batches or less tensor parallelism. Changes
+  /// both at once, because one change may not fit or may be slower.
   void experts_and_sizes() {
     for (const int size : space_.expert_sizes())
       for (const double scale : {0.5, 1.0, 2.0, 4.0})
@@ -71,12 +71,13 @@ class MeshMoves {
 
   static void divide_experts(Stage& stage, int size) {
     stage.expert_parallel = size;
-    stage.zero_over = 0;  // parts of experts and of the rest are among all
+    stage.zero_over = 0;  // parts of experts and of the rest are shared among all devices
   }
 
-  /// Few neighbours that share have near ways to each other; all have the smallest shares.
+  /// Changes the size of ZeRO groups: few neighbours are close to each other; all devices have the smallest
+  /// shards.
   void shards(const Stages& which) {
-    std::int64_t most = 1;  // devices with equal weights
+    std::int64_t most = 1;  // maximum number of devices with equal weights
     for (const std::size_t s : which) most = std::max(most, stages_[s].weight_replicas());
     if (!space_.limits().hybrid_sharding) return;
     for (int zero = 1; zero <= space_.limits().zero; ++zero)

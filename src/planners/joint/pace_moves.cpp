@@ -5,7 +5,7 @@ namespace {
 
 using plan::Stage;
 
-/// Of all stages.
+/// Applies a change to all stages.
 template <class Change>
 Move on_all(Change change) {
   return [change](Draft& draft) {
@@ -18,7 +18,7 @@ Move on_one(std::size_t s, Change change) {
   return [s, change](Draft& draft) { change(draft.plan.stages[s]); };
 }
 
-/// The size times a ratio; none where that is no whole number, which makes no valid plan.
+/// Multiplies the size by a ratio; 0, which makes no valid plan, if the result is not a whole number.
 void scale(Stage& stage, std::int64_t up, std::int64_t down) {
   const std::int64_t size = stage.micro_batch * up;
   stage.micro_batch = size % down == 0 ? size / down : 0;
@@ -27,7 +27,7 @@ void scale(Stage& stage, std::int64_t up, std::int64_t down) {
 struct Ratio {
   std::int64_t up, down;
 };
-/// Sizes need not be powers of two where mini-batch and replicas are none.
+/// Ratios of sizes, which need not be powers of two if mini-batch and replicas are not.
 constexpr Ratio kRatios[] = {{2, 1}, {1, 2}, {3, 1}, {1, 3}, {4, 1}, {1, 4}};
 
 void resize(const Sight& sight, Moves& out) {

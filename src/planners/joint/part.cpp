@@ -5,11 +5,12 @@
 namespace penstock::planners {
 namespace {
 
-constexpr std::size_t kAtOnce = 64;  ///< as soon searched as a part of them, and with better answers
-constexpr std::size_t kLeast = 16;   ///< most clusters have a network between so many
-constexpr std::size_t kTimes = 4;    ///< half of the devices take hardly less time than all
+/// Up to this many devices a direct search is as fast, with better answers.
+constexpr std::size_t kAtOnce = 64;
+constexpr std::size_t kLeast = 16;  ///< most clusters have a network between this many
+constexpr std::size_t kTimes = 4;   ///< half of the devices take nearly as long as all
 
-/// Whether devices follow each other in runs of so many that are alike: whole nodes, of the same types.
+/// True if devices form runs of this many with equal types, in whole nodes.
 bool repeats(const cluster::Cluster& cluster, std::size_t devices) {
   const auto& all = cluster.devices();
   const auto begins_node = [&](std::size_t d) { return d == 0 || all[d].node != all[d - 1].node; };
@@ -18,8 +19,8 @@ bool repeats(const cluster::Cluster& cluster, std::size_t devices) {
   return true;
 }
 
-/// Where weights and what belongs to them take more of it, more devices leave more room: other plans are the
-/// best.
+/// Memory for weights and their state. If these take more of it, more devices leave more room, and other
+/// plans are best.
 core::Bytes room_for_state(const cluster::Cluster& cluster, std::size_t devices) {
   constexpr std::int64_t kShare = 4;
   core::Bytes out(0);

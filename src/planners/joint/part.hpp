@@ -1,5 +1,5 @@
 #pragma once
-// The same training on a part of the devices: its best plan, repeated, is mostly as good on all of them.
+// A problem on part of the devices: the best plan there, repeated, is usually as good on all of them.
 
 #include <cstddef>
 #include <vector>
@@ -9,23 +9,22 @@
 
 namespace penstock::planners {
 
-/// Numbers of devices, ascending, that are a part: sixteen at least, a quarter of the devices at most, whole
-/// nodes of which all others are repetitions as far as device types tell, with a whole number of samples and
-/// ample memory. None where plans of other problems cannot be judged, or what a user pinned or gave is about
-/// all devices.
+/// Device counts, ascending, that can be a part: at least sixteen, at most a quarter of the devices; whole
+/// nodes whose device types repeat through the cluster; with a whole number of samples and ample memory.
+/// Empty if plans of other problems cannot be evaluated, or if a user's option concerns all devices.
 std::vector<std::size_t> part_sizes(const cost::Problem& problem, const SearchOptions& options);
 
-/// As many samples for each device as all devices have.
+/// A problem on part of the devices, with as many samples per device as the whole problem.
 class Part {
  public:
-  /// Of one of these sizes. `whole` must outlive it.
+  /// `devices` must be one of part_sizes. `whole` must outlive it.
   Part(const cost::Problem& whole, std::size_t devices);
   Part(const Part&) = delete;
   Part& operator=(const Part&) = delete;
 
   const cost::Problem& problem() const { return problem_; }
-  /// Each stage on all repetitions of its devices: more replicas, with as many samples each. In-flight counts
-  /// grow alike; whether all fits is left to who asks.
+  /// Puts each stage on all repetitions of its devices: more replicas, with as many samples each. In-flight
+  /// counts grow in proportion; the caller checks whether the plan fits.
   plan::Plan repeated(plan::Plan plan) const;
 
  private:

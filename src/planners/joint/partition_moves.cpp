@@ -11,7 +11,7 @@ namespace {
 using core::OpId;
 using plan::Partition;
 
-/// Nothing: as the rule of layout/infer.hpp has it.
+/// none: by the rule of layout/infer.hpp
 constexpr std::optional<Partition> kDivisions[] = {std::nullopt,      Partition::whole, Partition::batch,
                                                    Partition::column, Partition::row,   Partition::sequence};
 
@@ -26,7 +26,7 @@ struct Alike {
   std::vector<OpId> operators;
 };
 
-/// By kind, then stage, of those stages that divide operators.
+/// [kind] operators by stage, for stages that divide operators.
 std::map<graph::OpKind, std::vector<Alike>> by_kind(const Sight& sight) {
   std::map<graph::OpKind, std::vector<Alike>> out;
   const auto& stages = sight.draft.plan.stages;
@@ -55,9 +55,9 @@ struct Placed {
   OpId op;
 };
 
-/// Who shares parameters on the devices of a rank, where these divide operators.
+/// Operators that share parameters on the devices of a rank, if these divide operators.
 std::vector<std::vector<Placed>> sharers(const Sight& sight) {
-  std::map<std::pair<std::size_t, OpId>, std::vector<Placed>> of;  // rank, owner
+  std::map<std::pair<std::size_t, OpId>, std::vector<Placed>> of;  // {rank, owner}
   const graph::OpGraph& graph = sight.space.problem().graph;
   for (std::size_t r = 0; r < sight.ranks.size(); ++r)
     for (const std::size_t s : sight.ranks[r]) {
@@ -71,14 +71,14 @@ std::vector<std::vector<Placed>> sharers(const Sight& sight) {
   return out;
 }
 
-/// How an operator is divided that is to hold its parameters so.
+/// Partition with which an operator holds its parameters in this way.
 std::optional<Partition> held_as(const graph::Operator& op, const layout::Holding& holding) {
   for (const auto& how : kDivisions)
     if (how && layout::holding(op, *how) == holding) return how;
   return std::nullopt;
 }
 
-/// All of them at once: one alone would hold what the others do not.
+/// Changes all sharers at once, because they must hold the same shards.
 void divide_sharers(const Sight& sight, Moves& out) {
   const graph::OpGraph& graph = sight.space.problem().graph;
   for (const auto& users : sharers(sight))

@@ -1,5 +1,5 @@
 #pragma once
-// What a user's frameworks cannot run, and `joint` is not to propose.
+// Features that a user's framework cannot run, so that `joint` must not use them.
 
 #include <cstdint>
 #include <limits>
@@ -10,19 +10,20 @@
 namespace penstock::planners {
 
 struct PlanLimits {
-  int zero = 3;                   ///< largest ZeRO stage
-  bool sequence_parallel = true;  ///< groups may divide tokens, of whole stages or of single operators
+  int zero = 3;  ///< maximum ZeRO stage
+  /// True: groups may divide tokens, of whole stages or of single operators.
+  bool sequence_parallel = true;
   bool recompute = true;
-  bool recompute_cores = true;                                      ///< of attention alone
-  std::int64_t context_parallel = std::numeric_limits<int>::max();  ///< most groups of a replica
-  std::int64_t expert_parallel = std::numeric_limits<int>::max();   ///< most devices that divide experts
+  bool recompute_cores = true;  ///< recomputation of attention's core only
+  std::int64_t context_parallel = std::numeric_limits<int>::max();  ///< maximum groups of a replica
+  std::int64_t expert_parallel = std::numeric_limits<int>::max();   ///< maximum devices that divide experts
   bool hybrid_sharding = true;                                      ///< Stage::zero_over
-  bool colocated = true;                                            ///< stages (plan/colocated.hpp)
+  bool colocated = true;                                            ///< colocated stages (plan/colocated.hpp)
 
   bool allow(const plan::Plan& plan) const;
 };
 
-/// The options that state them.
+/// Options that set these limits.
 std::vector<PlannerOption> limit_options();
 PlanLimits plan_limits(const OwnValues& own);
 

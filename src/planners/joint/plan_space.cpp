@@ -26,7 +26,7 @@ using core::OpId;
 using plan::Plan;
 using plan::Stage;
 
-/// [stage] those it reads from.
+/// [stage] stages it reads from.
 std::vector<std::set<std::size_t>> sources(const graph::OpGraph& graph, const Plan& plan) {
   std::vector<std::size_t> stage_of(graph.size());
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
@@ -39,7 +39,7 @@ std::vector<std::set<std::size_t>> sources(const graph::OpGraph& graph, const Pl
   return out;
 }
 
-/// Producers first, of those that are ready the one listed first; false where stages wait for each other.
+/// Sorts stages, producers first, among ready ones the one listed first; false if stages wait for each other.
 bool put_in_order(const graph::OpGraph& graph, Plan& plan) {
   const auto waits = sources(graph, plan);
   std::vector<Stage> out;
@@ -58,7 +58,7 @@ bool put_in_order(const graph::OpGraph& graph, Plan& plan) {
   return true;
 }
 
-/// Operators keep how they are divided when they move, unless nothing is divided where they go.
+/// Operators keep their partition when they move, unless their new stage divides nothing.
 void keep_partitions(Plan& plan) {
   std::map<OpId, plan::Partition> all;
   for (Stage& stage : plan.stages) {
@@ -73,7 +73,7 @@ void keep_partitions(Plan& plan) {
   }
 }
 
-/// Drops settings that change nothing or say nothing any more, so that equal plans look equal.
+/// Drops settings without effect, so that equal plans compare equal.
 void drop_idle_settings(const graph::OpGraph& graph, Plan& plan) {
   const bool row = in_row(plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -93,9 +93,9 @@ void drop_idle_settings(const graph::OpGraph& graph, Plan& plan) {
   }
 }
 
-/// Orders of searched families take a time in proportion to this; a twentieth of a second or so.
+/// Limit for searched families, whose time is proportional to it: about a twentieth of a second.
 constexpr std::int64_t kMostSearched = 2'000'000;
-/// Passes of the others.
+/// Maximum number of passes for other families.
 constexpr std::int64_t kMostOrdered = 1'000'000;
 
 bool quickly_ordered(const Plan& plan) {
@@ -106,7 +106,8 @@ bool quickly_ordered(const Plan& plan) {
   return !searched || passes * static_cast<std::int64_t>(plan.stages.size()) <= kMostSearched;
 }
 
-/// 1f1b and gpipe run one stage on a device, colocated ones aside.
+/// True if a stage set shares devices although its family (1f1b, gpipe) runs one stage per device, apart from
+/// colocated stages.
 bool shares_devices_in_vain(const Plan& plan) {
   if (plan::has_colocated(plan)) return shares_devices_in_vain(plan::PipelineOf(plan).plan);
   const auto rank = plan::rank_of_stage(plan);
@@ -173,7 +174,7 @@ bool PlanSpace::pinned_well(const Plan& plan) const {
   });
 }
 
-/// Sets in-flight counts; false when the plan has no order or does not fit.
+/// Sets in-flight counts; returns false if the plan has no order or does not fit.
 bool PlanSpace::counted(Draft& draft) const {
   Plan& plan = draft.plan;
   try {
@@ -251,7 +252,7 @@ std::string PlanSpace::key(const Draft& draft) const {
   const auto form = form_.of(plan.stages);
   if (form) return core::digest(out + *form);
   const auto ranks = plan::rank_of_stage(plan);
-  std::int32_t listed = 0;  // ranks whose devices are told
+  std::int32_t listed = 0;  // ranks whose devices are already in the key
   for (std::size_t s = 0; s < ranks.size(); ++s) {
     add(ranks[s]);
     if (ranks[s] < listed) continue;

@@ -8,7 +8,7 @@
 namespace penstock::planners {
 namespace {
 
-/// [unit] seconds of a sample's worth of the row.
+/// [unit] seconds for one sample.
 std::vector<double> unit_weights(const PlanSpace& space, std::int64_t samples) {
   std::vector<double> out;
   for (std::size_t u = 0; u < space.units().operators.size(); ++u)
@@ -20,8 +20,8 @@ std::int64_t samples_of(const plan::Stage& stage) {
   return plan::samples_per_device(stage.micro_batch, stage.replicas());
 }
 
-/// One past the last unit of each stage, none empty: where the sum of units comes nearest to what the stages
-/// so far are to have.
+/// End (one past the last unit) of each stage, none empty: where the sum of units is nearest to the sum of
+/// loads so far.
 std::vector<std::size_t> row_ends(const std::vector<double>& units, const std::vector<double>& loads) {
   std::vector<double> until(units.size() + 1, 0);
   std::partial_sum(units.begin(), units.end(), until.begin() + 1);

@@ -14,10 +14,11 @@
 namespace penstock::planners {
 namespace {
 
-/// Schedules for which no other planner cuts stages, with as few per rank as they need.
+/// Schedules for which no other planner cuts stages, with the minimum number of stages per rank.
 constexpr std::string_view kSchedules[] = {"zbv", "v_half", "v_zb", "hanayo", "zb_2p", "interleaved_zb"};
 
-/// Micro-batches for each rank: with more a pipeline hardly gains. With less than one it is never full.
+/// Maximum micro-batches per rank: more hardly improve a pipeline. With less than one per rank it is never
+/// full.
 constexpr std::int64_t kMostEach = 32;
 
 class RowStarts {
@@ -29,7 +30,7 @@ class RowStarts {
         stop_(stop),
         tokens_(graph::tokens(space.problem().graph).has_value()) {}
 
-  /// Nothing where no row fits.
+  /// Best row of a family; nothing if none fits.
   std::optional<JudgedDraft> best(const FamilyShape& family) const {
     const std::vector<Draft> rows = even_rows(family);
     std::vector<std::optional<Draft>> fitting(rows.size());
@@ -55,7 +56,7 @@ class RowStarts {
     return out;
   }
 
-  /// Of `size` devices per rank, in groups of `degree`.
+  /// Adds rows with `size` devices per rank, in groups of `degree`.
   void add_rows(const FamilyShape& family, int size, int degree, std::vector<Draft>& out) const {
     const cost::Problem& problem = space_.problem();
     const auto ranks = static_cast<std::int64_t>(problem.cluster.size()) / size;
@@ -92,7 +93,7 @@ class RowStarts {
   const JointJudge& judge_;
   Worth to_beat_;
   core::StopToken stop_;
-  bool tokens_;  ///< groups may divide them
+  bool tokens_;  ///< groups may divide tokens
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
-// Where `joint` begins besides the answers of others: rows of schedules that no other planner cuts stages
-// for.
+// Starts of `joint` in addition to other planners' answers: rows with schedules for which no other planner
+// cuts stages.
 
 #include <vector>
 
@@ -8,10 +8,10 @@
 
 namespace penstock::planners {
 
-/// Of each schedule in a V, in waves, or with split backward passes, the best of all even rows: equally many
-/// devices per rank, stages that take equally long, groups and micro-batches of every size; where a row does
-/// not fit, replicas share optimizer state (ZeRO 1), then stages compute attention's cores again besides.
-/// Only those that are better than `to_beat`.
+/// For each schedule in a V, in waves, or with split backward passes: the best of all even rows. Even rows
+/// have equal numbers of devices per rank and stages of equal times, with groups and micro-batches of every
+/// size. If a row does not fit, replicas shard optimizer state (ZeRO 1), then stages also recompute
+/// attention's cores. Returns only those better than `to_beat`.
 std::vector<JudgedDraft> row_starts(const PlanSpace& space, const JointJudge& judge, const Worth& to_beat,
                                     core::StopToken stop);
 

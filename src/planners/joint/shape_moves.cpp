@@ -4,7 +4,7 @@
 namespace penstock::planners {
 namespace {
 
-/// Whether stages may have micro-batches of their own.
+/// True if stages may have different micro-batches.
 bool sizes_differ(std::string_view family) {
   return family == "1f1b" || family == "gpipe";
 }
@@ -15,9 +15,9 @@ class ShapeMoves {
 
   Moves all() {
     for (const FamilyShape& family : kFamilyShapes) {
-      // The same stages, where the family deals them out alike; PlanSpace::completed finds out.
+      // Keep the stages if the family assigns them in the same way; PlanSpace::completed checks that.
       out_.push_back([name = family.name](Draft& draft) { draft.plan.schedule = name; });
-      if (ranks_.size() == 1 && family.most > 1 && family.deal == Deal::zigzag) continue;  // as a loop
+      if (ranks_.size() == 1 && family.most > 1 && family.deal == Deal::zigzag) continue;  // equal to a loop
       for (std::size_t chunks = family.least; chunks <= family.most; chunks *= 2)
         add(ranks_, family, chunks, 1);
     }
@@ -27,8 +27,7 @@ class ShapeMoves {
   }
 
  private:
-  /// With the schedule as it is, of as many stages per rank; the micro-batch as it is, half or twice as
-  /// large.
+  /// Keeps the schedule and stages per rank; the micro-batch stays, or becomes half or twice as large.
   void other_ranks(const std::vector<RankShape>& ranks) {
     if (ranks.empty()) return;
     const std::size_t chunks = sight_.draft.plan.stages.size() / ranks_.size();

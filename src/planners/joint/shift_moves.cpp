@@ -29,7 +29,7 @@ class ShiftMoves {
     return found == stages.end() ? plan::Recomputation{} : found->recompute;
   }
 
-  /// The stages between hand on as many as they get, from their other end.
+  /// Moves units; the stages between pass on as many as they get, from their other end.
   Move shift(std::size_t from, std::size_t to, std::size_t count) const {
     const std::size_t first = std::min(from, to), last = std::max(from, to);
     UnitList row;
@@ -51,7 +51,7 @@ class ShiftMoves {
     };
   }
 
-  /// A stage that had nothing to compute again, and now has, does as the others.
+  /// Sets the units of a stage. A stage that now has operators to recompute does so like the others.
   static void deal(const PlanSpace& space, const UnitList& units, const plan::Recomputation& again,
                    Stage& stage) {
     const graph::OpGraph& graph = space.problem().graph;

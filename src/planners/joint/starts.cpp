@@ -21,11 +21,11 @@
 namespace penstock::planners {
 namespace {
 
-/// One planner's answer, or why there is none.
+/// One planner's answer, or the reason why there is none.
 struct Answer {
   std::optional<JudgedDraft> plan;
   std::uint64_t states = 0;
-  std::optional<core::Seconds> foretold{};  ///< by the planner
+  std::optional<core::Seconds> foretold{};  ///< time predicted by the planner
   bool late = false;
   std::exception_ptr error;
 };
@@ -40,11 +40,11 @@ bool direct(std::string_view planner) {
   return std::ranges::count(kDirect, planner) > 0;
 }
 
-/// Units times devices up to which all planners answer within minutes.
+/// Maximum units times devices for which all planners answer within minutes.
 constexpr std::size_t kMostTabled = std::size_t{1} << 15;
 
-/// Whose answers graphpipe_climb begins with, which no answer of its own is slower than; and graphpipe_rows
-/// those of graphpipe.
+/// True if another planner starts from this planner's answer and is never slower: graphpipe_climb from all
+/// sweeps, graphpipe_rows from graphpipe.
 bool in_another(std::string_view planner, AskedPlanners asked) {
   return planner == "graphpipe" || (planner == "graphpipe_rows" && asked == AskedPlanners::all);
 }
@@ -55,7 +55,7 @@ bool is_asked(std::string_view planner, AskedPlanners asked) {
   return asked == AskedPlanners::all || !takes_minutes(planner);
 }
 
-/// joint itself: on a part of the devices, or by whole layers.
+/// True for joint itself, on part of the devices or by whole layers.
 bool of_joint(const PlannerChoice& question) {
   return question.name == "joint";
 }
@@ -66,14 +66,14 @@ std::size_t evaluations(const PlannerChoice& question) {
   return std::stoul(question.options.at("evaluations"));
 }
 
-/// Of a part, whose devices speak with no others there. Where the network between parts makes the plan
-/// slower, other plans are better.
+/// True if the repeated plan of a part is nearly as fast as on the part, where devices do not communicate
+/// with others. Otherwise the network between parts slows it, and other plans are better.
 bool as_foretold(const Answer& answer) {
   constexpr double kHardlyLonger = 1.1;
   return answer.plan && answer.foretold && answer.plan->worth.iteration <= *answer.foretold * kHardlyLonger;
 }
 
-/// 1F1B, whose replicas split the micro-batches that they took in turn.
+/// Converts to 1F1B: replicas split micro-batches instead of taking them in turn.
 void run_with_flush(const cost::Problem& problem, plan::Plan& plan) {
   if (!plan::asynchronous(plan)) return;
   plan.schedule = "1f1b";
@@ -81,7 +81,7 @@ void run_with_flush(const cost::Problem& problem, plan::Plan& plan) {
   score::derive_in_flight(problem, plan);
 }
 
-/// Reports the best answer as soon as there is one; planners answer side by side.
+/// Reports the best answer as soon as there is one; planners run in parallel.
 class AnswerProgress {
  public:
   /// Both must outlive it.
@@ -112,17 +112,17 @@ class AnswerProgress {
 
 class Asking {
  public:
-  /// All must outlive it. Without `progress` nothing is reported.
+  /// All must outlive it. Nothing is reported without `progress`.
   Asking(const PlanSpace& space, const JointJudge& judge, core::StopToken stop,
          AnswerProgress* progress = nullptr)
       : space_(space), judge_(judge), options_(space.options()), progress_(progress), stop_(stop) {
-    options_.progress = {};  // of joint itself alone
+    options_.progress = {};  // only joint's own progress is reported
   }
 
-  /// Plans no faster than these are of no use from now on.
+  /// Sets the cutoff: plans not faster than these answers may be skipped from now on.
   void give_up_beyond(std::span<const Answer> answers) {
     if (!by_evaluation(options_) || !options_.at_least)
-      return;  // a device may be faster than it is said to be
+      return;  // a device may be faster than its type states
     for (const Answer& answer : answers)
       if (answer.plan) options_.give_up = std::min(options_.give_up, answer.plan->worth.iteration);
   }
@@ -130,7 +130,7 @@ class Asking {
   SearchResult called(const PlannerChoice& question) const {
     SearchOptions options = options_;
     options.own = question.options;  // none of joint's
-    options.known = {};              // about all devices
+    options.known = {};              // these are for all devices
     if (of_joint(question) && progress_ != nullptr)
       options.progress = [this](const std::string& text) { progress_->tell(text); };
     return planner(question.name).plan(space_.problem(), options, stop_);
@@ -149,7 +149,7 @@ class Asking {
       if (space_.torn_off(found.plan) || !score::violations(space_.problem(), found.plan).empty()) return out;
       if (!space_.limits().allow(found.plan))
         throw core::Infeasible(question.name + ": its plan is outside of joint's limits");
-      out.plan = JudgedDraft{space_.draft_of(found.plan), {}};  // a limit may leave no time to judge it
+      out.plan = JudgedDraft{space_.draft_of(found.plan), {}};  // a limit may leave no time to evaluate it
       out.plan->worth = judge_.worth(found.plan);
     } catch (const core::LimitHit&) {
       out.late = true;
@@ -177,11 +177,11 @@ bool only_direct(std::size_t units, std::size_t devices) {
   return units * devices > kMostTabled;
 }
 
-/// Every planner as it is, and once more for a schedule with a flush where it has to be told; of large
-/// problems, where few are asked, megatron's plans of whole layers too: a stage of one operator more than
-/// they have may not fit. Of models whose tokens or experts can be divided megatron is asked for that too.
-/// Those that list uniform plans are asked first: the others may leave out what cannot
-/// beat these, so that the fastest of all is among the answers still.
+/// Lists planners and options. Every planner runs with its defaults, and once more with a flush if that is an
+/// option. Large problems use few planners; for them megatron also runs with whole layers, because a stage
+/// with one more operator may not fit. If the model's tokens or experts can be divided, megatron also runs
+/// with that. Planners that enumerate uniform plans come first: the others may skip plans that cannot beat
+/// these, so the fastest plan is still among the answers.
 JointQuestions questions(AskedPlanners asked, std::size_t units, std::size_t devices, MeshSizes most) {
   if (only_direct(units, devices)) asked = AskedPlanners::direct;
   JointQuestions out;
@@ -202,11 +202,11 @@ JointQuestions questions(AskedPlanners asked, std::size_t units, std::size_t dev
 
 namespace {
 
-/// What these answer, in parallel.
+/// Answers of these planners, in parallel.
 std::vector<Answer> ask(const Asking& asking, const std::vector<PlannerChoice>& questions) {
   std::vector<std::size_t> order(questions.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  // A long search that begins last would leave the other threads idle.
+  // A long search that begins last would leave the other threads idle, so long searches begin first.
   std::stable_partition(order.begin(), order.end(),
                         [&](std::size_t i) { return takes_minutes(questions[i].name); });
   std::vector<Answer> out(questions.size());
@@ -215,8 +215,8 @@ std::vector<Answer> ask(const Asking& asking, const std::vector<PlannerChoice>& 
   return out;
 }
 
-/// Of those who know every option and any number of devices, so that it is the problem's or the user's fault;
-/// else of the first that has one.
+/// Error of a planner that supports every option and any number of devices, so that the problem or the user
+/// causes it; otherwise the first error.
 std::exception_ptr error_of(const std::vector<PlannerChoice>& questions, const std::vector<Answer>& answers) {
   for (const std::string_view telling : {"graphpipe_climb", "graphpipe_rows", "megatron", ""})
     for (std::size_t i = 0; i < questions.size(); ++i)

@@ -1,5 +1,5 @@
 #pragma once
-// Where `joint` begins: the answers of all other planners.
+// Starts of `joint`: the answers of all other planners.
 
 #include <exception>
 #include <vector>
@@ -9,36 +9,37 @@
 namespace penstock::planners {
 
 struct Starts {
-  std::vector<JudgedDraft> plans;  ///< the best first; no two alike
+  std::vector<JudgedDraft> plans;  ///< best first, all different
   std::uint64_t states = 0;
-  bool complete = true;  ///< false: some planner met a limit
-  /// Plans that need not be judged any more, for so many were by a search whose answer is a good beginning:
-  /// by whole layers; or of a part of the devices, where its plan is the best and hardly slower than there.
+  bool complete = true;  ///< false: some planner hit a limit
+  /// Number of plans to deduct from the search, because another search already evaluated as many and its
+  /// answer is a good start. That is the search by whole layers, or that of a part whose plan is the best and
+  /// nearly as fast.
   std::size_t judged = 0;
-  std::exception_ptr error;  ///< of one that had no plan
+  std::exception_ptr error;  ///< error of a planner without a plan
 };
 
-/// Whose plans are asked for. `quick` leaves out those whose search may take minutes: piper, graphpipe_climb,
-/// aceso, exhaustive. `direct` are those that try a list of uniform plans, and need no longer on more
-/// devices; no more than these are asked, whatever was said, where the others' tables would be too large.
+/// Planners to use. `quick` leaves out those that may take minutes: piper, graphpipe_climb, aceso,
+/// exhaustive. `direct` are those that enumerate uniform plans, whose time does not grow with devices; only
+/// these are used if the tables of the others would be too large.
 enum class AskedPlanners : std::uint8_t { all, quick, direct };
 
-/// Whether no others are asked, of a model of so many units on so many devices.
+/// True if only `direct` planners are used, for this many units and devices.
 bool only_direct(std::size_t units, std::size_t devices);
 
-/// Largest groups that may divide tokens and experts.
+/// Maximum sizes of groups that divide tokens and experts.
 struct MeshSizes {
   int context = 1, expert = 1;
 };
 
-/// Of a problem with so many units of the model, on so many devices.
+/// Planners and options for a problem with this many units and devices.
 JointQuestions questions(AskedPlanners asked, std::size_t units, std::size_t devices, MeshSizes most);
 
-/// Plans of planners without a flush run as 1F1B where they can.
+/// Answers of the planners. Plans of planners without a flush run as 1F1B if possible.
 Starts starts(const PlanSpace& space, const JointJudge& judge, const JointQuestions& questions,
               core::StopToken stop);
 
-/// One of these answers: what the planner says when it is asked so. Throws as it does.
+/// Answer of one planner. Throws like the planner.
 SearchResult start(const PlanSpace& space, const JointJudge& judge, const JointQuestions& questions,
                    const PlannerChoice& question, core::StopToken stop);
 

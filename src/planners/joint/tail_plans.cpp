@@ -13,21 +13,22 @@
 namespace penstock::planners {
 namespace {
 
-/// Micro-batches of a mini-batch: a replica of what is behind has a part of each alone.
+/// Maximum micro-batches of a mini-batch: each replica of the part behind has a share of every one.
 constexpr std::int64_t kMostInTurn = 16;
-/// Shares of branches that devices get in an iteration: as many messages, which a simulation takes time for.
+/// Maximum branch shares per iteration; each is a message, which takes simulation time.
 constexpr std::int64_t kMostShares = std::int64_t{1} << 15;
-/// Groups of branches.
+/// Maximum number of branch groups.
 constexpr std::size_t kMostSets = 64;
-/// Branches times groups up to which any branch moves to any group; else those of the busiest group alone.
+/// Branches times groups up to which any branch moves to any group; otherwise only those of the busiest
+/// group.
 constexpr std::size_t kMostDealings = 256;
 
-/// What tells such plans apart.
+/// Parameters of such a plan.
 struct Shape {
   std::vector<std::size_t> group;     ///< [branch]
   std::vector<std::int64_t> devices;  ///< [group]
   std::int64_t micro_batch = 1;       ///< of all stages
-  int tensor = 1;                     ///< tensor-parallel degree of all stages, as replays run them
+  int tensor = 1;                     ///< tensor-parallel degree of all stages, as replays require
   int zero = 0, zero_behind = 0;
   friend bool operator==(const Shape&, const Shape&) = default;
 };
@@ -62,7 +63,7 @@ class TailPlans {
   }
 
  private:
-  /// Of so many groups the longest branches first, each to the group with the least to do.
+  /// Assigns branches to groups, longest first, each to the group with the least work.
   std::vector<std::size_t> dealt(std::size_t groups) const {
     std::vector<std::size_t> order(seconds_.size()), out(seconds_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -85,7 +86,7 @@ class TailPlans {
     return out;
   }
 
-  /// Devices for each group, in steps, the next ones always to the busiest; false where there are too few.
+  /// Assigns devices to groups in steps, the next always to the busiest; false if there are too few.
   bool share_devices(Shape& shape) const {
     const auto load = loads(shape);
     const std::int64_t step = shape.tensor;
@@ -155,7 +156,7 @@ class TailPlans {
         next.group[b] = g;
         if (std::ranges::count(next.group, shape.group[b]) > 0) {
           add(next);
-        } else {  // its own group is empty now
+        } else {  // its own group is now empty
           for (std::size_t& other : next.group) other -= other > shape.group[b];
         }
         if (share_devices(next)) add(next);
@@ -208,7 +209,7 @@ class TailPlans {
     std::ranges::sort(stage.operators);
   }
 
-  /// The best of these, if it is better, and which it is.
+  /// Returns the best of these shapes, if it is better, and its index.
   std::pair<std::optional<JudgedDraft>, std::size_t> best_of(const std::vector<Shape>& shapes,
                                                              const Worth& to_beat,
                                                              std::size_t& judged) const {
@@ -233,14 +234,14 @@ class TailPlans {
   const JointJudge& judge_;
   JoinedBranches branches_;
   core::StopToken stop_;
-  std::vector<double> seconds_;  ///< [branch] of as many samples as there are for each device
+  std::vector<double> seconds_;  ///< [branch] for as many samples as there are per device
 };
 
 }  // namespace
 
 TailPlan tail_plan(const PlanSpace& space, const JointJudge& judge, const Worth& to_beat,
                    core::StopToken stop) {
-  if (space.options().micro_batch) return {};  // stages of unlike replicas split one micro-batch
+  if (space.options().micro_batch) return {};  // stages with different replica counts split one micro-batch
   auto branches = joined_branches(space.units());
   if (!branches) return {};
   return TailPlans(space, judge, std::move(*branches), stop).best(to_beat);

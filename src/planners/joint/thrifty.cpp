@@ -11,7 +11,7 @@
 namespace penstock::planners {
 namespace {
 
-/// `size` devices each, in groups of `degree`.
+/// Ranks of `size` devices each, in groups of `degree`.
 std::vector<RankShape> thrifty_ranks(const PlanSpace& space, int size, int degree) {
   const auto& options = space.options();
   plan::Stage like;

@@ -1,5 +1,5 @@
 #pragma once
-// Plans that need little memory, for problems on which no other planner finds any.
+// Plans that need little memory, for problems on which no other planner finds a plan.
 
 #include <vector>
 
@@ -7,9 +7,9 @@
 
 namespace penstock::planners {
 
-/// Rows of ranks with equally many devices and work, of every number and in tensor-parallel groups of every
-/// size, that share all they can (ZeRO 3, sequence parallelism), recompute whole stages or layer by layer,
-/// and take the smallest micro-batches; those that are valid, fastest first.
+/// Rows of ranks with equal devices and work, of every number and with tensor-parallel groups of every size.
+/// They shard everything possible (ZeRO 3, sequence parallelism), recompute whole stages or layer by layer,
+/// and use the smallest micro-batches. Returns the valid ones, fastest first.
 std::vector<JudgedDraft> thrifty_plans(const PlanSpace& space, const JointJudge& judge, core::StopToken stop);
 
 }  // namespace penstock::planners

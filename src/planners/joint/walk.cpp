@@ -9,15 +9,17 @@
 namespace penstock::planners {
 namespace {
 
-constexpr std::size_t kSideBySide = 32;     ///< moves judged side by side
-constexpr std::size_t kPatience = 192;      ///< moves without success after which a kicked walk gives up
-constexpr int kFruitless = 48;              ///< kicks from the same best plan after which it ends
-constexpr int kMostKicks = 4;               ///< moves at once
-constexpr std::size_t kManyDevices = 64;    ///< a plan on fewer counts less
-constexpr std::size_t kParts = 4;           ///< of a plan: what one on few devices counts as, one of them
-constexpr std::int64_t kManyPasses = 1024;  ///< forward, of all stages: a plan of so many counts one more
-constexpr std::int64_t kLargeGroup = 8;     ///< devices, of more of which a pass counts as several
-constexpr int kTries = 4;  ///< of a kick, until it makes a new plan: few do where memory is tight
+constexpr std::size_t kSideBySide = 32;   ///< moves evaluated in parallel
+constexpr std::size_t kPatience = 192;    ///< moves without success after which a descent from a kick stops
+constexpr int kFruitless = 48;            ///< kicks from the same best plan after which the walk ends
+constexpr int kMostKicks = 4;             ///< maximum moves per kick
+constexpr std::size_t kManyDevices = 64;  ///< plans on fewer devices count less
+/// Parts of a plan in which evaluations are counted; a plan on few devices counts one.
+constexpr std::size_t kParts = 4;
+/// Forward passes of all stages: each full multiple adds one to the count.
+constexpr std::int64_t kManyPasses = 1024;
+constexpr std::int64_t kLargeGroup = 8;  ///< devices per group beyond which a pass counts several times
+constexpr int kTries = 4;  ///< attempts per kick to reach a new plan; few succeed if memory is tight
 
 template <class List>
 void shuffle(List& list, core::Random& random) {
@@ -48,7 +50,7 @@ void Walk::go_on(std::size_t plans, const std::function<void()>& stepped) {
   }
 }
 
-/// Kinds in turn, so that those with few moves have them tried soon.
+/// Interleaves kinds of moves, so that kinds with few moves are tried soon.
 std::vector<Move> Walk::shuffled(const Draft& draft) {
   auto kinds = moves(Sight(*space_, draft), change_);
   std::size_t longest = 0;
@@ -63,7 +65,7 @@ std::vector<Move> Walk::shuffled(const Draft& draft) {
   return out;
 }
 
-/// One step; false when there is none, as far as the walk looks.
+/// One step; returns false if no improving move is found.
 bool Walk::descend() {
   const auto tried = shuffled(now_.draft);
   const std::size_t most = kicks_ > 0 ? std::min(tried.size(), kPatience) : tried.size();
@@ -84,7 +86,7 @@ bool Walk::take_best(const std::vector<Move>& tried, std::size_t begin, std::siz
     keys[i] = space_->key(draft);
     drafts[i] = std::move(draft);
   });
-  // What was met before is left out, in order: the same for any number of threads.
+  // Skips known plans, in order, so that the result does not depend on the number of threads.
   for (std::size_t i = 0; i < count; ++i)
     if (drafts[i] && !met_.insert(keys[i]).second) drafts[i].reset();
   std::vector<std::optional<Worth>> bounds(count);
@@ -137,8 +139,8 @@ void Walk::kick() {
   arrive(std::move(*draft), worth);
 }
 
-/// Some moves, of kinds alike likely, one after the other; nothing where they make no new plan. Only the last
-/// draft has to fit: two changes may save memory together where one alone takes more than there is.
+/// Applies some moves, with kinds equally likely, one after the other; nothing if they make no new plan. Only
+/// the last draft must fit: two changes together may save memory where one exceeds it.
 std::optional<Draft> Walk::kicked() {
   Draft draft = best_.draft;
   for (int left = random_.between(2, kMostKicks); left > 0; --left) {

@@ -1,5 +1,5 @@
 #pragma once
-// One walk through whole plans, downhill and on from there by kicks.
+// Local search over whole plans with kicks.
 
 #include <cstdint>
 #include <functional>
@@ -18,23 +18,23 @@ struct JudgedDraft {
   Worth worth;
 };
 
-/// Iterated local search (Lourenço, Martin, Stützle, Handbook of Metaheuristics, 2003): the best of the next
-/// few moves that are better, in random order and one kind after the other, until none is; then some random
-/// moves at once from the best plan so far, and downhill again, given up sooner. The same walk for any number
-/// of threads.
+/// Iterated local search (Lourenço, Martin, Stützle, Handbook of Metaheuristics, 2003). Takes the best of the
+/// next few improving moves, in random order and one kind after the other, until none improves. Then applies
+/// several random moves at once to the best plan so far, and descends again with less patience. Independent
+/// of the number of threads.
 class Walk {
  public:
-  /// Space, judge outlive it.
+  /// Space and judge must outlive it.
   Walk(const PlanSpace& space, const JointJudge& judge, Change change, JudgedDraft start, std::uint64_t seed,
        core::StopToken stop);
 
-  /// Until so many more plans are judged, one of many passes counted as several, or many kicks in a row lead
-  /// to nothing better; `stepped` is called after each few of them. Throws LimitHit; best() is then the best
-  /// until the limit.
+  /// Runs until `plans` more evaluations are used (a plan with many passes counts as several), or many kicks
+  /// in a row find nothing better. Calls `stepped` after every few evaluations. Throws LimitHit; best() is
+  /// then the best plan so far.
   void go_on(std::size_t plans, const std::function<void()>& stepped);
   const JudgedDraft& best() const { return best_; }
   std::size_t judged() const { return judged_; }
-  std::size_t counted() const;  ///< plans judged, as go_on() counts them
+  std::size_t counted() const;  ///< plans evaluated, as counted by go_on()
 
  private:
   bool descend();
@@ -51,10 +51,10 @@ class Walk {
   core::Random random_;
   core::StopToken stop_;
   JudgedDraft now_, best_;
-  std::unordered_set<std::string> met_;  ///< keys of plans
+  std::unordered_set<std::string> met_;  ///< keys of evaluated plans
   std::size_t judged_ = 0;
-  std::size_t spent_ = 0, goal_ = 0;  ///< quarters of a plan, by how long it takes to judge it
-  int kicks_ = 0;                     ///< from the best plan
+  std::size_t spent_ = 0, goal_ = 0;  ///< quarters of a plan, by evaluation time
+  int kicks_ = 0;                     ///< since the best plan was found
 };
 
 }  // namespace penstock::planners

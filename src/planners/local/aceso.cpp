@@ -27,25 +27,24 @@ using core::Bytes;
 using plan::Plan;
 
 constexpr std::size_t kWorstStages = 2, kBeam = 3;
-/// A start that takes more than so many times as long as the best answer so far leads to none: none of 29 on
-/// 64 devices was ever alleviated to less than 0.49 of its time. The deepest pipelines, which take longest to
-/// judge, are the farthest off. Nor does one that takes so many times as long as what is of no use to who
-/// asks: with any number from 1.5 on all answers are the same for 15 models on 8 to 64 devices of two
-/// clusters.
+/// Factors on time beyond which a start is not improved. First factor: relative to the best answer so far;
+/// none of 29 starts on 64 devices ever improved to less than 0.49 of its time. The deepest pipelines, which
+/// take longest to evaluate, are the farthest off. Second factor: relative to the cutoff; any value from 1.5
+/// on gives equal answers for 15 models on 8 to 64 devices of two clusters.
 constexpr double kHopeless = 3, kOfNoUse = 1.5;
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-/// Memory first, then time.
+/// Compared by memory first, then time.
 struct Judged {
   Plan plan;
   Bytes missing;       ///< summed over stages
-  double seconds = 0;  ///< of an iteration
+  double seconds = 0;  ///< seconds per iteration
   bool beats(const Judged& other) const {
     return missing != other.missing ? missing < other.missing : seconds < other.seconds;
   }
 };
 
-/// How good a plan of a list is, or at best may be.
+/// Score of a plan in a list, or a lower bound on it.
 struct Rank {
   Bytes missing;
   double seconds = 0;
@@ -56,7 +55,7 @@ constexpr Rank kLast{Bytes(std::numeric_limits<std::int64_t>::max()), kNoLimit, 
 
 struct Alleviated {
   SearchResult found;
-  double seconds = 0;  ///< of an iteration, as plans are judged
+  double seconds = 0;  ///< seconds per iteration, by the judge
 };
 
 class Aceso {
@@ -107,7 +106,7 @@ class Aceso {
     return {std::move(plan), lacks, seconds};
   }
 
-  /// Stages that miss most memory; of equals those that take most time.
+  /// Stages that miss the most memory; among equals those that take the most time.
   std::vector<std::size_t> worst(const Plan& plan) const {
     const auto lacks = missing(plan);
     const auto terms = estimate(plan).stages;
@@ -121,7 +120,7 @@ class Aceso {
     return order;
   }
 
-  /// All that one primitive leads to and was not met before.
+  /// Plans that one primitive leads to and that are new.
   std::vector<Plan> next(const Plan& plan) {
     std::vector<Plan> fresh;
     for (std::size_t s : worst(plan))
@@ -140,13 +139,13 @@ class Aceso {
     return out;
   }
 
-  /// The first `most` of those that rank before `bar`, best first. What promises most is judged first, so
-  /// that much need not be judged at all.
+  /// The first `most` plans that rank before `bar`, best first. The most promising are evaluated first, so
+  /// that many need no evaluation.
   std::vector<Rank> leading(const std::vector<Plan>& plans, const std::vector<Rank>& order, std::size_t most,
                             const Rank& bar) const {
     std::vector<Rank> best;
     std::mutex changing;
-    // The seconds that a plan must not exceed; below zero: no seconds can make it one of the best.
+    // Seconds that a plan must not exceed; negative: the plan cannot be among the best.
     const auto to_beat = [&](const Rank& promise) {
       const std::lock_guard lock(changing);
       const Rank& last = best.size() < most ? bar : best.back();
@@ -172,7 +171,7 @@ class Aceso {
     return best;
   }
 
-  /// Whether nothing helps any more, rather than the deadline being over.
+  /// Returns true if nothing improves any more, false at the deadline.
   bool improve_all(Judged& best) {
     try {
       for (int round = 0; round < rounds_; ++round) {
@@ -186,8 +185,8 @@ class Aceso {
     }
   }
 
-  /// The best plan one primitive away that beats `best`, else one behind the best kBeam of these. A plan that
-  /// is to beat `best` is known to fail long before it is judged to the end, so that is asked first.
+  /// Returns the best plan one primitive away that beats `best`, otherwise one reached from the best kBeam of
+  /// these. A bound often shows early that a plan does not beat `best`, so that check comes first.
   std::optional<Judged> improve(const Judged& from, const Judged& best, int hops) {
     std::vector<Plan> found = next(from.plan);
     const std::vector<Rank> order = promises(found);
@@ -210,8 +209,8 @@ class Aceso {
   std::set<std::string> seen_;  ///< plans as text
 };
 
-/// Balanced stages of `replicas` devices: the fastest that fits, else those that need least memory, which
-/// need not fit.
+/// Balanced stages of `replicas` devices: the fastest plan that fits, otherwise the one that needs the least
+/// memory, which may not fit.
 std::optional<Plan> balanced(const cost::Problem& problem, const SearchOptions& options, const Units& units,
                              int replicas, core::StopToken stop) {
   const std::size_t stages = problem.cluster.size() / static_cast<std::size_t>(replicas);
@@ -233,13 +232,13 @@ std::optional<Plan> balanced(const cost::Problem& problem, const SearchOptions& 
   }
 }
 
-/// The best alleviated plan so far.
+/// Best improved plan so far.
 class BestStart {
  public:
   BestStart(const cost::Problem& problem, core::StopToken stop)
       : problem_(problem), stop_(stop), obstacle_(no_even_row(problem, problem.graph.size())) {}
 
-  /// Calls start() and alleviates the plan it returns, if it does and that plan is not hopeless.
+  /// Calls start() and improves its plan, unless there is none or it is too slow.
   template <class F>
   void consider(const SearchOptions& options, F&& start) {
     try {
@@ -287,7 +286,7 @@ class BestStart {
   double seconds_ = 0;
   std::uint64_t states_ = 0;
   bool complete_ = true;
-  std::string obstacle_;  ///< of the last start that led nowhere
+  std::string obstacle_;  ///< obstacle of the last start without a result
 };
 
 }  // namespace
@@ -312,16 +311,16 @@ SearchResult aceso(const cost::Problem& problem, const SearchOptions& options, c
   BestStart best(problem, stop);
   const auto begin_from_all = [&](const SearchOptions& asked) {
     SearchOptions row = asked;
-    row.own = {};  // those are Aceso's
+    row.own = {};  // these belong to Aceso
     best.consider(asked, [&] { return std::optional(spp(problem, row, stop).plan); });
     auto sizes = rank_sizes(problem, asked);
-    std::reverse(sizes.begin(), sizes.end());  // the deepest pipeline last: what it misses is the least
+    std::reverse(sizes.begin(), sizes.end());  // the deepest pipeline last: it misses the least
     for (int replicas : sizes)
       best.consider(asked, [&] { return balanced(problem, asked, units, replicas, stop); });
   };
   begin_from_all(options);
   if (options.micro_batch || options.pipeline_micro_batch) return best.result();
-  // A local search may end worse where it is free: each size is tried as if it were pinned.
+  // A free local search may end worse than one with a fixed size, so each size is also tried as if fixed.
   SearchOptions pinned = options;
   for (const std::int64_t size : pinnable_sizes(problem, options)) {
     if (!best.complete()) break;

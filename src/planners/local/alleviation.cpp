@@ -107,7 +107,7 @@ class Alleviations {
     keep(std::move(next));
   }
 
-  /// Of all stages, or of this one where sizes may differ.
+  /// Resizes micro-batches of all stages, or of this one if sizes may differ.
   template <class F>
   void resize(F&& size) {
     Plan next = plan_;

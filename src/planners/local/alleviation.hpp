@@ -1,5 +1,5 @@
 #pragma once
-// The primitives of Aceso: small changes of a plan at one stage.
+// Primitives of Aceso: small changes of a plan at one stage.
 
 #include <vector>
 
@@ -8,8 +8,8 @@
 
 namespace penstock::planners {
 
-/// Every plan that one primitive at stage `s` leads to, structurally valid, in-flight counts derived; memory
-/// unchecked. aceso.hpp lists the primitives. Throws as `stop` does.
+/// Returns every plan that one primitive at stage `s` leads to: structurally valid, with in-flight counts,
+/// memory not checked. aceso.hpp lists the primitives. Throws like `stop`.
 std::vector<plan::Plan> alleviations(const cost::Problem& problem, const SearchOptions& options,
                                      const Units& units, const plan::Plan& plan, std::size_t s,
                                      core::StopToken stop = {});

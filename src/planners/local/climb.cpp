@@ -21,7 +21,8 @@ using core::OpId;
 using plan::Plan;
 using plan::Stage;
 
-/// Producers first, of those that are ready the one listed first; nothing where stages wait for each other.
+/// Sorts stages, producers first, among ready ones the one listed first; nothing if stages wait for each
+/// other.
 std::optional<std::vector<Stage>> in_order(const graph::OpGraph& graph, std::vector<Stage> stages) {
   std::vector<std::size_t> stage_of(graph.size());
   for (std::size_t s = 0; s < stages.size(); ++s)
@@ -47,7 +48,7 @@ std::optional<std::vector<Stage>> in_order(const graph::OpGraph& graph, std::vec
   return out;
 }
 
-/// Every change of a plan that climb.hpp names, valid or not.
+/// All changes of a plan listed in climb.hpp, valid or not.
 class Changes {
  public:
   Changes(const SearchOptions& options, const Units& units, const Plan& plan)
@@ -74,7 +75,7 @@ class Changes {
  private:
   using UnitList = std::vector<std::size_t>;
 
-  /// In topological order.
+  /// Units of a stage in topological order.
   UnitList units_of(const Stage& stage) const {
     UnitList out;
     for (std::size_t u = 0; u < units_.operators.size(); ++u)
@@ -191,8 +192,8 @@ void Climb::go_on(std::uint64_t most) {
   }
 }
 
-/// Takes the best of the first batch of changes that has a better one; where a step was found the next looks
-/// at other changes first, so that all get their turn.
+/// Takes the best of the first batch of changes that has an improvement. The next step begins with other
+/// changes, so that all are tried.
 bool Climb::step(std::uint64_t most) {
   constexpr std::size_t kBatch = 64;
   const auto changes = Changes(options_, units_, best_.plan).all();
@@ -208,8 +209,8 @@ bool Climb::step(std::uint64_t most) {
       if (plans[i] && *bounds[i] >= best_.iteration) plans[i].reset();
       if (plans[i]) keys[i] = key(*plans[i]);
     });
-    // What was met before was not better then, and is not better now. In order, for the same plan from any
-    // number of threads.
+    // A known plan was not better then, and is not better now. Processed in order, so that the result does
+    // not depend on the number of threads.
     for (std::size_t i = 0; i < count; ++i) {
       if (plans[i] && !met_.insert(keys[i]).second) plans[i].reset();
       if (!plans[i]) bounds[i].reset();
@@ -228,8 +229,8 @@ bool Climb::step(std::uint64_t most) {
   return false;
 }
 
-/// Equal for plans that differ by the numbers of like devices alone: what climbing changes of a plan, all
-/// else being its start's.
+/// Equal for plans that differ only in the numbers of equal devices. Covers what climbing changes; everything
+/// else comes from the start.
 std::string Climb::key(const Plan& plan) const {
   std::string out;
   for (const Stage& stage : plan.stages) {
@@ -242,7 +243,7 @@ std::string Climb::key(const Plan& plan) const {
   return out;
 }
 
-/// The plan with these stages, in order, and in-flight counts by the rule; nothing when it is not valid.
+/// Returns the plan with these stages, sorted, and in-flight counts by the rule; nothing if it is not valid.
 std::optional<Plan> Climb::completed(const std::vector<Stage>& changed) const {
   stop_.check();
   auto stages = in_order(problem_.graph, changed);

@@ -1,5 +1,5 @@
 #pragma once
-// Changes a plan step by step as long as that makes it faster.
+// Hill climbing: changes a plan step by step while it becomes faster.
 
 #include <functional>
 #include <limits>
@@ -17,29 +17,29 @@ namespace penstock::planners {
 
 struct Climbed {
   plan::Plan plan;
-  core::Seconds iteration{std::numeric_limits<double>::infinity()};  ///< by the judge
-  std::uint64_t judged = 0;                                          ///< plans
-  bool complete = true;  ///< false: a limit was hit; the best until then
+  core::Seconds iteration{std::numeric_limits<double>::infinity()};  ///< time by the judge
+  std::uint64_t judged = 0;                                          ///< number of evaluated plans
+  bool complete = true;  ///< false: a limit was hit, and this is the best so far
 };
 
-/// Seconds of one iteration; of a plan that is not faster than `to_beat` any time not below it. Called from
+/// Seconds of one iteration; for a plan not faster than `to_beat` any time that is not below it. Called from
 /// any thread; may throw LimitHit.
 using PlanJudge = std::function<core::Seconds(const plan::Plan&, core::Seconds to_beat)>;
 
-/// From a valid graph pipeline to one that none of these steps makes faster: some units from the front or the
-/// end of a stage go to another one, two stages become one, one becomes two, a stage gives another a device,
-/// two stages swap all their devices or one, all micro-batches double or halve (unless pinned). Stages are
-/// any convex sets, also of pieces of several branches; replicas come in any number. In-flight counts follow
-/// `rule`. A step is the fastest of the next 64 changes, in a fixed order: the same plan for any number of
-/// threads. References outlive the climb.
+/// Climbs from a valid graph pipeline to one that no step makes faster. Steps: move some units from the front
+/// or the end of a stage to another; merge two stages; split one; give a device to another stage; swap all
+/// devices of two stages, or one; double or halve all micro-batches (unless fixed). Stages are any convex
+/// sets, also of pieces of several branches; replicas come in any number. In-flight counts follow `rule`. A
+/// step is the fastest of the next 64 changes, in a fixed order, so the result does not depend on the number
+/// of threads. References must outlive the climb.
 class Climb {
  public:
   Climb(const cost::Problem& problem, const SearchOptions& options, plan::Plan start, schedule::InFlight rule,
         PlanJudge judge, core::StopToken stop);
-  /// On until `most` plans have been judged in all, or up to 63 more, or no step helps any more.
+  /// Continues until `most` plans have been evaluated in total (or up to 63 more), or no step improves.
   void go_on(std::uint64_t most);
   const Climbed& best() const { return best_; }
-  /// Equal for starts that differ by the numbers of like devices alone.
+  /// Key of the start: equal for starts that differ only in the numbers of equal devices.
   const std::string& start() const { return start_; }
 
  private:
@@ -56,8 +56,8 @@ class Climb {
   PlacementForm form_;
   Climbed best_;
   std::string start_;
-  std::unordered_set<std::string> met_;  ///< keys of the plans judged
-  std::size_t first_ = 0;                ///< change that the next step looks at first
+  std::unordered_set<std::string> met_;  ///< keys of the evaluated plans
+  std::size_t first_ = 0;                ///< first change that the next step considers
 };
 
 }  // namespace penstock::planners

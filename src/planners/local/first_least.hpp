@@ -1,5 +1,5 @@
 #pragma once
-// The best of a few, judged side by side: what one attains spares the others most of their judging.
+// Minimum over a few candidates evaluated in parallel; a value found early saves evaluations of the others.
 
 #include <algorithm>
 #include <cstddef>
@@ -13,14 +13,14 @@ namespace penstock::planners {
 
 template <class Value>
 struct FirstLeast {
-  std::optional<std::size_t> index;  ///< none: nothing is less than what was to be beaten
+  std::optional<std::size_t> index;  ///< none: no value is below the one to beat
   Value value;
 };
 
-/// The least value below `to_beat`, of equals that of the lowest index: the same for any number of threads.
-/// `bounds`: [index] no value is below it, none where there is nothing to judge; the lowest goes first, and
-/// what cannot win any more is left out. judge(i, least so far, whether a value equal to that may win too)
-/// returns the value, if it may win, else any that may not.
+/// Finds the minimum value below `to_beat`; among equals that of the lowest index, for any number of threads.
+/// `bounds`: [index] lower bound on the value, none if there is nothing to evaluate. The lowest bound goes
+/// first, and candidates that cannot win are skipped. judge(i, minimum so far, whether a value equal to it
+/// may win) returns the value if it may win, otherwise any value that may not.
 template <class Value, class Judge>
 FirstLeast<Value> first_least(const std::vector<std::optional<Value>>& bounds, const Value& to_beat,
                               Judge&& judge) {

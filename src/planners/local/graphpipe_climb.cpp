@@ -21,18 +21,18 @@ struct Rule {
 constexpr std::array<Rule, 2> kRules = {
     {{"depth", schedule::InFlight::depth}, {"hide_transfers", schedule::InFlight::hide_transfers}}};
 
-/// A start that takes more than so many times as long as the fastest is not climbed, nor one that takes so
-/// many times as long as what is of no use to who asks.
+/// Factors on time beyond which a start is not climbed: relative to the fastest start; relative to the
+/// cutoff.
 constexpr double kHopeless = 3, kOfNoUse = 1.5;
 
 class Climber {
  public:
   Climber(const cost::Problem& problem, core::StopToken stop) : problem_(problem), stop_(stop) {}
 
-  /// Climbs from the best plan of each space, and from one stage on all devices. `most`: plans to judge on a
+  /// Climbs from the best plan of each space, and from one stage on all devices. `most`: evaluations per
   /// climb.
   void climb_by(const Rule& rule, SearchOptions options, std::uint64_t most) {
-    options.own.erase("evaluations");  // the sweeps have none
+    options.own.erase("evaluations");  // sweeps have no such option
     SearchOptions sweeping = options;
     sweeping.own["in_flight"] = rule.name;
     const auto swept = [&](Structure space) {
@@ -71,7 +71,7 @@ class Climber {
     states_ += found.states;
     late_ = late_ || !found.complete;
     const plan::Stage& first = found.plan.stages.front();
-    if (first.recompute || first.zero > 0) return;  // of another space
+    if (first.recompute || first.zero > 0) return;  // it belongs to another space
     const PlanJudge judge = [this, &options](const plan::Plan& plan, core::Seconds to_beat) {
       return by_evaluation(options) ? evaluated_to_win(options, plan, to_beat)
                                     : score::estimate(problem_, plan).iteration;
@@ -88,7 +88,7 @@ class Climber {
     climbs.remove_if([&](const Climb& climb) { return climb.best().iteration > most; });
   }
 
-  /// The slower half ends after every round, the others go on for kLonger times as long.
+  /// Ends the slower half after every round; the others continue for kLonger times as long.
   void race(std::list<Climb>& climbs, std::uint64_t most) {
     constexpr std::uint64_t kLonger = 4;
     const auto faster = [](const Climb& a, const Climb& b) {
@@ -98,7 +98,7 @@ class Climber {
       climbs.sort(faster);
       for (; climbs.size() > count; climbs.pop_back()) states_ += climbs.back().best().judged;
     };
-    std::vector<std::uint64_t> rounds = {most};  // plans to judge until then, the last round first
+    std::vector<std::uint64_t> rounds = {most};  // cumulative evaluations, last round first
     for (std::size_t left = climbs.size(); left > 1; left = (left + 1) / 2)
       rounds.push_back(rounds.back() / kLonger);
     for (; !rounds.empty(); rounds.pop_back()) {
@@ -140,22 +140,22 @@ const std::vector<PlannerOption>& climb_options() {
   return options;
 }
 
-// Ours. What neither the series-parallel space nor the row holds: stages with pieces of several branches, any
-// number of replicas, and stages on the devices that suit their messages; found step by step from the best
-// plan of each, and from plain data parallelism (climb.hpp). The climbs race: half of them end after every
-// round (successive halving, Jamieson, Talwalkar, AISTATS 2016), the last one after `evaluations`.
+// An addition of ours. Covers plans outside the series-parallel space and the row: stages with pieces of
+// several branches, any number of replicas, and stages on the devices that suit their messages. Found step by
+// step from the best plan of each space, and from data parallelism (climb.hpp). Half of the climbs end after
+// every round (successive halving, Jamieson, Talwalkar, AISTATS 2016), the last one after `evaluations`.
 SearchResult graphpipe_climb(const cost::Problem& problem, const SearchOptions& options,
                              core::StopToken stop) {
   const OwnValues own("graphpipe_climb", climb_options(), options.own);
   const auto most = static_cast<std::uint64_t>(own.number("evaluations"));
-  const std::uint64_t share = most / free_sizes(problem).size();  // of one size
+  const std::uint64_t share = most / free_sizes(problem).size();  // per size
   const bool pinned = options.micro_batch || options.pipeline_micro_batch;
   Climber climber(problem, stop);
   for (const Rule& rule : kRules) {
     if (own.word("in_flight") != rule.name && own.word("in_flight") != "either") continue;
     climber.climb_by(rule, options, pinned ? share : most);
     if (pinned || free_flows(own.word(kChooseBy)) == FreeFlows::paper) continue;
-    // A climb may end worse where it is free: each size is climbed as if it were pinned.
+    // A free climb may end worse than one with a fixed size, so each size is also climbed as if fixed.
     SearchOptions at_size = options;
     for (const std::int64_t size : pinnable_sizes(problem, options)) {
       if (climber.late()) break;

@@ -11,7 +11,7 @@
 namespace penstock::planners {
 namespace {
 
-/// {point, neighbour} -> the links between them, in both directions, whatever the order they are listed in.
+/// {point, neighbour} to the links between them, in both directions, in any order.
 using Cables = std::map<std::pair<std::size_t, std::size_t>, std::multiset<std::string>>;
 
 Cables cables_of(const cluster::Cluster& cluster) {
@@ -35,7 +35,7 @@ PlacementForm::PlacementForm(const cluster::Cluster& cluster) : devices_(cluster
   check_nodes(cluster);
 }
 
-/// Takes away, over and over, a point with one neighbour, its parent; of a tree one point is left, the root.
+/// Repeatedly removes a point with one neighbour, its parent; for a tree one point remains, the root.
 void PlacementForm::peel(const cluster::Cluster& cluster) {
   const Cables cables = cables_of(cluster);
   std::map<std::string, std::size_t> kinds;
@@ -57,8 +57,8 @@ void PlacementForm::peel(const cluster::Cluster& cluster) {
   tree_ = points_.size() > 1 && order_.size() == points_.size();  // points of a circle keep two neighbours
 }
 
-/// Costs look at nodes too: the devices below one point must be of one node, which has no others, or each of
-/// its own.
+/// Checks nodes, which costs depend on: the devices below a point must be exactly those of one node, or each
+/// must be a node.
 void PlacementForm::check_nodes(const cluster::Cluster& cluster) {
   if (!tree_) return;
   std::map<std::size_t, std::multiset<int>> below;  // [point] nodes of its devices
@@ -76,7 +76,8 @@ void PlacementForm::check_nodes(const cluster::Cluster& cluster) {
 
 std::optional<std::string> PlacementForm::of(const std::vector<plan::Stage>& stages) const {
   if (!tree_) return std::nullopt;
-  // Of each stage that it runs its number plus one and its place there, a zero, its type, what is below it.
+  // Name of a device: for each of its stages the number plus one and its position there; then zero, its type,
+  // and the names below it.
   std::vector<std::string> name(points_.size());
   for (std::size_t s = 0; s < stages.size(); ++s)
     for (std::size_t i = 0; i < stages[s].devices.size(); ++i) {
@@ -86,7 +87,7 @@ std::optional<std::string> PlacementForm::of(const std::vector<plan::Stage>& sta
     }
   std::vector<std::vector<std::string>> below(points_.size());
   for (const std::size_t p : order_) {
-    // What no stage runs on, or below, carries nothing.
+    // Points without stages on or below them carry nothing.
     if (name[p].empty() && below[p].empty()) continue;
     std::sort(below[p].begin(), below[p].end());
     std::string& mine = name[p];

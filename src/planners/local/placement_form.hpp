@@ -1,5 +1,5 @@
 #pragma once
-// Tells placements apart, except those that differ by the numbers of like devices alone.
+// Canonical form of a placement: equal for placements that differ only in the numbers of equal devices.
 
 #include <optional>
 #include <string>
@@ -10,22 +10,22 @@
 
 namespace penstock::planners {
 
-/// For clusters whose network is a tree. Two placements are alike when one becomes the other by exchanging
-/// equal sub-trees, devices of one type with equal cables among them: every message then travels over equal
-/// links beside the same other messages. The form of such a placement is the canonical name of the tree with
-/// stages at its leaves (Aho, Hopcroft, Ullman, The Design and Analysis of Computer Algorithms, 1974, example
-/// 3.2), here of labelled trees.
+/// For clusters whose network is a tree. Two placements are equivalent if exchanging equal sub-trees (and
+/// devices of one type with equal cables) turns one into the other: every message then uses equal links
+/// beside equal other messages. The form is the canonical name of the tree with stages at its leaves (Aho,
+/// Hopcroft, Ullman, The Design and Analysis of Computer Algorithms, 1974, example 3.2), here for labelled
+/// trees.
 class PlacementForm {
  public:
   explicit PlacementForm(const cluster::Cluster& cluster);
-  /// Equal for placements that are alike, and for no others: of each device the stages it runs and its place
-  /// among their devices. Nothing where the network is no tree.
+  /// Equal for equivalent placements and for no others. Made of the stages that each device runs and its
+  /// position among their devices. Nothing if the network is no tree.
   std::optional<std::string> of(const std::vector<plan::Stage>& stages) const;
 
  private:
   struct Point {
     std::size_t parent = 0;
-    std::string cable;  ///< which kind of links to the parent and back
+    std::string cable;  ///< kind of the links to the parent and back
   };
 
   void peel(const cluster::Cluster& cluster);
@@ -34,7 +34,7 @@ class PlacementForm {
   bool tree_ = false;
   std::size_t devices_ = 0;
   std::vector<std::string> type_;   ///< [device]
-  std::vector<std::size_t> order_;  ///< points, children before their parents; the root last
+  std::vector<std::size_t> order_;  ///< children before their parents; the root last
   std::vector<Point> points_;       ///< [point]
 };
 

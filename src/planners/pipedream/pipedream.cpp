@@ -18,7 +18,7 @@ namespace {
 
 using core::Bytes;
 
-/// Replica counts up to `most` by which `turns` can be divided.
+/// Replica counts up to `most` that divide `turns`.
 std::vector<int> dividing(std::int64_t turns, int most, bool any) {
   std::vector<int> out;
   for (int r = 1; r <= most; r = any ? r + 1 : 2 * r)
@@ -33,10 +33,10 @@ struct PipedreamCandidate {
   std::vector<PlacedStage> placed;
 };
 
-/// What the search counts as memory; plans found must fit in any case.
+/// Memory rule of the search; the resulting plans must fit in any case.
 enum class MemoryRule {
-  full,   ///< all of it, as score::violations
-  stash,  ///< the public optimizer's flag: copies of weights and activations stashed for later stages
+  full,   ///< all of it, like score::violations
+  stash,  ///< flag of the public optimizer: copies of weights and activations stashed for later stages
   none,
 };
 
@@ -44,7 +44,7 @@ struct Variant {
   PipedreamForm form = PipedreamForm::paper;
   MemoryRule memory = MemoryRule::full;
   bool straight = false;
-  bool each_round = false;  ///< replicas reduce after each of their backward passes
+  bool each_round = false;  ///< replicas reduce after each backward pass
 
   explicit Variant(const OwnOptions& given) {
     const OwnValues own("pipedream", pipedream_options(), given);
@@ -56,9 +56,9 @@ struct Variant {
   }
 };
 
-/// The search at one micro-batch size. Over nodes the pipeline inside a node does not know what stands behind
-/// the node, and so not what its stages hold: memory is asked of the plan found, and only side by side is it
-/// part of the search.
+/// The search at one micro-batch size. Over nodes, the pipeline inside a node lacks the stages behind the
+/// node, and so its in-flight counts. So memory is checked for the resulting plan, and only the search over
+/// single devices includes it.
 class PipedreamAtSize {
  public:
   PipedreamAtSize(const cost::Problem& problem, const SearchOptions& options, const Variant& variant,
@@ -74,7 +74,7 @@ class PipedreamAtSize {
         states_(cuts.weighed(samples)),
         memory_(memory) {}
 
-  /// Over nodes; where that does not fit, over devices side by side.
+  /// Searches over nodes; if the plan does not fit, over devices side by side.
   std::optional<PipedreamCandidate> best() {
     if (auto found = over_nodes(); found && fits(found->placed)) return found;
     auto found = side_by_side(smallest_memory(problem_.cluster));
@@ -104,8 +104,8 @@ class PipedreamAtSize {
     return rules;
   }
 
-  /// A stage's replicas at all levels together must divide the micro-batches: `inner` of each node's part of
-  /// it.
+  /// A stage's replicas at all levels together must divide the micro-batches; `inner` of them are within a
+  /// node.
   std::optional<PipedreamCandidate> over_nodes() {
     auto levels = node_levels(problem_.cluster);
     if (levels.size() == 1) return std::nullopt;
@@ -167,7 +167,7 @@ class PipedreamAtSize {
   std::uint64_t visited_ = 0;
 };
 
-/// Says how much memory a device would need for some plan.
+/// Throws with the memory that a device would need for some plan.
 [[noreturn]] void explain(const cost::Problem& problem, const SearchOptions& options, const Variant& variant,
                           const ProblemCuts& cuts, const StashMemory& memory, std::int64_t samples,
                           core::StopToken stop) {
@@ -221,10 +221,10 @@ const std::vector<PlannerOption>& pipedream_options() {
 }
 
 // Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for DNN Training", SOSP 2019, section 3.1,
-// in the paper's form, at every micro-batch size; weights are updated once per mini-batch, so an all-reduce
-// counts once for all its micro-batches, unless asked otherwise. Differs in that memory is a constraint
-// (section 3.3 leaves it to the user), that replica counts divide the micro-batches (the runtime asks for it,
-// the optimizer did not know), and in the choice of micro-batch size, by simulation.
+// in the paper's form, at every micro-batch size. By default weights are updated once per mini-batch, so an
+// all-reduce counts once for all its micro-batches. Differs: memory is a constraint (section 3.3 leaves it to
+// the user); replica counts divide the micro-batches (required by the runtime, ignored by the optimizer); the
+// micro-batch size is chosen by simulation.
 SearchResult pipedream(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   check(options);
   const Variant variant(options.own);

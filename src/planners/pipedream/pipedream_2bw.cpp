@@ -24,8 +24,8 @@ struct TwoBuffered {
   Verdict verdict;
 };
 
-/// By the dropped planner's formula, of the slowest stage. It counts numbers of four bytes and knows no
-/// recomputation.
+/// Seconds of the slowest stage by the dropped planner's formula, which counts numbers of four bytes and has
+/// no recomputation.
 double dropped_seconds(const std::vector<TwoBwStage>& stages, int width) {
   double slowest = 0;
   for (const TwoBwStage& stage : stages)
@@ -34,7 +34,7 @@ double dropped_seconds(const std::vector<TwoBwStage>& stages, int width) {
   return slowest;
 }
 
-/// Of the routes from device d to d + `distance`, those within blocks of `block` devices (0: all).
+/// Slowest route from a device d to d + `distance` within blocks of `block` devices (0: all).
 double slowest_route(const cluster::Cluster& cluster, std::size_t distance, std::size_t block) {
   double bandwidth = std::numeric_limits<double>::infinity();
   for (std::size_t d = 0; d + distance < cluster.size(); ++d)
@@ -74,7 +74,7 @@ class TwoBufferedAtSize {
     return best;
   }
   std::uint64_t states() const { return shapes_; }
-  /// Of the fullest device that needs least, over all shapes looked at.
+  /// Bytes of the fullest device, minimised over all shapes tried.
   Bytes least_need() const { return least_need_; }
 
  private:
@@ -137,7 +137,7 @@ class TwoBufferedAtSize {
     if (fits(plan, stages, shape)) best = TwoBuffered{std::move(plan), seconds, {}};
   }
 
-  /// Per micro-batch of all replicas together.
+  /// Seconds per micro-batch of all replicas together.
   double seconds(const std::vector<TwoBwStage>& stages, const TwoBwShape& shape) const {
     return dropped_ ? dropped_seconds(stages, shape.width) : two_bw_seconds(stages, shape) / shape.width;
   }
@@ -147,8 +147,8 @@ class TwoBufferedAtSize {
                     : two_bw_bytes(stage, shape, depth);
   }
 
-  /// The larger of the formula's count and of ours, which adds gradients, optimizer state and buffers but
-  /// knows how many micro-batches each stage really holds. On each device.
+  /// Bytes on each device: the larger of the formula's count and ours. Ours adds gradients, optimizer state
+  /// and buffers, but uses the actual micro-batches of each stage.
   Bytes need(const plan::Stage& stage, const TwoBwStage& described, const TwoBwShape& shape,
              std::size_t depth) const {
     const Bytes formula(static_cast<std::int64_t>(counted(described, shape, static_cast<int>(depth))));
@@ -203,10 +203,10 @@ const std::vector<PlannerOption>& pipedream_2bw_options() {
 }
 
 // Narayanan et al., "Memory-Efficient Pipeline-Parallel DNN Training" (PipeDream-2BW), ICML 2021, section 3.3
-// and appendix A: all stages equally wide. The paper's models are equal blocks; here the row of operators is
-// cut so that the slowest stage's compute is least, which for equal blocks is the same. Differs also in that
-// all devices are used, that every micro-batch size is tried, not only the largest that fits, and in what
-// memory counts.
+// and appendix A: all stages have equal width. The paper's models are equal blocks; here the row of operators
+// is cut so that the slowest stage's compute is minimal, which is equal for equal blocks. Differs also: all
+// devices are used; every micro-batch size is tried, not only the largest that fits; memory is counted as in
+// Penstock.
 SearchResult pipedream_2bw(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   if (options.per_stage_micro_batch)
     throw core::BadInput("pipedream_2bw: all stages have one micro-batch size");

@@ -26,8 +26,8 @@ double two_bw_bytes(const TwoBwStage& stage, const TwoBwShape& shape, int depth)
 
 namespace {
 
-/// Ends of runs no heavier than `most`, each as long as that and the need to leave one work per later run
-/// allow; nothing when the last one is heavier.
+/// Ends of runs no heavier than `most`, each as long as possible while later runs get at least one work;
+/// nothing if the last run is heavier.
 std::optional<std::vector<std::size_t>> ends_within(const std::vector<double>& work, std::size_t parts,
                                                     double most) {
   std::vector<std::size_t> ends;
@@ -61,7 +61,7 @@ std::vector<std::size_t> balanced_ends(const std::vector<double>& work, int part
   double low = 0, high = std::accumulate(work.begin(), work.end(), 0.0);
   auto best = *ends_within(work, count, high);
   high = heaviest(work, best);
-  while (high - low > 1e-12 * high) {  // what is attained lies at high, nothing at low
+  while (high - low > 1e-12 * high) {  // `high` is attained, `low` is not
     const double middle = low + (high - low) / 2;
     if (middle <= low || middle >= high) break;
     if (auto ends = ends_within(work, count, middle)) {

@@ -13,7 +13,7 @@ double slowest_compute(const cost::Problem& problem, const std::vector<core::OpI
   return seconds;
 }
 
-/// With one more layer, the last, that all sources read.
+/// Adds a last layer that all sources read.
 LayerGraph one_source(LayerGraph graph) {
   std::vector<bool> reads(graph.layers.size());
   for (const auto& readers : graph.next)
@@ -25,7 +25,7 @@ LayerGraph one_source(LayerGraph graph) {
   return graph;
 }
 
-/// Takes that layer away again, and the cut, the first, where nothing else is done.
+/// Removes that layer, and the first cut, in which only it is done.
 std::vector<CutState> without_source(std::vector<CutState> states) {
   states.erase(states.begin());
   for (CutState& state : states) {

@@ -1,5 +1,5 @@
 #pragma once
-// A problem as a row of PipeDream's cuts, and stages between them as operators of the model.
+// A problem as a row of PipeDream's cuts, and the operators between cuts.
 
 #include "penstock/cost/problem.hpp"
 #include "pipedream/pipedream_states.hpp"
@@ -8,18 +8,18 @@
 namespace penstock::planners {
 
 /// The planning units are the layers. Exact up to `kMostCuts` antichain states; a model with more is cut
-/// along one row of its units. What the first source does not reach joins the last cut.
+/// along one row of its units. Units that the first source does not reach join the last cut.
 class ProblemCuts {
  public:
   static constexpr std::size_t kMostCuts = 2048;
 
   explicit ProblemCuts(const cost::Problem& problem, core::StopToken stop = {});
 
-  /// For micro-batches of so many samples, as slow as the slowest device type; bytes as sent
+  /// States for micro-batches of this many samples, on the slowest device type; bytes as sent
   /// (plan::Compression).
   std::vector<CutState> weighed(std::int64_t samples) const;
   std::size_t size() const { return states_.size(); }
-  /// Done in cut `last` but not before cut `first`; ascending.
+  /// Operators done in cut `last` but not before cut `first`; ascending.
   std::vector<core::OpId> operators(std::size_t first, std::size_t last) const;
 
  private:

@@ -1,11 +1,11 @@
 #pragma once
-// The closed formulas of PipeDream's search at one level; pipedream_search.hpp tells them.
+// Closed formulas of PipeDream's search at one level; see pipedream_search.hpp.
 
 #include "pipedream/pipedream_search.hpp"
 
 namespace penstock::planners {
 
-/// Factors are worked out once, since divisions would be most of the search.
+/// Precomputes factors, because divisions would dominate the search.
 class PipedreamFormula {
  public:
   PipedreamFormula(const PipedreamRules& rules, const PipedreamLevel& level, int inside)
@@ -13,11 +13,11 @@ class PipedreamFormula {
     for (int m = 1; m <= level.machines; ++m) factors_.push_back(factors(rules, level.bandwidth, inside, m));
   }
 
-  /// One stage alone on m machines.
+  /// A single stage on m machines.
   double alone(double compute, double weights, int m) const {
     return joined(compute, weights * of(m).reduce_alone, m);
   }
-  /// The last of several. Monotone in compute and weights, rounding included.
+  /// The last of several stages. Monotone in compute and weights, rounding included.
   double last(double compute, double weights, int m) const {
     return joined(compute, weights * of(m).reduce, m);
   }
@@ -27,8 +27,8 @@ class PipedreamFormula {
  private:
   struct Factors {
     double each;          ///< share of a replica: 1 / m
-    double reduce;        ///< s per B of weights, of the all-reduce that falls to a round of m micro-batches
-    double reduce_alone;  ///< the same where one stage uses all machines
+    double reduce;        ///< seconds per byte of weights for the all-reduce of a round of m micro-batches
+    double reduce_alone;  ///< same if one stage uses all machines
     double receiving;     ///< s per B
     double sending;       ///< s per B
   };

@@ -9,7 +9,7 @@ namespace {
 
 using core::DeviceId;
 
-/// Devices of every node, when nodes are equal and hold consecutive devices; else 0.
+/// Devices per node, if nodes are equal and hold consecutive devices; otherwise 0.
 std::size_t node_size(const cluster::Cluster& cluster) {
   std::size_t size = 1;
   while (size < cluster.size() && cluster.node(DeviceId(size)) == cluster.node(DeviceId(0))) ++size;
@@ -19,7 +19,7 @@ std::size_t node_size(const cluster::Cluster& cluster) {
   return size;
 }
 
-/// Between devices d and d + 1 for which d + 1 is a multiple of `size` (`across`), or is not.
+/// Slowest bandwidth between devices d and d + 1, for d + 1 a multiple of `size` (`across`) or not.
 double slowest(const cluster::Cluster& cluster, std::size_t size, bool across) {
   double bandwidth = kNever;
   for (std::size_t d = 0; d + 1 < cluster.size(); ++d)
@@ -38,7 +38,7 @@ class LevelPlacement {
     }
   }
 
-  /// The stages stand at the same machines of the level behind each of `starts`.
+  /// Adds stages on the same machines of the level behind each of `starts`.
   void add(const std::vector<PipedreamStage>& stages, std::size_t level,
            const std::vector<std::size_t>& starts) {
     std::size_t machine = 0;
@@ -58,7 +58,7 @@ class LevelPlacement {
   std::vector<PlacedStage> placed;
 
  private:
-  std::vector<std::size_t> devices_;  ///< [level]: of one machine
+  std::vector<std::size_t> devices_;  ///< [level] devices of one machine
 };
 
 }  // namespace

@@ -33,7 +33,7 @@ core::Bytes StashMemory::total(const cost::StageLoad& load, const ReplicatedStag
          load.parameters * older;
 }
 
-/// Without what enters, leaves and works.
+/// Load without inputs, outputs and workspace.
 cost::StageLoad StashMemory::sums(const ReplicatedStage& stage) const {
   cost::StageLoad load = up_to_[stage.last];
   load.inputs = load.outputs = core::Bytes(0);
@@ -52,7 +52,7 @@ bool StashMemory::fits(const ReplicatedStage& stage, std::int64_t samples, core:
   if (stage.first > 0) load.inputs = up_to_[stage.first - 1].outputs;
   load.outputs = up_to_[stage.last].outputs;
   for (const cost::Line& line : up_to_[stage.last].workspace.lines())
-    load.workspace.raise(line + cost::Line{{}, load.inputs});  // whose gradients stay until the end
+    load.workspace.raise(line + cost::Line{{}, load.inputs});  // gradients of inputs stay until the end
   if (!ties_ && total(load, stage, samples) <= bytes) return true;
   load = cost::stage_load(problem_, cuts_.operators(stage.first, stage.last));
   return total(load, stage, samples) <= bytes;

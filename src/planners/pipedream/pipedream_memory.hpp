@@ -1,11 +1,11 @@
 #pragma once
-// Whether a stage of PipeDream's 1F1B-RR fits on its devices, weight stashing included.
+// Memory of a stage of PipeDream's 1F1B-RR, weight stashing included.
 
 #include "pipedream/pipedream_cuts.hpp"
 
 namespace penstock::planners {
 
-/// A stage between cuts, with so many replicas, and devices in the stages after it.
+/// A stage between cuts, with its replicas and the devices of the stages after it.
 struct ReplicatedStage {
   std::size_t first = 0;
   std::size_t last = 0;
@@ -13,16 +13,16 @@ struct ReplicatedStage {
   std::int64_t behind = 0;
 };
 
-/// Memory of stages between cuts, as score::stage_memory counts it: a replica holds one micro-batch per
-/// device from its stage on, shared by the stage's replicas, and as many weight versions as these spread
-/// over; replicas at least one, or gradients of the next mini-batch, while the sum of the last one's is on
-/// its way (schedule::weight_copies).
+/// Memory of stages between cuts, counted like score::stage_memory. A stage's replicas together hold one
+/// micro-batch per device from their stage on, and each replica as many weight versions as these span. In
+/// addition, replicas hold at least one weight-sized buffer, or gradients of the next mini-batch while the
+/// last ones are reduced (schedule::weight_copies).
 class StashMemory {
  public:
   StashMemory(const cost::Problem& problem, const ProblemCuts& cuts, core::StopToken stop);
 
-  /// Whether each device needs at most `bytes` for micro-batches of so many samples. Looks at the operators
-  /// only where sums over the cuts do not tell.
+  /// True if each device needs at most `bytes` for micro-batches of this many samples. Looks at operators
+  /// only if sums over the cuts do not decide.
   bool fits(const ReplicatedStage& stage, std::int64_t samples, core::Bytes bytes) const;
 
  private:
@@ -31,8 +31,8 @@ class StashMemory {
 
   const cost::Problem& problem_;
   const ProblemCuts& cuts_;
-  std::vector<cost::StageLoad> up_to_;  ///< [cut]: of all operators done, `outputs` what crosses it
-  bool ties_ = false;                   ///< some operators share parameters: the sums may lack a copy
+  std::vector<cost::StageLoad> up_to_;  ///< [cut] load of all operators done; `outputs` crosses the cut
+  bool ties_ = false;                   ///< some operators share parameters, so the sums may lack a copy
 };
 
 }  // namespace penstock::planners

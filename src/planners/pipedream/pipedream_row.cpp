@@ -43,7 +43,8 @@ double PipedreamRow::alone(std::size_t last, int m) const {
   return context_.formula.alone(compute, context_.cuts.weights_of(first_, last), m);
 }
 
-/// Split behind `cut`, the last stage on m of the machines used. Does not ask whether it fits.
+/// Value of a split behind `cut`, with the last stage on m of the machines used. Does not check whether it
+/// fits.
 double PipedreamRow::candidate(std::size_t cut, std::size_t last, int m, int used) const {
   const double compute = context_.times.stage.row(last)[cut + 1];
   if (compute == kNever) return kNever;
@@ -62,7 +63,7 @@ double PipedreamRow::entry(std::size_t last, int used) {
   return best;
 }
 
-/// Entries behind `last` are not known yet, and need not be.
+/// Entries behind `last` do not exist yet and are not needed.
 void PipedreamRow::set(std::size_t last, int used, double seconds) {
   value_[machine(used)][last - first_] = seconds;
   auto& least = least_[machine(used)];
@@ -76,12 +77,12 @@ double PipedreamRow::split(std::size_t last, int m, int used, std::size_t& near,
   const double* least = least_[machine(used - m)].data();
   const double sending = last + 1 < cuts.size() ? context_.formula.sending(cuts.output[last], m) : 0;
   if (sending >= best) return best;
-  const auto stage_bound = [&](std::size_t k) {  // of stages that start behind k or an earlier cut
+  const auto stage_bound = [&](std::size_t k) {  // for stages that start behind k or an earlier cut
     return context_.formula.last(at_least[k + 1], cuts.weights[last] - cuts.most_weights[k], m);
   };
   const auto head_bound = [&](std::size_t k) {
     return least[k - first_];
-  };  // of pipelines that end at k or a later cut
+  };  // for pipelines that end at k or a later cut
   const auto look = [&](std::size_t k) {
     const double seconds = std::max(candidate(k, last, m, used), sending);
     if (seconds < best && fits(k + 1, last, m, used)) best = seconds;

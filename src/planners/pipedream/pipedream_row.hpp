@@ -7,12 +7,12 @@
 
 namespace penstock::planners {
 
-/// All that a row of one level looks at.
+/// Inputs of a row of one level.
 struct RowContext {
   const CutRow& cuts;
   const IntervalTimes& times;
   const PipedreamLevel& level;
-  std::size_t number = 0;  ///< of the level, 0 innermost
+  std::size_t number = 0;  ///< number of the level; 0 is the innermost
   const PipedreamRules& rules;
   PipedreamFormula formula;
   core::StopToken stop;
@@ -23,10 +23,10 @@ class PipedreamRow {
  public:
   PipedreamRow(const RowContext& context, std::size_t first, std::size_t end);
 
-  /// Seconds per micro-batch of the slowest stage; kNever when no pipeline fits.
+  /// Seconds per micro-batch of the slowest stage; kNever if no pipeline fits.
   double seconds(std::size_t last, int machines) const { return value_[machine(machines)][last - first_]; }
   double best(std::size_t last) const { return seconds(last, context_.level.machines); }
-  /// The stages of a best pipeline on all machines. seconds must not be kNever.
+  /// Stages of a best pipeline on all machines. Precondition: seconds is not kNever.
   std::vector<PipedreamStage> stages(std::size_t last) const;
 
  private:
@@ -42,11 +42,11 @@ class PipedreamRow {
 
   const RowContext& context_;
   std::size_t first_;
-  std::vector<int> replicas_;               ///< of a last stage
+  std::vector<int> replicas_;               ///< counts allowed for a last stage
   std::vector<std::vector<double>> value_;  ///< [machines - 1][last - first]
-  std::vector<std::vector<double>> least_;  ///< the least value at or behind
+  std::vector<std::vector<double>> least_;  ///< minimum value at or behind
   std::vector<std::vector<std::size_t>>
-      near_;  ///< [machines - 1][place in replicas_]: where bounds crossed last
+      near_;  ///< [machines - 1][index into replicas_] where bounds last crossed
 };
 
 }  // namespace penstock::planners

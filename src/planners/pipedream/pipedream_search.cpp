@@ -40,7 +40,7 @@ class CutSearch {
     return {cuts_, times_[level], levels_[level], level, rules_, {rules_, levels_[level], inside}, stop_};
   }
 
-  /// What the next level takes for compute: the optimum of this one on all its machines.
+  /// Compute times for the next level: the optimum of this level on all its machines.
   Triangle level_inside(std::size_t level) const {
     Triangle whole(cuts_.size());
     const RowContext context = at(level);
@@ -51,7 +51,7 @@ class CutSearch {
     return whole;
   }
 
-  /// Adds to stages of a level how their replicas are split inside.
+  /// Adds to the stages of a level the split of their replicas inside.
   std::vector<PipedreamStage> filled(std::vector<PipedreamStage> stages, std::size_t level) const {
     if (level == 0) return stages;
     const RowContext inside = at(level - 1);

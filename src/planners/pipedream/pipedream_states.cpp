@@ -85,7 +85,7 @@ class Cuts {
     return out;
   }
 
-  /// Members keep their places, for the order in which cuts are found decides the order of the row.
+  /// Members keep their places, because the order in which cuts are found determines the order of the row.
   std::vector<Order> next(const Order& antichain, const LayerSet& frontier) const {
     const LayerSet members = as_set(antichain);
     Order augmented;
@@ -113,10 +113,10 @@ class Cuts {
 
   const LayerGraph& graph_;
   std::vector<LayerSet> ancestors_, descendants_;
-  std::vector<LayerSet> extras_;  ///< [v]: ancestors of v that others than v and its ancestors read
+  std::vector<LayerSet> extras_;  ///< [v] ancestors of v with readers other than v and its ancestors
 };
 
-/// Reverse post-order of a depth-first search from state 0, from which all others are reached.
+/// Reverse post-order of a depth-first search from state 0, which reaches all others.
 Order reverse_post_order(const std::vector<CutState>& states) {
   Order order, path{0};
   std::vector<std::size_t> tried(states.size());

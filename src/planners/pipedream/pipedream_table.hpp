@@ -1,5 +1,5 @@
 #pragma once
-// What PipeDream's search knows of the intervals of one level.
+// Tables of PipeDream's search for the intervals of one level.
 
 #include <limits>
 #include <vector>
@@ -22,27 +22,27 @@ class Triangle {
   std::vector<double> values_;
 };
 
-/// Prefix sums over the cuts, and which cut comes before which.
+/// Prefix sums over the cuts, and the order of cuts.
 struct CutRow {
   explicit CutRow(const std::vector<CutState>& states);
   std::size_t size() const { return weights.size(); }
-  /// Of the layers between cut first - 1 and cut last.
+  /// Weights of the layers between cut first - 1 and cut last.
   double weights_of(std::size_t first, std::size_t last) const {
     return first == 0 ? weights[last] : weights[last] - weights[first - 1];
   }
 
   std::vector<double> weights, output;
-  std::vector<double> most_weights;  ///< [i]: largest sum of weights of cuts up to i
-  std::vector<LayerSet> before;      ///< [j]: cuts from which j is reached
+  std::vector<double> most_weights;  ///< [i] maximum sum of weights of cuts up to i
+  std::vector<LayerSet> before;      ///< [j] cuts from which j is reached
 };
 
 /// Compute seconds of a machine of this level, for every interval.
 struct IntervalTimes {
-  Triangle whole;     ///< of any interval
-  Triangle stage;     ///< of intervals between a cut and one it leads to, else never
-  Triangle at_least;  ///< the least of `stage` over all starts up to this one
+  Triangle whole;     ///< any interval
+  Triangle stage;     ///< intervals between a cut and one it leads to; kNever for others
+  Triangle at_least;  ///< minimum of `stage` over all starts up to this one
 };
-/// At the innermost level: differences of sums.
+/// Times of the innermost level: differences of sums.
 Triangle layer_times(const std::vector<CutState>& states);
 /// Entry (j, 0) of `stage` and `at_least` has no cut before it and is never used.
 IntervalTimes interval_times(const CutRow& cuts, Triangle whole);

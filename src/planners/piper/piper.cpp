@@ -21,7 +21,8 @@ namespace {
 
 using core::Bytes;
 
-/// Which layers of a stage may recompute. A stage of which some do recomputes as a whole when it runs.
+/// Sets which layers of a stage may recompute. If some layers of a stage do, the stage recomputes as a whole
+/// when it runs.
 void choose_recompute(const std::string& word, PiperRules& rules) {
   rules.recompute = word == "never"    ? Recompute::never
                     : word == "always" ? Recompute::always
@@ -41,11 +42,11 @@ PiperOptions rules_of(const OwnValues& own, const SearchOptions& options) {
   return out;
 }
 
-/// Where the costs of layers come from, and what they leave on a device.
+/// Origin of the layers' costs, and their limits on a device.
 struct Source {
   bool imported = false;  ///< from the costs' workload, for micro-batches of one sample
-  Bytes memory{};         ///< of a device, by the workload's count; zero: the device's own
-  int most_devices = 1;   ///< of a tensor-parallel group
+  Bytes memory{};         ///< bytes per device as the workload counts; zero: the device's memory
+  int most_devices = 1;   ///< maximum devices per tensor-parallel group
 };
 
 Source source_of(const cost::Problem& problem, const SearchOptions& options, const OwnValues& own) {
@@ -60,9 +61,9 @@ Source source_of(const cost::Problem& problem, const SearchOptions& options, con
 
 struct PiperCandidate {
   plan::Plan plan;
-  double estimate = 0;  ///< seconds of an iteration, by Piper's own formula
+  double estimate = 0;  ///< seconds of an iteration, by Piper's formula
   bool complete = true;
-  Verdict verdict;  ///< by which micro-batch sizes are compared
+  Verdict verdict;  ///< score by which micro-batch sizes are compared
 };
 
 /// The search at one micro-batch size.
@@ -81,9 +82,9 @@ class PiperAtSize {
                                   : piper_workload(problem, units, samples, in_row, sharded)),
         rules_(rules) {}
 
-  /// A plan that keeps to `memory` on every device as score::violations counts it, and takes less than
-  /// `below` seconds by Piper's formula. What Piper does not count is taken off its memory until the plan
-  /// fits; an imported workload's memory is its own affair.
+  /// Returns a plan that stays within `memory` on every device as score::violations counts it, and takes less
+  /// than `below` seconds by Piper's formula. Memory that Piper does not count is subtracted from its limit
+  /// until the plan fits; an imported workload uses its own memory.
   std::optional<PiperCandidate> best(Bytes memory, double below = std::numeric_limits<double>::infinity()) {
     rules_.below = below;
     const Bytes limit = source_.memory.value() > 0 ? source_.memory : memory;
@@ -107,8 +108,8 @@ class PiperAtSize {
  private:
   static constexpr int kRounds = 24;
 
-  /// Stages follow one another even where no data flows; d replicas take d micro-batches at once. Devices are
-  /// consecutive, unless that would spread a group over nodes.
+  /// Builds the plan. Stages follow one another even without data flow; d replicas take d micro-batches at
+  /// once. Devices are consecutive, unless that would spread a group over nodes.
   plan::Plan assembled(const PiperPlan& found) const {
     plan::Plan plan;
     plan.training = problem_.training;
@@ -152,7 +153,7 @@ core::Seconds estimated(const cost::Problem& problem, const plan::Plan& plan) {
   return score::estimate(problem, plan).iteration;
 }
 
-/// Says how much memory a device would need for some plan.
+/// Throws with the memory that a device would need for some plan.
 [[noreturn]] void explain(PiperAtSize& size, const cost::Problem& problem, std::int64_t samples) {
   constexpr Bytes kUnlimited(std::int64_t{1} << 50);
   if (!size.best(kUnlimited))
@@ -216,9 +217,9 @@ class SizeSearch {
   }
 
  private:
-  /// The best plan of each size, as far as there is one and time to find it. `below` [size]: the estimate
-  /// that a plan must beat, lowered to what is found. Where simulation decides, sizes do not compete by their
-  /// estimates: a free search then finds what a pinned one does.
+  /// Best plan of each size, if there is one and time to find it. `below` [size]: estimate that a plan must
+  /// beat, lowered to the one found. If simulation decides, sizes do not compete by their estimates, so that
+  /// a free search finds every plan of a search with a fixed size.
   std::vector<PiperCandidate> at_all_sizes(const std::vector<ShardedOperators>& sharded,
                                            std::vector<double>& below) {
     std::vector<std::optional<PiperCandidate>> found(sizes_.size());
@@ -258,9 +259,9 @@ class SizeSearch {
   Units units_;
   std::vector<ShardedOperators> sharded_;
   PiperLattice lattice_;
-  LeastSoFar fastest_;  ///< of all sizes
+  LeastSoFar fastest_;  ///< over all sizes
   std::uint64_t states_ = 0;
-  bool complete_ = true;  ///< false: some size was cut short
+  bool complete_ = true;  ///< false: some size was stopped early
 };
 
 SearchResult search(const cost::Problem& problem, const SearchOptions& options, const char* name, bool in_row,
@@ -302,15 +303,15 @@ const std::vector<PlannerOption>& piper_options() {
 }
 
 // Tarnawski, Narayanan, Phanishayee, "Piper: Multidimensional Planner for DNN Parallelization", NeurIPS 2021.
-// Differs in that a stage recomputes as a whole; that no device stays idle; that memory is Penstock's,
-// in-flight micro-batches of 1F1B included; that tensor-parallel degrees are powers of two within a node, at
-// the times of ShardedTimes, and looked for where Piper's model takes less than by any plan without them; and
-// in the choice of micro-batch size.
+// Differs: a stage recomputes as a whole; no device stays idle; memory is Penstock's, with the in-flight
+// micro-batches of 1F1B. Tensor-parallel degrees are powers of two within a node, at the times of
+// ShardedTimes, and searched only where Piper's model is faster with them. The micro-batch size is chosen
+// differently.
 SearchResult piper(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   return search(problem, options, "piper", false, stop);
 }
 
-// Ours: the same over one row of operators, which never has too many downsets.
+// An addition of ours: the same search over one row of operators, which never has too many downsets.
 SearchResult piper_row(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   return search(problem, options, "piper_row", true, stop);
 }

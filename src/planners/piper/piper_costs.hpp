@@ -1,5 +1,5 @@
 #pragma once
-// Piper's cost model, summed ahead so that a stage between two downsets is judged in a few steps.
+// Piper's cost model, with prefix sums so that a stage between two downsets is evaluated in a few steps.
 
 #include "penstock/graph/piper_graph.hpp"
 #include "piper/piper_knapsack.hpp"
@@ -7,12 +7,12 @@
 
 namespace penstock::planners {
 
-/// Where a layer may run in its slower, thriftier configuration.
+/// Where a layer may run in its slower configuration, which needs less memory.
 enum class Recompute { never, per_layer, per_stage, always };
 
 /// Seconds per micro-batch of a stage. With C the bytes that enter or leave it, w its weights:
 ///     load = (time + 2 C / B + 4 (d - 1) w / (N B)) / d
-/// Every edge is charged at both its ends. Piper (NeurIPS 2021) as its public program computes it.
+/// Every edge is charged at both its ends. Source: Piper (NeurIPS 2021), as its public program computes it.
 inline double piper_load(double time, double crossing_bytes, double weights, int data_degree,
                          const graph::PiperSetting& setting) {
   const double d = data_degree;
@@ -20,8 +20,8 @@ inline double piper_load(double time, double crossing_bytes, double weights, int
   return (time + moved / setting.bandwidth) / d;
 }
 
-/// Micro-batches in flight on a replica of a stage with `data_degree` replicas, `degrees` of them from this
-/// stage on.
+/// Micro-batches in flight on a replica of a stage with `data_degree` replicas; `degrees` is the total from
+/// this stage on.
 inline int piper_in_flight(int degrees, int data_degree) {
   return (degrees + data_degree - 1) / data_degree;
 }
@@ -34,27 +34,27 @@ struct PiperRules {
   bool tensor_parallel = true;
 };
 
-/// A stage: the layers between two prefixes, spread over tensor_degrees()[t] devices per replica.
+/// A stage: the layers between two prefixes, on tensor_degrees()[t] devices per replica.
 struct StageRef {
-  std::size_t i = 0;  ///< the smaller prefix
-  std::size_t j = 0;  ///< the larger one, a lower number
+  std::size_t i = 0;  ///< smaller prefix
+  std::size_t j = 0;  ///< larger prefix, with a lower number
   std::size_t t = 0;
 };
 
 class PiperCosts {
  public:
-  /// Throws a limit error when the tables by micro-batches in flight would exceed 2^26 entries.
+  /// Throws a limit error if the tables by micro-batches in flight would exceed 2^26 entries.
   PiperCosts(const graph::PiperWorkload& workload, const PiperLattice& lattice, const PiperRules& rules,
              core::StopToken stop);
 
   const graph::PiperSetting& setting() const { return setting_; }
   const std::vector<int>& tensor_degrees() const { return tensor_degrees_; }
   const std::vector<int>& data_degrees() const { return data_degrees_; }  ///< divisors of N, ascending
-  int most_replicas() const { return most_replicas_; }  ///< of all stages together: min(N, K)
+  int most_replicas() const { return most_replicas_; }  ///< total over all stages: min(N, K)
 
-  /// Seconds of device time the layers behind prefix i need at least, whatever their stages.
+  /// Minimum seconds of device time for the layers behind prefix i, whatever their stages.
   double work(std::size_t i) const { return work_[i]; }
-  /// Likewise, but of replica time.
+  /// Minimum seconds of replica time for the layers behind prefix i.
   double replica_work(std::size_t i) const { return replica_work_[i]; }
 
   bool offered(const StageRef& stage) const {
@@ -65,18 +65,18 @@ class PiperCosts {
   }
   double crossing_bytes(const StageRef& stage) const;
 
-  /// Bytes on a device of the stage, configurations chosen for least memory.
+  /// Bytes on a device of the stage, with the configurations that need the least memory.
   double least_memory(const StageRef& stage, int in_flight) const;
 
-  /// Whether the stage keeps within `load` seconds per micro-batch and the memory, to a relative 2e-13 of the
+  /// True if the stage stays within `load` seconds per micro-batch and the memory, to a relative 2e-13 of the
   /// load. `slower` receives the layers that run in their slower configuration.
   bool fits(const StageRef& stage, double crossing_bytes, int data_degree, int in_flight, double load,
             std::vector<graph::Vertex>& slower) const;
 
-  /// With so many bytes at least, no stage fits.
+  /// True if no stage with at least this many bytes fits.
   bool too_full(double memory) const { return memory > setting_.memory * (1 + 2e-13); }
 
-  /// The configuration (index in the workload) of layer v.
+  /// Configuration (index in the workload) of layer v.
   int configuration(graph::Vertex v, std::size_t t, bool slower) const {
     return layer(t, v).index[slower ? 1 : 0];
   }
@@ -89,17 +89,17 @@ class PiperCosts {
   struct Layer {
     bool offered = false;
     double weights = 0;
-    Way way[2];  ///< the faster, the slower; equal when there is only one
+    Way way[2];  ///< faster, slower; equal if there is only one
     int index[2] = {0, 0};
   };
-  struct Totals {  ///< over the layers behind a prefix
+  struct Totals {  ///< sums over the layers behind a prefix
     Way fast, slow;
     double weights = 0;
-    int missing = 0;  ///< layers that do not offer the degree
+    int missing = 0;  ///< layers without the degree
   };
   struct End {
     graph::Vertex from, to;
-    std::vector<double> leaving, entering;  ///< [t] bytes, the edge's own included
+    std::vector<double> leaving, entering;  ///< [t] bytes, including the edge's own
   };
 
   const Layer& layer(std::size_t t, graph::Vertex v) const {
@@ -128,9 +128,9 @@ class PiperCosts {
   std::vector<Totals> totals_;  ///< [t][prefix]
   std::vector<double> work_, replica_work_;
   std::vector<End> ends_;
-  std::vector<std::vector<std::uint32_t>> cut_;  ///< [prefix]: edges that leave it
-  std::vector<std::vector<Swap>> swaps_;         ///< [slot], in order
-  std::vector<double> thriftiest_;               ///< [slot][prefix]: bytes behind it, each layer at its least
+  std::vector<std::vector<std::uint32_t>> cut_;  ///< [prefix] edges that leave it
+  std::vector<std::vector<Swap>> swaps_;         ///< [slot] sorted
+  std::vector<double> thriftiest_;  ///< [slot][prefix] bytes behind it, with each layer at its minimum
 };
 
 }  // namespace penstock::planners

@@ -7,7 +7,7 @@
 namespace penstock::planners {
 namespace {
 
-/// Depth first; the swaps still open stand in order of cost per byte.
+/// Depth-first search; the open swaps are sorted by cost per byte.
 class Cover {
  public:
   explicit Cover(std::vector<graph::Vertex>& chosen) : chosen_(chosen) {}
@@ -29,7 +29,7 @@ class Cover {
  private:
   static constexpr std::uint32_t kMostBranches = 1u << 22;
 
-  /// Whether the budget suffices when parts of swaps are allowed.
+  /// True if the budget suffices when fractions of swaps are allowed.
   static bool relaxed(std::span<const Swap> open, double excess, double budget) {
     for (const Swap& swap : open) {
       if (swap.saving >= excess) return swap.cost * (excess / swap.saving) <= budget;
@@ -40,8 +40,8 @@ class Cover {
     return false;
   }
 
-  /// Nor does any swap help that costs no less and saves no more than the first: the first would do in its
-  /// place.
+  /// Swaps left if the first is excluded. Swaps that cost no less and save no more are excluded, too: the
+  /// first could replace them.
   static std::vector<Swap> without(std::span<const Swap> open) {
     std::vector<Swap> left;
     for (const Swap& swap : open)

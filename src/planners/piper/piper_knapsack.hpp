@@ -1,5 +1,5 @@
 #pragma once
-// Which layers of a stage to recompute: the least extra time that saves enough memory.
+// Choice of the layers to recompute in a stage: minimum extra time that saves enough memory.
 
 #include <functional>
 #include <span>
@@ -12,27 +12,28 @@ namespace penstock::planners {
 /// Running a layer in its slower configuration.
 struct Swap {
   double cost = 0;    ///< extra seconds, not negative
-  double saving = 0;  ///< bytes, positive
+  double saving = 0;  ///< bytes saved, positive
   graph::Vertex layer = 0;
 };
 
-/// By cost per byte saved, then layer.
+/// Sorts by cost per byte saved, then layer.
 void sort_swaps(std::vector<Swap>& swaps);
 
 enum class Knapsack {
-  greedy,  ///< swaps in order until the excess is gone; what the last one saves too much is not given back
-           ///< (Piper's)
-  exact,   ///< any subset
+  /// Swaps in order until the excess is gone; what the last one saves in excess is not undone (Piper's
+  /// choice).
+  greedy,
+  exact,  ///< any subset
 };
 
-/// The search behind `cover`; any subset of the swaps inside.
+/// Exact search of `cover`; any subset of the swaps inside.
 bool cover_exactly(std::span<const Swap> swaps, const std::function<bool(graph::Vertex)>& inside,
                    double excess, double budget, std::vector<graph::Vertex>& chosen);
 
-/// Finds swaps inside a stage that save at least `excess` > 0 bytes for at most `budget` seconds, or tells
-/// that there are none; `swaps` in order, `chosen` receives the layers. Exact: where the greedy choice is too
-/// dear though parts of swaps would do, depth first, bounded by that relaxation (Dantzig, Operations Research
-/// 1957). Throws a limit error after 2^22 branches.
+/// Finds swaps inside a stage that save at least `excess` > 0 bytes for at most `budget` seconds; returns
+/// false if there are none. `swaps` is sorted, `chosen` receives the layers. Exact: if the greedy choice is
+/// too expensive but the fractional relaxation is not, searches depth first, bounded by that relaxation
+/// (Dantzig, Operations Research 1957). Throws a limit error after 2^22 branches.
 template <class Inside>
 bool cover(std::span<const Swap> swaps, Inside&& inside, double excess, double budget, Knapsack knapsack,
            std::vector<graph::Vertex>& chosen) {

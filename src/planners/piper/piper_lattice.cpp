@@ -31,7 +31,7 @@ PiperLattice::PiperLattice(const graph::Dag& dag, std::size_t most, core::StopTo
   relate(stop);
 }
 
-/// Before they are looked for one by one, which takes seconds where they are too many.
+/// Counts pairs before they are enumerated, which takes seconds if there are too many.
 void PiperLattice::check_pairs(const graph::Dag& dag) const {
   constexpr std::size_t kMostWays = 100'000;
   const auto pairs = graph::count_nested_downsets(dag, kMostWays);
@@ -80,7 +80,7 @@ void PiperLattice::relate(core::StopToken stop) {
     std::vector<std::uint32_t> found;
     for (std::size_t j = 0; j < i; ++j)
       if (contains(j, i)) found.push_back(static_cast<std::uint32_t>(j));
-    larger_[i].assign(found.begin(), found.end());  // no spare room
+    larger_[i].assign(found.begin(), found.end());  // without spare capacity
     if (pairs += larger_[i].size(); pairs > kMostPairs) too_many_pairs();
   });
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Everything a straight pipeline may have finished: the downsets of the layers, and which lies in which.
+// Possible states of a sequential pipeline: the downsets of the layers, and their inclusions.
 
 #include <cstdint>
 #include <span>
@@ -10,11 +10,11 @@
 
 namespace penstock::planners {
 
-/// As many as Piper's own program takes.
+/// Limit of Piper's own program.
 inline constexpr std::size_t kMostDownsets = 40'000;
 
-/// Downsets ("prefixes", closed under predecessors) by falling size: 0 holds all layers, the last none. What
-/// lies between prefix i and a larger prefix j < i is convex and may be a stage.
+/// Downsets ("prefixes", closed under predecessors) by decreasing size: number 0 holds all layers, the last
+/// none. The layers between prefix i and a larger prefix j < i form a convex set and may be a stage.
 class PiperLattice {
  public:
   /// Throws a limit error beyond `most` prefixes or 4 * 10^8 pairs of them.
@@ -26,11 +26,11 @@ class PiperLattice {
   bool has(std::size_t i, graph::Vertex v) const {
     return bits_[i * words_ + static_cast<std::size_t>(v) / 64] >> (static_cast<std::size_t>(v) % 64) & 1;
   }
-  /// The prefixes that contain prefix i, ascending, without i.
+  /// Prefixes that contain prefix i, ascending, without i.
   std::span<const std::uint32_t> larger(std::size_t i) const { return larger_[i]; }
   /// levels()[s] to levels()[s + 1]: prefixes of one size, none of which contains another.
   const std::vector<std::size_t>& levels() const { return levels_; }
-  /// The layers between prefix i and the larger prefix j, ascending.
+  /// Layers between prefix i and the larger prefix j, ascending.
   std::vector<graph::Vertex> between(std::size_t i, std::size_t j) const;
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 using graph::Vertex;
 
-constexpr double kJustBelow = 1 - 6e-13;  // three times what PiperCosts::fits allows
+constexpr double kJustBelow = 1 - 6e-13;  // three times the tolerance of PiperCosts::fits
 constexpr double kNoBound = 1e300;
 
 class PiperSearch {
@@ -27,7 +27,7 @@ class PiperSearch {
 
   std::optional<PiperPlan> run() {
     const double work = costs_.work(lattice_.size() - 1);
-    if (!std::isfinite(work)) return std::nullopt;  // some layer offers no degree there are devices for
+    if (!std::isfinite(work)) return std::nullopt;  // some layer offers no degree for which there are devices
     double low = work / workload_.setting.devices;
     if (low >= options_.below / factor(1)) return std::nullopt;
     const int any = options_.flush ? static_cast<int>(workload_.layers.size()) : 0;
@@ -45,7 +45,7 @@ class PiperSearch {
   }
 
  private:
-  /// Any plan within `time` per micro-batch and, unless 0, so many stages.
+  /// Returns any plan within `time` per micro-batch and, unless 0, this many stages.
   std::optional<PiperPlan> attempt(double time, int stages) {
     const double most_work = options_.give_up / workload_.setting.micro_batches;
     table_.fill({time, std::min(time, most_work), stages, options_.all_devices}, stop_);
@@ -63,7 +63,7 @@ class PiperSearch {
     return workload_.setting.micro_batches + (options_.flush ? stages - 1 : 0);
   }
 
-  /// Upwards from the bound, where failing is cheap and the optimum often near.
+  /// Searches upwards from the bound, where failing is fast and the optimum often near.
   void approach(PiperPlan& best, double& low, int stages) {
     const double bound = low;
     for (double step = 0.01; low > 0 && bound * (1 + step) < best.time_per_micro_batch; step *= 2) {
@@ -75,8 +75,8 @@ class PiperSearch {
     }
   }
 
-  /// Narrows to the least time; nothing within `low` is known to exist, before and after. Halves the gap, and
-  /// once it is small tries just below what was found, which ends the search when it fails.
+  /// Narrows down to the minimum time; no plan within `low` is known, before and after. Halves the gap; once
+  /// it is small, tries just below the best plan, which ends the search when it fails.
   void improve(PiperPlan& best, double& low, int stages) {
     bool just_below = false;
     while (low < best.time_per_micro_batch * kJustBelow) {
@@ -93,8 +93,8 @@ class PiperSearch {
     }
   }
 
-  /// With fill and drain counted, fewer stages may pay though each is slower. What does not exist within
-  /// `low` does not with fewer stages either.
+  /// With fill and drain counted, fewer stages may win although each is slower. If no plan exists within
+  /// `low`, none with fewer stages does.
   void shorten(PiperPlan& best, double low) {
     for (int stages = static_cast<int>(best.stages.size()) - 1; stages >= 1; --stages) {
       const double most = best.iteration / factor(stages) * kJustBelow;

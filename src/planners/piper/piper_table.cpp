@@ -7,7 +7,7 @@
 namespace penstock::planners {
 namespace {
 
-/// At least so many devices for that much work, in spite of rounding.
+/// Minimum number of devices for this work, with a margin for rounding.
 int least_devices(double work) {
   const double least = work - 1e-9;
   const int whole = static_cast<int>(least);
@@ -16,7 +16,7 @@ int least_devices(double work) {
 
 }  // namespace
 
-/// What prefix i may leave to the stages behind it: all devices but those its own layers need.
+/// Devices that prefix i may leave to the stages behind it: all except those its own layers need.
 int PiperTable::most_devices(std::size_t i) const {
   return costs_.setting().devices - least_devices(outlook_.back().work - outlook_[i].work);
 }
@@ -75,7 +75,7 @@ PiperTable::Row PiperTable::Frontier::sorted() const {
   return out;
 }
 
-/// Even at the least work no stage between the prefixes adds anything new.
+/// True if no stage between the prefixes adds anything new, even at its minimum work.
 bool PiperTable::hopeless(std::size_t i, std::size_t j, const Frontier& found, int most_devices) const {
   const Outlook &behind = outlook_[i], &later = outlook_[j];
   const int devices = later.devices + std::max(1, least_devices(behind.work - later.work));
@@ -170,7 +170,7 @@ void PiperTable::fill(const PiperBounds& bounds, core::StopToken stop) {
     const std::size_t first = levels[level];
     core::parallel_for(levels[level + 1] - first, [&](std::size_t k) { keep(first + k, row(first + k)); });
   }
-  stop_ = {};  // what was found is told to the end
+  stop_ = {};  // the result is read to the end
 }
 
 PiperStage PiperTable::stage_of(const Step& step) const {

@@ -1,5 +1,5 @@
 #pragma once
-// Within a given time per micro-batch: what can the rest of the pipeline be had for?
+// Devices and replicas that the rest of the pipeline needs to stay within a given time per micro-batch.
 
 #include <optional>
 #include <vector>
@@ -8,18 +8,18 @@
 
 namespace penstock::planners {
 
-/// What the stages behind a prefix use.
+/// Resources of the stages behind a prefix.
 struct PiperUse {
   int devices = 0;
   int replicas = 0;  ///< sum of the stages' data-parallel degrees
-  int stages = 0;    ///< counted only where their number matters
+  int stages = 0;    ///< counted only if their number matters
   friend auto operator<=>(const PiperUse&, const PiperUse&) = default;
 };
 
 struct PiperBounds {
   double time = 0;  ///< seconds per micro-batch of every stage
-  double work = 0;  ///< of them, computing
-  int stages = 0;   ///< at most; 0: any number
+  double work = 0;  ///< compute part of them
+  int stages = 0;   ///< maximum; 0: any number
   bool all_devices = false;
 };
 
@@ -27,44 +27,44 @@ class PiperTable {
  public:
   PiperTable(const PiperLattice& lattice, const PiperCosts& costs);
 
-  /// Fills the table, the prefixes of one size in parallel.
+  /// Fills the table; prefixes of one size run in parallel.
   void fill(const PiperBounds& bounds, core::StopToken stop);
-  /// A plan from the filled table; none when none keeps within the bounds.
+  /// Returns a plan from the filled table; nothing if none stays within the bounds.
   std::optional<std::vector<PiperStage>> plan() const;
-  std::uint64_t states() const;  ///< entries
-  /// Tells what the filled table led to. Later times will lie above every one that gave no plan and below
-  /// every one that gave some, and a row that is alike at both ends is alike between them. A new bound on the
-  /// stages starts over.
+  std::uint64_t states() const;  ///< number of entries
+  /// Stores whether the filled table gave a plan. Later times lie above every time without a plan and below
+  /// every time with one, so a row that is equal at both ends is equal between them. A new bound on the
+  /// stages resets this.
   void remember(bool gave_plan) { (gave_plan ? loose_ : tight_) = rows_; }
 
  private:
   using Row = std::vector<PiperUse>;  ///< sorted; none dominates another
-  /// A stage put in front of some use of what is behind it.
+  /// A stage put in front of an entry for what is behind it.
   struct Step {
     StageRef stage;
     int data_degree = 0;
     PiperUse behind, with;
   };
 
-  /// What a prefix offers to stages in front of it, at a glance.
+  /// Summary of a prefix for stages in front of it.
   struct Outlook {
     double work = 0, replica_work = 0;  ///< of the layers behind it, in units of PiperBounds::work
-    int devices = kNone, replicas = 0;  ///< the fewest in its row, each for itself
+    int devices = kNone, replicas = 0;  ///< minimum of each in its row, separately
   };
   static constexpr int kNone = 1 << 30;  ///< the row is empty
 
-  /// The uses found for a prefix so far. Where all devices are to work only uses of equally many are
-  /// compared, and each has a list of its own: a row has thousands of steps to ask about.
+  /// Uses found for a prefix so far. If all devices must work, only uses of equally many devices are
+  /// compared, and each device count has a separate list, because a row has thousands of steps to check.
   class Frontier {
    public:
-    /// `fewest`: [devices] replicas and stages that any use of so many has at least.
+    /// `fewest`: [devices] minimum replicas and stages of any entry with this many devices.
     Frontier(const PiperBounds& bounds, const std::vector<PiperUse>& fewest);
     bool empty() const { return empty_; }
-    /// Whether some use of so many devices would not be dominated, as far as can be told at a glance.
+    /// False if any use of this many devices would be dominated, by a quick check.
     bool open(int devices) const { return !apart_ || open_[static_cast<std::size_t>(devices)]; }
     bool any_open(int low, int high) const;
     bool dominates(const PiperUse& use) const;
-    void add(const PiperUse& use);  ///< one that is not dominated
+    void add(const PiperUse& use);  ///< precondition: not dominated
     Row sorted() const;
 
    private:
@@ -79,7 +79,7 @@ class PiperTable {
   Row row(std::size_t i) const;
   void reset(const PiperBounds& bounds);
   void keep(std::size_t i, Row row);
-  /// Calls `visit` for each step that keeps within the bounds and is not dominated, until it returns false.
+  /// Calls `visit` for each step that stays within the bounds and is not dominated, until it returns false.
   template <class Visit>
   void for_each_step(std::size_t i, const Frontier& found, Visit&& visit) const;
   template <class Visit>
@@ -91,12 +91,12 @@ class PiperTable {
   const PiperLattice& lattice_;
   const PiperCosts& costs_;
   PiperBounds bounds_;
-  core::StopToken stop_;          ///< of the fill under way
+  core::StopToken stop_;          ///< for the current fill
   std::vector<Row> rows_;         ///< [prefix]
   std::vector<Outlook> outlook_;  ///< [prefix]
-  std::vector<PiperUse> fewest_;  ///< [devices] of any use of so many; kNone where there is none
+  std::vector<PiperUse> fewest_;  ///< [devices] minimum over all uses of this many; kNone if there is none
   std::vector<Row> loose_,
-      tight_;  ///< rows_ at the least time that gave a plan, at the largest that gave none
+      tight_;  ///< rows_ at the smallest time with a plan; at the largest without
 };
 
 }  // namespace penstock::planners

@@ -31,8 +31,8 @@ PassTimes slowest(const cost::Problem& problem, const std::vector<OpId>& operato
   return out;
 }
 
-/// Micro-batches of `samples`; memory as score::violations counts it, but for what Piper's model has no place
-/// for.
+/// Degree for micro-batches of `samples`. Memory is counted like score::violations, without what Piper's
+/// model lacks.
 graph::PiperDegree degree(const cost::Problem& problem, int devices, cost::StageLoad load,
                           const PassTimes& time, std::int64_t samples) {
   load.inputs = load.outputs = core::Bytes(0);
@@ -50,13 +50,13 @@ graph::PiperDegree degree(const cost::Problem& problem, int devices, cost::Stage
            {"recomputed", time.total + time.forward, 0, always + activations}}};
 }
 
-/// What a unit reads of another.
+/// A tensor that a unit reads from another.
 struct Tensor {
   OpId made, reader;
   graph::Edge units;
 };
 
-/// Every tensor once for each unit that reads it.
+/// Every tensor, once for each unit that reads it.
 std::vector<Tensor> tensors(const graph::OpGraph& graph, const Units& units) {
   std::vector<Vertex> unit_of(graph.size());
   for (std::size_t u = 0; u < units.operators.size(); ++u)
@@ -71,8 +71,8 @@ std::vector<Tensor> tensors(const graph::OpGraph& graph, const Units& units) {
   return out;
 }
 
-/// Devices of a group send and receive one part each; the model takes seconds as bytes that cross at
-/// `bandwidth` both ways.
+/// Adds the cost of sharded tensors. Devices of a group send and receive one part each; the model expresses
+/// seconds as bytes that cross at `bandwidth` both ways.
 void add_sharded(graph::PiperEdge& edge, const Tensor& tensor, double bytes, const ShardedTimes& times,
                  int devices, double bandwidth) {
   const double parts = bytes / devices - bytes;
@@ -81,14 +81,14 @@ void add_sharded(graph::PiperEdge& edge, const Tensor& tensor, double bytes, con
 }
 
 graph::PiperSetting setting_of(const cost::Problem& problem, std::int64_t samples) {
-  constexpr double kNoTraffic = 1e15;  // a lone device sends nothing
+  constexpr double kNoTraffic = 1e15;  // a single device sends nothing
   const double per_byte = score::assume_network(problem.cluster, problem.training, {1}).link[1].per_byte;
   return {static_cast<int>(problem.cluster.size()),
           static_cast<double>(smallest_memory(problem.cluster).value()),
           per_byte > 0 ? 1 / per_byte : kNoTraffic, static_cast<int>(problem.training.mini_batch / samples)};
 }
 
-/// [layer]: the unit that is it.
+/// [layer] its unit.
 std::vector<Vertex> units_of_layers(const cost::Problem& problem, const Units& units,
                                     const graph::PiperWorkload& workload) {
   std::map<std::string, std::size_t> number;
@@ -106,7 +106,7 @@ std::vector<Vertex> units_of_layers(const cost::Problem& problem, const Units& u
   return out;
 }
 
-/// How many of the layer's degrees, which ascend, are within the limit.
+/// Number of the layer's degrees (ascending) within the limit.
 std::size_t degrees_within(const graph::PiperLayer& layer, int most) {
   return static_cast<std::size_t>(
       std::ranges::count_if(layer.degrees, [&](const auto& degree) { return degree.degree <= most; }));

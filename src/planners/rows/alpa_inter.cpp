@@ -16,7 +16,7 @@ using core::DeviceId;
 using Devices = std::vector<DeviceId>;
 constexpr int kMostAlpaLayers = 128;
 
-/// Hosts of a cluster, the fullest of which sets the width of a submesh.
+/// Hosts of a cluster; the fullest determines the width of a submesh.
 class Hosts {
  public:
   explicit Hosts(const cluster::Cluster& cluster) {
@@ -37,7 +37,7 @@ class Hosts {
     return out;
   }
 
-  /// 1 x 2^k within a host, n x width over whole hosts; in devices, ascending.
+  /// Submeshes in devices, ascending: 1 x 2^k within a host, n x width over whole hosts.
   std::vector<int> submeshes() const {
     std::vector<int> sizes;
     for (std::size_t r = 1; r < width(); r *= 2) sizes.push_back(static_cast<int>(r));
@@ -45,7 +45,7 @@ class Hosts {
     return sizes;
   }
 
-  /// Sets that a submesh may stand for: the slowest counts.
+  /// Device sets that a submesh may represent: the slowest counts.
   std::vector<Devices> samples(std::size_t size) const {
     if (size > width()) {
       const Devices all = whole();
@@ -58,8 +58,8 @@ class Hosts {
     return out;
   }
 
-  /// Larger submeshes first, each on the fullest host that still has room; where pieces are left over, on
-  /// those.
+  /// Places larger submeshes first, each on the fullest host that has room; the rest goes on what is left
+  /// over.
   std::vector<Devices> place(const std::vector<int>& sizes) const {
     std::vector<Devices> free = hosts_, out(sizes.size());
     std::vector<std::size_t> order(sizes.size());
@@ -73,7 +73,8 @@ class Hosts {
   }
 
  private:
-  /// From the host with the fewest free devices that suffice, else from the one with most.
+  /// Takes devices from the host with the fewest free devices that suffice, otherwise from the one with the
+  /// most.
   static void take(std::vector<Devices>& free, std::size_t size, Devices& out) {
     const std::size_t wanted = size - out.size();
     std::size_t chosen = 0;
@@ -138,7 +139,7 @@ class AlpaInter {
     return costs;
   }
 
-  /// A stage must fit wherever it is placed: the smallest memory in the cluster counts.
+  /// Prices a submesh. A stage must fit wherever it is placed, so the smallest memory in the cluster counts.
   void price(SubmeshCosts& costs, std::size_t submesh, const Layers& layers, SlicePrices& prices,
              const RowTrial& trial) const {
     const auto size = static_cast<std::size_t>(costs.sizes[submesh]);
@@ -162,7 +163,7 @@ class AlpaInter {
           slowest = std::max(slowest, times.both() + times.reduce / costs.micro_batches);
           work = std::max(work, costs.micro_batches * times.both());
         }
-        if (work >= options_.give_up.value()) break;  // and longer runs too
+        if (work >= options_.give_up.value()) break;  // longer runs, too
         const std::size_t at = costs.index(begin, end - 1, submesh, 0);
         const int room = layers.room(begin, end, samples, least, costs.micro_batches);
         costs.cost[at] = slowest;
@@ -179,9 +180,9 @@ class AlpaInter {
 }  // namespace
 
 // Zheng et al., "Alpa: Automating Inter- and Intra-Operator Parallelism for Distributed Deep Learning", OSDI
-// 2022, section 5.2. Differs in that the only way to run a stage on a submesh is data parallel (no sharded
-// operators yet), its all-reduce spread over the micro-batches; that limits are tried exactly; and in the
-// choice of micro-batch size.
+// 2022, section 5.2. Differs: a stage runs on a submesh only with data parallelism (no sharded operators),
+// its all-reduce divided by the micro-batches; limits are tried exactly; the micro-batch size is chosen
+// differently.
 SearchResult alpa_inter(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   if (options.any_degree)
     throw core::BadInput("alpa_inter: submeshes are powers of two within a host, or whole hosts");

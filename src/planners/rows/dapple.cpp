@@ -54,7 +54,7 @@ class Dapple {
     return out;
   }
 
-  /// All but what the two functions answer.
+  /// Costs without the two functions.
   DappleCosts bounds(const Layers& layers, const Flow& flow) const {
     const std::int64_t micro_batch = flow.samples;
     DappleCosts costs;
@@ -69,9 +69,9 @@ class Dapple {
     return costs;
   }
 
-  /// Warm-up depth as in the paper's policy B, 2 (S - s) - 1 micro-batches from stage s = 0 on, where memory
-  /// allows. Ours adds: a stage holds fewer than the one in front of it, which else would run dry, unless
-  /// that one holds all.
+  /// Warm-up depth as in the paper's policy B, 2 (S - s) - 1 micro-batches from stage s = 0 on, if memory
+  /// allows. An addition of ours: a stage holds fewer than the one in front of it, which would otherwise run
+  /// out of work, unless that one holds all.
   RowPlan planned(const Layers& layers, const DapplePlan& found, const DappleCosts& costs,
                   SlicePrices& prices, const RowTrial& trial) const {
     const std::int64_t micro_batch = trial.flow.samples;
@@ -107,9 +107,8 @@ class Dapple {
 }  // namespace
 
 // Fan et al., "DAPPLE: A Pipelined Data Parallel Approach for Training Large Models", PPoPP 2021: the paper's
-// latency and placement rules. Differs from it as dapple_latency and least_latency say. The published code
-// differs more: it minimises the slowest stage alone, without all-reduces, and scores a few candidates
-// afterwards.
+// latency and placement rules. Differences: see dapple_latency and least_latency. The published code differs
+// more: it minimises only the slowest stage, without all-reduces, and scores a few candidates afterwards.
 SearchResult dapple(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   const Dapple planner(problem, options, stop);
   return search_row(

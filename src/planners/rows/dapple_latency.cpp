@@ -5,7 +5,7 @@
 namespace penstock::planners {
 namespace {
 
-/// T_e.
+/// Ending phase T_e.
 double ending(const std::vector<PhaseTimes>& row, std::size_t pivot) {
   double longest = LatencyTail::kNone, backward = 0;
   for (std::size_t s = pivot + 1; s-- > 0;) {

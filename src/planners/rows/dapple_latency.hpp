@@ -13,22 +13,22 @@ namespace penstock::planners {
 /// With pivot Q:
 ///     T_w = sum of F_s, s <= Q;   T_s = (M - 1)(F_Q + B_Q);
 ///     T_e = max over s of AR_s + (sum of B_a, s <= a <= Q, or minus that of Q < a <= s).
-/// Differs in that the pivot is the one with the largest L. The paper (as recalled) moves it from the last
-/// stage to the left by comparing T_s, which finds the largest L in five of six random rows and else a lesser
-/// one. L leaves idle time out, so a simulated pipeline takes longer.
+/// Differs: the pivot is the one with the largest L. The paper (as recalled) moves it from the last stage to
+/// the left by comparing T_s, which finds the largest L in five of six random rows and a smaller one
+/// otherwise. L ignores idle time, so a simulated pipeline takes longer.
 double dapple_latency(const std::vector<PhaseTimes>& row, int micro_batches);
 
-/// All that stages in front need to know of the rest of a row: none of the three may be traded for another,
-/// so a search keeps those for which no other is as good in all.
+/// Data that stages in front need of the rest of a row. The three values cannot be traded for each other, so
+/// a search keeps those that no other dominates.
 struct LatencyTail {
   static constexpr double kNone = -std::numeric_limits<double>::infinity();
-  double whole = kNone;   ///< L of the rest alone
-  double behind = kNone;  ///< max over its pivots of T_s and all passes up to the pivot's: what an all-reduce
-                          ///< in front follows
+  double whole = kNone;  ///< L of the rest by itself
+  /// Max over its pivots of T_s and all passes up to the pivot's, which precede an all-reduce in front.
+  double behind = kNone;
   double reduce =
-      kNone;  ///< max over its stages of AR_s less all backward passes up to it: for pivots in front
+      kNone;  ///< max over its stages of AR_s less all backward passes up to it, for pivots in front
 };
-/// The rest with one more stage in front.
+/// Returns the tail with one more stage in front.
 LatencyTail in_front(const PhaseTimes& stage, const LatencyTail& rest, int micro_batches);
 
 }  // namespace penstock::planners

@@ -10,16 +10,16 @@
 namespace penstock::planners {
 namespace {
 
-/// Stages on layers [begin, end of row), made of one stage in front of the `rest`.
+/// Stages on layers [begin, end of row): one stage in front of the `rest`.
 struct Partial {
   LatencyTail tail;
-  double bound = 0;  ///< no plan made of it takes less
+  double bound = 0;  ///< lower bound on any plan made from it
   int stages = 0;
   int rest = -1;  ///< partial plan
   int begin = 0;
   int end = 0;
   int set = -1;       ///< devices of the first stage
-  int occupancy = 0;  ///< devices of all
+  int occupancy = 0;  ///< devices of all stages
 };
 
 bool beats(const Partial& a, const Partial& b) {
@@ -27,7 +27,7 @@ bool beats(const Partial& a, const Partial& b) {
          a.stages <= b.stages;
 }
 
-/// Values numbered as they come.
+/// Numbers distinct values in order of appearance.
 template <class T>
 class Numbered {
  public:
@@ -52,7 +52,7 @@ class DappleSearch {
         stop_(stop),
         devices_(std::accumulate(costs.machines.begin(), costs.machines.end(), 0)) {}
 
-  /// Appending alone leaves few choices; what it attains limits the search with all rules.
+  /// A first search with appending only has few choices; its result limits the search with all rules.
   std::optional<DapplePlan> run() {
     best_.latency = costs_.give_up;
     const Placement append[] = {Placement::append_first};
@@ -64,7 +64,7 @@ class DappleSearch {
   }
 
  private:
-  /// One stage that may stand in front of an occupancy.
+  /// A stage that may be put in front of an occupancy.
   struct Move {
     int set;
     int occupancy;
@@ -73,9 +73,9 @@ class DappleSearch {
   using ByPair = std::unordered_map<std::pair<int, int>, Value, boost::hash<std::pair<int, int>>>;
   /// Partial plans that start at one layer.
   struct Frontier {
-    ByPair<std::vector<int>> members;  ///< by occupancy and set of the first stage
+    ByPair<std::vector<int>> members;  ///< [occupancy, set of the first stage]
     std::priority_queue<double>
-        bounds;  ///< the lowest ever let in; once there are enough, only lower ones follow
+        bounds;  ///< lowest bounds accepted; once there are enough, only lower ones follow
   };
 
   void pass(std::span<const Placement> rules) {
@@ -123,10 +123,10 @@ class DappleSearch {
     }
   }
 
-  /// A device that computes as long makes no plan that may win.
+  /// Cutoff: a plan with a device that computes this long cannot win.
   double most_work() const { return std::min(best_.latency, costs_.most_work); }
 
-  /// The most layers that the devices left can do fast enough.
+  /// Number of layers that the remaining devices can do fast enough.
   int longest_in_front(int occupancy) const {
     const double most = most_work() * (devices_ - used(occupancy)) / costs_.micro_batches;
     return static_cast<int>(std::lower_bound(costs_.least_both.begin(), costs_.least_both.end(), most) -
@@ -134,13 +134,13 @@ class DappleSearch {
            1;
   }
 
-  /// False when no earlier begin can help either.
+  /// Adds a partial plan; returns false if no earlier begin can help either.
   bool add(int rest, const Partial& behind, const LatencyTail& tail, const Move& move, int begin) {
     const int place = begin * (costs_.layers + 1) + behind.begin;
     const auto range = static_cast<std::size_t>(place);
     const SliceCosts& costs = *stage_costs_[static_cast<std::size_t>(move.set)];
     const PhaseTimes& times = costs.times[range];
-    // 1. The stage alone must be faster than the best plan; a longer one is not either.
+    // 1. The stage by itself must be faster than the best plan; longer stages are not either.
     if (costs_.micro_batches * times.both() >= most_work()) return false;
     // 2. Its micro-batches in flight must fit: one more than the stages behind it.
     if (costs.room[range] < std::min(behind.stages + 1, costs_.micro_batches)) return true;
@@ -162,7 +162,7 @@ class DappleSearch {
     return true;
   }
 
-  /// Stages in front share the devices left; their passes follow one another.
+  /// Lower bound: stages in front share the remaining devices; their passes follow one another.
   double bound(const Partial& p) const {
     if (p.begin == 0) return p.tail.whole;
     const auto cut = static_cast<std::size_t>(p.begin);
@@ -171,7 +171,7 @@ class DappleSearch {
         {p.tail.whole + costs_.least_forward[cut] / left, p.tail.behind + both, costs_.micro_batches * both});
   }
 
-  /// Of the busiest device that is left, at least.
+  /// Lower bound on the work of the busiest remaining device.
   double work_left(const Partial& p) const {
     if (p.begin == 0) return 0;
     return costs_.micro_batches * costs_.least_both[static_cast<std::size_t>(p.begin)] /
@@ -254,8 +254,8 @@ class DappleSearch {
   std::vector<int> used_;  ///< [occupancy] devices
   Numbered<std::vector<int>> sets_;
   std::vector<const SliceCosts*> stage_costs_;        ///< [set]
-  ByPair<const std::vector<PhaseTimes>*> transfers_;  ///< sets, front and behind
-  std::unordered_map<int, std::vector<Move>> moves_;  ///< by occupancy
+  ByPair<const std::vector<PhaseTimes>*> transfers_;  ///< {front set, back set}
+  std::unordered_map<int, std::vector<Move>> moves_;  ///< [occupancy]
   std::vector<Partial> partials_;
   std::vector<Frontier> frontier_;  ///< [begin]
   DapplePlan best_;

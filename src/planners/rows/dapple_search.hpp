@@ -12,24 +12,24 @@
 
 namespace penstock::planners {
 
-/// Devices are numbered machine by machine. Ranges of layers are at begin * (layers + 1) + end.
+/// Costs for the search. Devices are numbered machine by machine. The index of a range of layers is begin *
+/// (layers + 1) + end.
 struct DappleCosts {
   int layers = 0;
   int micro_batches = 1;
-  Occupancy machines;         ///< devices of each
-  std::vector<int> replicas;  ///< counts a stage may have
-  /// What a set of devices, ascending, makes of every range; alive as long as the costs are.
+  Occupancy machines;         ///< [machine] devices
+  std::vector<int> replicas;  ///< replica counts that a stage may have
+  /// Costs of every range on a set of devices, ascending; valid as long as these costs.
   std::function<const SliceCosts*(const std::vector<int>& devices)> stage;
-  /// By cut: from the first set to the second and back; likewise.
+  /// [cut] transfer from the first set to the second and back; valid as long as these costs.
   std::function<const std::vector<PhaseTimes>*(const std::vector<int>& front, const std::vector<int>& behind)>
       transfer;
-  /// [cut] device-seconds that all layers before it take at least, for a micro-batch; forward, and both
-  /// passes.
+  /// [cut] minimum device-seconds of all layers before it, for a micro-batch: forward; both passes.
   std::vector<double> least_forward, least_both;
   double give_up =
-      std::numeric_limits<double>::infinity();  ///< plans of this latency or more are not looked for
-  double most_work =
-      std::numeric_limits<double>::infinity();  ///< nor those of which a stage computes so long, in all
+      std::numeric_limits<double>::infinity();  ///< cutoff: plans of this latency or more may be missed
+  /// Cutoff: plans with a stage that computes this long in total may be missed.
+  double most_work = std::numeric_limits<double>::infinity();
 };
 
 struct DappleStage {
@@ -40,15 +40,16 @@ struct DappleStage {
 struct DapplePlan {
   std::vector<DappleStage> stages;  ///< front to back
   double latency = 0;
-  bool exact = true;         ///< no partial plan was dropped for want of room
-  std::uint64_t states = 0;  ///< partial plans kept
+  bool exact = true;         ///< no partial plan was dropped for lack of room
+  std::uint64_t states = 0;  ///< partial plans stored
 };
 
-/// The least latency over all partitions, replica counts and placements that use every device; nothing where
-/// memory or device counts forbid all. Stages are placed from the last to the first, so that each knows how
-/// many follow it: with n behind, it must hold min(n + 1, M) micro-batches. The paper's dynamic programme
-/// keeps one plan per (layers, devices, occupied machines); as L is no sum, ours keeps all partial plans that
-/// no other beats in each of LatencyTail's parts, at most `most_kept` per cut, those of least lower bound.
+/// Minimises the latency over all partitions, replica counts and placements that use every device; nothing if
+/// memory or device counts allow none. Stages are placed from the last to the first, so that each has its
+/// number of followers: with n behind, it must hold min(n + 1, M) micro-batches. The paper's dynamic
+/// programme keeps one plan per (layers, devices, occupied machines). L is no sum, so ours keeps all partial
+/// plans that are not dominated in LatencyTail's parts: at most `most_kept` per cut, those with the smallest
+/// lower bound.
 std::optional<DapplePlan> least_latency(const DappleCosts& costs, int most_kept, core::StopToken stop);
 
 }  // namespace penstock::planners

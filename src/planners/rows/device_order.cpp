@@ -27,7 +27,8 @@ void cut_off(Arms& arms, std::size_t point) {
   arms[point].clear();
 }
 
-/// Points from `kept` on over which nothing passes: those that take no part hang on most clusters like that.
+/// Removes points from `kept` on that nothing passes over; on most clusters, devices that take no part are
+/// such points.
 void drop_dead_ends(Arms& arms, std::size_t kept) {
   std::vector<std::size_t> ends;
   for (std::size_t p = kept; p < arms.size(); ++p)
@@ -52,7 +53,7 @@ void eliminate(Arms& arms, std::size_t point) {
       if (a != b) arms[a][b] += to_a * to_b / sum;
 }
 
-/// Both rows, each flipped or not so that the pair where they meet is fastest; unflipped among equals.
+/// Joins both rows, each flipped or not so that the pair where they meet is fastest; unflipped among equals.
 Row joined(const Weights& weights, Row front, Row back) {
   const double straight = weights[front.back()][back.front()], flip_back = weights[front.back()][back.back()],
                flip_front = weights[front.front()][back.front()],

@@ -13,7 +13,7 @@ namespace {
 using core::Bytes;
 using core::OpId;
 
-/// A clustering of the first items: what cuts cost, and from which cut its last cluster starts.
+/// A clustering of the first items: cost of its cuts, and the cut at which its last cluster starts.
 struct Clustering {
   double widest = std::numeric_limits<double>::infinity();
   double squares = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// The operators in one row of layers, between which a planner of sequential pipelines may cut.
+// The operators as one row of layers, between which a planner of sequential pipelines may cut.
 
 #include <vector>
 
@@ -22,25 +22,25 @@ struct PassSums {
   }
 };
 
-/// Planning units in their own order, one layer each. More than `most` of them are first clustered, as Alpa
-/// does (Zheng et al., OSDI 2022, section 5.2): no layer does more than twice the mean work unless it is a
-/// lone unit, the largest tensor between layers is least, and among such clusterings works are most even.
+/// Planning units in their own order, one layer each. More than `most` are first clustered, as in Alpa (Zheng
+/// et al., OSDI 2022, section 5.2): no layer has more than twice the mean work unless it is a single unit,
+/// the largest tensor between layers is minimal, and among such clusterings works are the most even.
 class Layers {
  public:
   /// `largest`: samples of the largest micro-batch. Throws BadInput naming an operator that takes too long,
-  /// and as `stop` does.
+  /// and like `stop`.
   Layers(const cost::Problem& problem, int most, std::int64_t largest, core::StopToken stop);
 
   int size() const { return static_cast<int>(operators_.size()); }
-  /// Of layers [begin, end), ascending.
+  /// Operators of layers [begin, end), ascending.
   std::vector<core::OpId> operators(int begin, int end) const;
   const cost::StageLoad& load(int begin, int end) const { return loads_[index(begin, end)]; }
-  /// Bytes per sample that cross a cut, as if every stage passed on what later ones read.
+  /// Bytes per sample that cross a cut, if every stage passes on what later ones read.
   core::Bytes crossing(int cut) const { return load(0, cut).outputs; }
   PassSums passes(const cluster::DeviceType& type, std::int64_t samples) const;
-  /// Micro-batches of `samples` each that a device with this much memory holds at once; at most `most`.
+  /// Number of micro-batches of `samples` each that a device with this memory holds at once; at most `most`.
   int room(int begin, int end, std::int64_t samples, core::Bytes memory, int most) const;
-  /// Position of a range in a table of all ranges.
+  /// Index of a range in a table of all ranges.
   std::size_t index(int begin, int end) const { return static_cast<std::size_t>(begin * (size() + 1) + end); }
   std::size_t ranges() const { return index(size(), size()) + 1; }
 

@@ -28,14 +28,14 @@ class Contraction {
   }
 
  private:
-  /// Adds the most tightly connected vertex until all are in; the last one against the rest is a minimum cut
-  /// between the last two, which then become one.
+  /// Adds the most tightly connected vertex until all are added. The last one against the rest is a minimum
+  /// cut between the last two, which are then merged.
   void phase(Cut& best) {
     Vertices waiting(left_.begin() + 1, left_.end());
     std::vector<double> pull = weights_[left_.front()];
     std::size_t before = 0, last = left_.front();
     while (!waiting.empty()) {
-      // The vertex that the added ones pull most is added next.
+      // Add the vertex with the largest weight to those already added.
       std::size_t tightest = 0;
       for (std::size_t i = 1; i < waiting.size(); ++i)
         if (pull[waiting[i]] > pull[waiting[tightest]]) tightest = i;
@@ -46,7 +46,7 @@ class Contraction {
     }
     // Cut of the phase: the last vertex against all others.
     if (pull[last] < best.weight) best = {pull[last], side_of(last)};
-    // The last two vertices become one, since no better cut separates them.
+    // Merge the last two vertices, since no better cut separates them.
     merge(before, last);
   }
 
@@ -65,7 +65,7 @@ class Contraction {
   Weights weights_;
   core::StopToken stop_;
   Vertices left_;                 ///< ascending
-  std::vector<Vertices> merged_;  ///< [vertex of left_]: what it stands for
+  std::vector<Vertices> merged_;  ///< [vertex of left_] vertices it represents
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// The least bandwidth between two halves of a set of devices.
+// Minimum bandwidth between two halves of a set of devices.
 
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace penstock::planners {
 
-/// [a][b]: symmetric, none negative; the diagonal is not looked at.
+/// [a][b] symmetric, not negative; the diagonal is ignored.
 using Weights = std::vector<std::vector<double>>;
 
 struct Cut {
@@ -15,8 +15,8 @@ struct Cut {
   std::vector<bool> side;  ///< [vertex]; vertex 0 is on the false side, neither side is empty
 };
 
-/// Exact, O(n^3), for two vertices or more (Stoer and Wagner, "A simple min-cut algorithm", JACM 1997). Of
-/// equal cuts the first found, which depends on the numbering alone. Throws as `stop` does.
+/// Exact, O(n^3), for two vertices or more (Stoer and Wagner, "A simple min-cut algorithm", JACM 1997). Ties:
+/// the first cut found, which depends only on the numbering. Throws like `stop`.
 Cut minimum_cut(Weights weights, core::StopToken stop = {});
 
 }  // namespace penstock::planners

@@ -20,7 +20,7 @@ struct Machines {
     taken[m] += count;
     missing -= count;
   }
-  /// All that is free of machines that are in use, or of those that are not.
+  /// Takes all free devices of machines in use, or of those not in use.
   void fill(bool in_use) {
     for (std::size_t m = 0; m < used.size(); ++m)
       if ((used[m] > 0) == in_use) take(m, missing);
@@ -31,7 +31,7 @@ struct Machines {
       if (used[m] > 0) sum += free(m);
     return sum;
   }
-  /// One device at a time from each machine in turn.
+  /// Takes one device at a time from each machine in turn.
   void spread() {
     const bool all = free_in_use() < missing;
     while (missing > 0)

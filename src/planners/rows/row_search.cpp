@@ -19,7 +19,7 @@ std::vector<core::DeviceId> all_devices(const cluster::Cluster& cluster) {
   return out;
 }
 
-/// The least memory factor with which the planner finds a plan, to a thousandth.
+/// Smallest memory factor with which the planner finds a plan, to a thousandth.
 double least_factor(const std::function<bool(double)>& found) {
   double low = 1, high = 2;
   while (!found(high)) low = high, high *= 2;
@@ -36,7 +36,7 @@ std::int64_t most_samples(const std::vector<Flow>& flows) {
   return most;
 }
 
-/// The smallest size that can use all devices needs least.
+/// Throws with the memory needed; the smallest size that can use all devices needs the least.
 [[noreturn]] void explain(const cost::Problem& problem, const char* name, const Layers& layers,
                           const std::vector<Flow>& flows, const RowPlanner& planner) {
   constexpr double kUnlimited = 1 << 20;
@@ -84,7 +84,7 @@ SearchResult search_row(const cost::Problem& problem, const SearchOptions& optio
   const OwnValues own(name, row_options(), options.own);
   const auto all = flows(problem, options, replica_counts(options, static_cast<int>(problem.cluster.size())),
                          free_flows(own.word(kChooseBy)));
-  // Clustered at one size, whatever is pinned: all searches of a problem cut the same layers.
+  // Clustered at one size, independent of fixed sizes, so that all searches of a problem cut equal layers.
   const Layers layers(problem, layers_at_most, free_sizes(problem).back(), stop);
   std::vector<std::optional<RowPlan>> found(all.size());
   std::vector<std::uint64_t> states(all.size());
@@ -105,7 +105,7 @@ SearchResult search_row(const cost::Problem& problem, const SearchOptions& optio
                                fastest.lower(found[i]->verdict.iteration);
                            }) &&
                complete;
-    // The planner's own formula may count more than simulation does: it bounds an estimate alone.
+    // The planner's own formula may exceed simulation, so it bounds only an estimate.
     if (found.back() && !by_evaluation(options)) give_up = found.back()->verdict.iteration.value();
   }
   std::size_t best = all.size();

@@ -1,6 +1,6 @@
 #pragma once
-// What planners of sequential pipelines share: every micro-batch size tried, the best kept, or why there is
-// none.
+// Search shared by planners of sequential pipelines: tries every micro-batch size and keeps the best plan, or
+// explains why there is none.
 
 #include <algorithm>
 #include <functional>
@@ -20,7 +20,7 @@ struct RowStage {
   std::vector<core::DeviceId> devices;
 };
 
-/// Each stage waits for the one before it; in-flight counts are left to be filled in.
+/// Builds a plan in which each stage waits for the one before it; in-flight counts are not set.
 plan::Plan plan_in_row(const cost::Problem& problem, const Layers& layers,
                        const std::vector<RowStage>& stages, std::int64_t micro_batch, const char* schedule);
 
@@ -28,35 +28,36 @@ struct RowPlan {
   plan::Plan plan;
   double bottleneck = 0;   ///< seconds per micro-batch of the slowest stage
   core::Seconds estimate;  ///< of the iteration, by the planner's own formula
-  Verdict verdict;         ///< what the choice goes by: `judged`
-  bool complete = true;    ///< false: the best until a limit
+  Verdict verdict;         ///< basis of the choice: `judged`
+  bool complete = true;    ///< false: the best before a limit
 };
 
-/// What a planner is asked for at a time.
+/// One call of a planner.
 struct RowTrial {
   Flow flow;
-  double memory = 1;  ///< factor on what devices have
-  double give_up =
-      std::numeric_limits<double>::infinity();  ///< plans that take as long (`judged`) need not be found
-  const LeastSoFar* fastest = nullptr;          ///< of trials side by side, `judged`: slower plans neither
+  double memory = 1;  ///< factor on the devices' memory
+  /// Cutoff: plans that take at least this long (`judged`) may be missed.
+  double give_up = std::numeric_limits<double>::infinity();
+  /// Time of the fastest trial so far (`judged`): slower plans may be missed, too.
+  const LeastSoFar* fastest = nullptr;
 
-  /// What a plan may take.
+  /// Time that a plan must beat.
   core::Seconds to_beat() const {
     const core::Seconds most(give_up);
     return fastest ? std::min(most, fastest->seconds()) : most;
   }
 };
-/// The planner's best plan; adds to `states`.
+/// Returns the planner's best plan; adds to `states`.
 using RowPlanner =
     std::function<std::optional<RowPlan>(const Layers& layers, const RowTrial& trial, std::uint64_t& states)>;
 
-/// The best of all micro-batch sizes, the same for any number of threads. `layers_at_most`: see Layers.
-/// Throws BadInput for k > 1 and sizes per stage; Infeasible saying how much memory would do; at a limit the
-/// best so far.
+/// Returns the best plan over all micro-batch sizes, for any number of threads. `layers_at_most`: see Layers.
+/// Throws BadInput for k > 1 and sizes per stage; Infeasible stating how much memory would suffice. At a
+/// limit returns the best so far.
 SearchResult search_row(const cost::Problem& problem, const SearchOptions& options, const char* name,
                         int layers_at_most, const RowPlanner& planner, core::StopToken stop);
 
-/// The options of planners that search_row drives.
+/// Options of planners that use search_row.
 const std::vector<PlannerOption>& row_options();
 
 }  // namespace penstock::planners

@@ -43,7 +43,7 @@ Routes::Routes(const cluster::Cluster& cluster, const plan::Compression& compres
 Junction junction(const Routes& routes, const Devices& front, const Devices& behind,
                   std::int64_t micro_batch) {
   Junction out;
-  const auto start = [&](std::size_t replica, const Devices& devices) {  // of its share, in samples
+  const auto start = [&](std::size_t replica, const Devices& devices) {  // start of its share, in samples
     return micro_batch * static_cast<std::int64_t>(replica) / static_cast<std::int64_t>(devices.size());
   };
   for (std::size_t a = 0, b = 0; a < front.size() && b < behind.size();) {
@@ -76,7 +76,7 @@ const std::vector<PhaseTimes>& TransferTables::of(const Junction& junction) {
 
 LeastWork least_work(const cost::Problem& problem, const Layers& layers, std::int64_t micro_batch,
                      const std::vector<int>& replicas) {
-  std::vector<std::pair<int, PassSums>> ways;  // replicas, times
+  std::vector<std::pair<int, PassSums>> ways;  // {replicas, times}
   for (const cluster::DeviceType& type : problem.cluster.types())
     for (const int r : replicas)
       ways.emplace_back(r, layers.passes(type, cost::samples_per_device(micro_batch, r)));
@@ -105,7 +105,7 @@ int SlicePrices::of(const Devices& devices) {
             {}};
   for (const cost::Affine& algorithm : reduce.algorithms)
     face.all_reduce.emplace_back(algorithm.latency, algorithm.per_byte);
-  if (reduce.measured.times != nullptr) face.all_reduce.emplace_back(-1, -1);  // as no closed form is
+  if (reduce.measured.times != nullptr) face.all_reduce.emplace_back(-1, -1);  // unlike any closed form
   const auto [known, is_new] = classes_.try_emplace(face, size());
   if (is_new) costs_.push_back(price(face, reduce));
   return known->second;

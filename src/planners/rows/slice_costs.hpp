@@ -1,5 +1,5 @@
 #pragma once
-// What runs of layers cost on sets of devices, and transfers between such sets, for one micro-batch size.
+// Costs of runs of layers on sets of devices, and of transfers between such sets, for one micro-batch size.
 
 #include <array>
 #include <deque>
@@ -12,20 +12,20 @@
 
 namespace penstock::planners {
 
-/// Seconds of one micro-batch on its slowest replica; `reduce` once per iteration, what backward passes do
-/// not hide of it (score::exposed).
+/// Seconds of one micro-batch on its slowest replica; `reduce` once per iteration, the part that backward
+/// passes do not hide (score::exposed).
 struct PhaseTimes {
   double forward = 0, backward = 0, reduce = 0;
   double both() const { return forward + backward; }
 };
 
-/// By Layers::index.
+/// Indexed by Layers::index.
 struct SliceCosts {
   std::vector<PhaseTimes> times;
   std::vector<int> room;  ///< micro-batches held at once, at most those of an iteration
 };
 
-/// Routes between all devices, looked up once; for bytes before compression. Throws as `stop` does.
+/// Routes between all devices, looked up once; for bytes before compression. Throws like `stop`.
 class Routes {
  public:
   Routes(const cluster::Cluster& cluster, const plan::Compression& compression, core::StopToken stop);
@@ -45,14 +45,14 @@ struct Junction {
 Junction junction(const Routes& routes, const std::vector<core::DeviceId>& front,
                   const std::vector<core::DeviceId>& behind, std::int64_t micro_batch);
 
-/// Of a micro-batch at every cut; nothing where no tensor crosses.
+/// [cut] transfer times of a micro-batch; empty if no tensor crosses.
 std::vector<PhaseTimes> transfers(const Layers& layers, const Junction& junction);
 
-/// Junctions that are alike share one table: of pairs of sets there are thousands.
+/// Equal junctions share one table, because there are thousands of pairs of sets.
 class TransferTables {
  public:
   explicit TransferTables(const Layers& layers) : layers_(layers) {}
-  /// As `transfers`; stays good.
+  /// Like `transfers`; the reference stays valid.
   const std::vector<PhaseTimes>& of(const Junction& junction);
 
  private:
@@ -60,27 +60,26 @@ class TransferTables {
   std::map<std::array<double, 4>, std::vector<PhaseTimes>> tables_;
 };
 
-/// [cut] device-seconds that all layers before it take at least, for a micro-batch that so many replicas
-/// split.
+/// [cut] minimum device-seconds of all layers before it, for a micro-batch that this many replicas split.
 struct LeastWork {
   std::vector<double> forward, both;
 };
 LeastWork least_work(const cost::Problem& problem, const Layers& layers, std::int64_t micro_batch,
                      const std::vector<int>& replicas);
 
-/// Sets that cost the same share one table.
+/// Costs of device sets; sets of equal cost share one table.
 class SlicePrices {
  public:
-  /// `memory`: factor on what devices have. All references outlive it.
+  /// `memory`: factor on the devices' memory. All references must outlive it.
   SlicePrices(const cost::Problem& problem, const Layers& layers, std::int64_t micro_batch, double memory);
-  /// The class of a set of devices, at most one per sample; classes are numbered from 0 as they come.
-  /// References to their costs stay good.
+  /// Class of a set of devices, at most one per sample; classes are numbered from 0 in order of appearance.
+  /// References to their costs stay valid.
   int of(const std::vector<core::DeviceId>& devices);
   const SliceCosts& operator[](int slice) const { return costs_[static_cast<std::size_t>(slice)]; }
   int size() const { return static_cast<int>(costs_.size()); }
 
  private:
-  /// What a set costs depends on this alone.
+  /// Properties that determine the costs of a set.
   struct Face {
     std::size_t count;
     std::vector<std::size_t> types;
@@ -100,7 +99,7 @@ class SlicePrices {
   std::map<std::pair<std::size_t, std::int64_t>, PassSums> passes_;
 };
 
-/// The cluster with this factor on its devices' memory has so much on the smallest of these.
+/// Smallest memory among these devices, times `factor`.
 core::Bytes least_memory(const cluster::Cluster& cluster, const std::vector<core::DeviceId>& devices,
                          double factor);
 

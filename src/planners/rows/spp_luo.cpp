@@ -18,9 +18,9 @@ using core::DeviceId;
 constexpr int kMostSppLayers = 128;
 constexpr int kMostStages = 64;
 constexpr std::size_t kMostCells = std::size_t{1} << 25;  // of a mapping's table: 256 MiB
-constexpr std::size_t kMostForAnyDegree = 64;             // devices: transfers grow with their cube
+constexpr std::size_t kMostForAnyDegree = 64;             // maximum devices: transfers grow with their cube
 
-/// The cluster seen along the order; the same for all micro-batch sizes.
+/// The cluster along the device order; equal for all micro-batch sizes.
 class OrderedDevices {
  public:
   OrderedDevices(const cost::Problem& problem, core::StopToken stop)
@@ -31,7 +31,7 @@ class OrderedDevices {
   std::vector<DeviceId> slice(int first, int count) const {
     return {order_.begin() + first, order_.begin() + first + count};
   }
-  /// Between `count` devices from `first` on and the `next` behind them.
+  /// Junction between `count` devices from `first` on and the `next` behind them.
   Junction between(int first, int count, int next, std::int64_t micro_batch) const {
     return junction(routes_, slice(first, count), slice(first + count, next), micro_batch);
   }
@@ -41,7 +41,8 @@ class OrderedDevices {
   std::vector<DeviceId> order_;
 };
 
-/// W counts an all-reduce as work of every micro-batch. Stages that compute `give_up` s in all are none.
+/// Loads for W, which counts an all-reduce as work of every micro-batch. Stages that compute `give_up` s in
+/// total are excluded.
 std::vector<double> loads(const std::vector<PhaseTimes>& times, int micro_batches, double give_up) {
   std::vector<double> out;
   for (const PhaseTimes& stage : times)
@@ -65,7 +66,7 @@ void add_slices(MappingCosts& costs, const OrderedDevices& devices, SlicePrices&
   }
 }
 
-/// Links carry both directions at once: the slower counts.
+/// Links carry both directions at once, so the slower one counts.
 std::vector<double> slower_ways(const std::vector<PhaseTimes>& transfers) {
   std::vector<double> out;
   for (const PhaseTimes& transfer : transfers) out.push_back(std::max(transfer.forward, transfer.backward));
@@ -95,7 +96,7 @@ class SppLuo {
         devices_(problem, stop),
         replicas_(replica_counts(options, static_cast<int>(problem.cluster.size()))) {}
 
-  /// The plan whose iteration is shortest, over all stage counts.
+  /// Returns the plan with the shortest iteration over all stage counts.
   std::optional<RowPlan> at_size(const Layers& layers, const RowTrial& trial, std::uint64_t& states) const {
     const MappingCosts costs = price(layers, trial);
     const Mapping mapping(costs, most_stages(costs), trial.give_up / costs.micro_batches, stop_);
@@ -159,7 +160,7 @@ class SppLuo {
         costs.slice[static_cast<std::size_t>(stage.device)][static_cast<std::size_t>(r)]);
   }
 
-  /// Seconds per micro-batch of the slowest stage, its all-reduce included: no estimate is below all of them.
+  /// Seconds per micro-batch of the slowest stage, its all-reduce included: a lower bound on every estimate.
   static double slowest(const MappingCosts& costs, const std::vector<MappedStage>& stages) {
     double slowest = 0;
     for (const MappedStage& stage : stages)
@@ -167,8 +168,8 @@ class SppLuo {
     return slowest;
   }
 
-  /// Stages hold what their order holds without limits, where memory allows. Nothing where no order is fast
-  /// enough.
+  /// Schedules the stages. They hold what their order holds without limits, if memory allows. Returns nothing
+  /// if no order is fast enough.
   std::optional<RowPlan> scheduled(const Layers& layers, const MappingCosts& costs,
                                    const std::vector<MappedStage>& stages, std::int64_t micro_batch,
                                    core::Seconds to_beat) const {
@@ -198,9 +199,9 @@ class SppLuo {
 
 // Luo, Yi, Long, Fan, Wu, Yang, Lin, "Efficient Pipeline Planning for Expedited Distributed DNN Training",
 // INFOCOM 2022. Reconstructed from the abstract: recursive min-cut device order, partition and mapping along
-// it, list ordering, least makespan over stage counts. Differs in that memory is a constraint, with the
-// in-flight counts of 1F1B at least; that links carry both directions at once; that halves of the order may
-// be flipped; and in the limits stated in the catalogue.
+// it, list ordering, minimum makespan over stage counts. Differs: memory is a constraint, with at least the
+// in-flight counts of 1F1B; links carry both directions at once; halves of the order may be flipped; further
+// limits are stated in the catalogue.
 SearchResult spp_luo(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   if (options.any_degree && problem.cluster.size() > kMostForAnyDegree)
     throw core::BadInput(fmt::format(

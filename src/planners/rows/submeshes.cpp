@@ -9,12 +9,12 @@ namespace {
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
 constexpr std::size_t kComparisonsBetweenChecks = 1 << 16;  // comparisons
 
-/// The cheapest configuration of a run on a submesh; with memory counted, by how many stages may follow at
-/// least.
+/// Cheapest configuration of a run on a submesh; with memory counted, by the minimum number of following
+/// stages.
 class Cheapest {
  public:
   explicit Cheapest(const SubmeshCosts& costs) : costs_(costs) {}
-  /// Index of the cheapest config that tolerates `following` stages behind it, or -1.
+  /// Index of the cheapest configuration that allows `following` stages behind it, or -1.
   int operator()(int begin, int last, std::size_t submesh, int following) const {
     int best = -1;
     double least = kImpossible;
@@ -53,11 +53,11 @@ class SubmeshSearch {
   }
 
  private:
-  /// Looks for plans with a slowest stage of at least limits_[low], given the one of least sum for some
+  /// Looks for plans with a slowest stage of at least limits_[low], given the plan of minimum sum for some
   /// higher limit.
   void narrow(std::size_t low, const SubmeshPlan& loose) {
     keep(loose);
-    // Up to the limit that `loose` attains it is the best; below, no plan has a lesser sum.
+    // Up to the limit that `loose` attains it is the best; below, no plan has a smaller sum.
     const auto attained = static_cast<std::size_t>(
         std::lower_bound(limits_.begin(), limits_.end(), loose.slowest) - limits_.begin());
     if (attained <= low || hopeless(low, loose)) return;
@@ -78,7 +78,7 @@ class SubmeshSearch {
     if (!best_ || plan.total < best_->total) best_ = plan;
   }
 
-  /// The least sum of stages none of which costs more than the limit.
+  /// Minimum sum over stages none of which costs more than the limit.
   std::optional<SubmeshPlan> least_sum(double limit) {
     auto plan = solve(limit, false);
     if (!plan || costs_.most_following.empty() || fits(*plan)) return plan;
@@ -113,7 +113,7 @@ class SubmeshSearch {
     return trace(best);
   }
 
-  /// One first stage on layers [l, end) for every end, in front of every count of devices. With s = 0 stages
+  /// Adds one first stage on layers [l, end) for every end, in front of every device count. With s = 0 stages
   /// are not counted.
   void add_stages(int s, int l, std::size_t submesh) {
     stop_.check();
@@ -158,8 +158,8 @@ class SubmeshSearch {
   Cheapest cheapest_;
   std::vector<double> limits_;  ///< distinct stage costs, ascending
   double limit_ = 0;
-  int deep_ = 0;             ///< stages counted; 0: not
-  std::vector<Cell> cells_;  ///< [stages][first layer][devices]: of the rest of the row
+  int deep_ = 0;             ///< number of stages counted; 0: not counted
+  std::vector<Cell> cells_;  ///< [stages][first layer][devices] rest of the row
   std::optional<SubmeshPlan> best_;
   std::uint64_t states_ = 0;
 };

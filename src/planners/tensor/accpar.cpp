@@ -18,16 +18,16 @@ namespace {
 
 using core::DeviceId;
 
-/// Evaluations take much longer than the planner's own formula.
+/// Maximum number of evaluations, which take much longer than the planner's formula.
 constexpr std::size_t kMostTypesEvaluated = 8;
-/// Prices of memory, as powers of two of "the plan's time for all memory": the range, and halvings of it.
+/// Prices of memory, as powers of two of "the plan's time for all memory": range, and number of halvings.
 constexpr double kCheapest = -45, kDearest = 15;
 constexpr int kHalvings = 10;
-/// Turns of shares for types and types for shares; the first that gains nothing is the last.
+/// Maximum alternations between shares and types; ends early at the first without gain.
 constexpr int kTurns = 4;
 
-/// Groups of `size` devices that follow each other; on a cluster of several types also groups that have
-/// equally many of each type, where they divide.
+/// Groups of `size` consecutive devices; with several device types, also groups with equally many of each
+/// type, if they divide.
 std::vector<std::vector<DeviceId>> arrangements(const cluster::Cluster& cluster, std::size_t size) {
   std::vector<std::vector<DeviceId>> by_type(cluster.types().size());
   std::vector<DeviceId> row, dealt;
@@ -71,7 +71,7 @@ class TypeSearch {
     return out;
   }
 
-  /// The best plan of a shape; `solved` counts dynamic programmes.
+  /// Best plan of a shape; `solved` counts dynamic programmes.
   Candidate candidate(const plan::Stage& shape, std::uint64_t& solved) const {
     Candidate out;
     try {
@@ -86,7 +86,7 @@ class TypeSearch {
   }
 
  private:
-  /// As replica counts, and all devices in any case.
+  /// Replica counts, and always all devices.
   std::vector<int> group_sizes() const {
     auto out = rank_sizes(problem_, options_);
     const int all = static_cast<int>(problem_.cluster.size());
@@ -116,8 +116,8 @@ class TypeSearch {
     return best.stage;
   }
 
-  /// The best types that fit, by a price on memory (a Lagrange multiplier: other types may fit and be
-  /// faster); of those that do not, the ones at the highest price.
+  /// Best types that fit, by a price on memory (a Lagrange multiplier, so other types may fit and be faster).
+  /// If none fit, those at the highest price.
   PartitionTypes::Found affordable(const plan::Stage& shape, std::uint64_t& solved) const {
     const auto at = [&](double price) {
       auto found = types_.best(shape, price, stop_);
@@ -149,16 +149,17 @@ class TypeSearch {
 }  // namespace
 
 // Song et al., "AccPar: Tensor Partitioning for Heterogeneous Deep Learning Accelerators", HPCA 2020,
-// reconstructed from recollection of the paper, not from its text: every operator is divided by samples (type
-// I), by what it reads (II) or by what it makes (III), or not at all; the types of least compute, partial
-// sums and conversions between operators by dynamic programming; parts in proportion to what devices of
-// different types get done. Differs: the paper halves the array of devices level by level and chooses types
-// and a ratio per layer and level; a plan of ours has two levels, replicas (samples, evenly) of
-// tensor-parallel groups, one type per operator and one share per device for all operators. Every group size
-// is tried, all devices and one included. The cost is that of cost/sharding.hpp, where collectives take as
-// long whatever the shares, so that shares balance compute alone. Memory, which the paper leaves out, has a
-// price until the plan fits. What is chosen is lone_stage_seconds; where plans are evaluated the 8 best by
-// that are.
+// reconstructed from memory of the paper, not from its text. Every operator is divided by samples (type I),
+// by its input (II), by its output (III), or not at all. Dynamic programming chooses the types that minimise
+// compute, partial sums and conversions between operators. Shares are in proportion to the speed of device
+// types.
+//
+// Differs: the paper halves the array of devices level by level and chooses types and a ratio per layer and
+// level. Our plans have two levels, replicas (samples, evenly) of tensor-parallel groups, with one type per
+// operator and one share per device for all operators. Every group size is tried, including one and all
+// devices. Costs are those of cost/sharding.hpp, where collectives do not depend on the shares, so that
+// shares balance only compute. Memory, which the paper ignores, has a price until the plan fits. The plan
+// with the smallest lone_stage_seconds is chosen; if plans are evaluated, the best of the 8 first.
 SearchResult accpar(const cost::Problem& problem, const SearchOptions& asked, core::StopToken stop) {
   const SearchOptions options = limited(asked, OwnValues("accpar", tensor_parallel_options(), asked.own));
   if (options.k < 1) throw core::BadInput("k must be at least 1");

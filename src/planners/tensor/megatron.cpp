@@ -10,15 +10,15 @@
 namespace penstock::planners {
 namespace {
 
-/// Equally many units per stage, as near as can be.
+/// Ends of stages with equally many units, as nearly as possible.
 std::vector<std::size_t> uniform(std::size_t stages, std::size_t units) {
   std::vector<std::size_t> ends;
   for (std::size_t s = 1; s <= stages; ++s) ends.push_back(s * units / stages);
   return ends;
 }
 
-/// Stages per device that interleaving may have, one included: equal stages, rounds of as many micro-batches
-/// as ranks, and a schedule that can be made.
+/// Numbers of stages per device for interleaving, including one: equal stages, rounds of as many
+/// micro-batches as ranks, and a valid schedule.
 std::vector<std::size_t> chunk_counts(const cost::Problem& problem, std::size_t ranks, std::size_t units,
                                       std::int64_t micro_batch) {
   const auto micro_batches = static_cast<std::size_t>(problem.training.mini_batch / micro_batch);
@@ -32,7 +32,7 @@ std::vector<std::size_t> chunk_counts(const cost::Problem& problem, std::size_t 
   return out;
 }
 
-/// Devices of a tensor-parallel group, which no node's end cuts: groups follow each other from device 0 on.
+/// Sizes of tensor-parallel groups that no node boundary cuts; groups are consecutive from device 0 on.
 std::vector<int> group_sizes(const cost::Problem& problem, const SearchOptions& options) {
   const auto& devices = problem.cluster.devices();
   auto sizes = rank_sizes(problem, options);
@@ -48,12 +48,12 @@ std::vector<int> group_sizes(const cost::Problem& problem, const SearchOptions& 
 constexpr const char* kMaxContextParallel = "max_context_parallel";
 constexpr const char* kMaxExpertParallel = "max_expert_parallel";
 
-/// How the devices of a rank share its work.
+/// Division of a rank's work among its devices.
 struct Degrees {
   int tensor, context, replicas, expert;
 };
 
-/// Those that leave equally many devices for each rank, expert groups being of whole replicas or context
+/// Degrees that leave equally many devices for each rank; expert groups consist of whole replicas or context
 /// groups.
 std::vector<Degrees> all_degrees(const cost::Problem& problem, const SearchOptions& options,
                                  const OwnValues& own) {
@@ -70,7 +70,7 @@ std::vector<Degrees> all_degrees(const cost::Problem& problem, const SearchOptio
   return out;
 }
 
-/// Evaluations take much longer than estimates.
+/// Maximum number of evaluations, which take much longer than estimates.
 constexpr std::size_t kMostEvaluated = 64;
 
 }  // namespace
@@ -96,16 +96,17 @@ const std::vector<PlannerOption>& tensor_parallel_options() {
 }
 
 // Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC
-// 2021: pipeline times tensor times data parallel size is the device count, tensor parallelism stays within a
-// node, layers are dealt out uniformly, in v chunks per device where they divide (section 2). Differs: a
-// layer is a planning unit of any model in one row (unless whole layers are asked for), divided by the rule
-// of layout/infer.hpp; where they do not divide, stages differ by one; and instead of the takeaways of
-// section 3 every (p, t, d, v, b) that fits is estimated, with tokens divided too, a distributed optimizer
-// (ZeRO 1), attention's cores computed again (Korthikanti et al., MLSys 2023) and all layers, one after the
-// other, where it does not fit else; and where plans are evaluated the 64 of least estimate are. With
-// max_context_parallel replicas divide their tokens too (Megatron-LM's context parallelism), round a ring;
-// with max_expert_parallel replicas and context groups divide experts, of one size in all stages, as
-// Megatron-LM's --expert-model-parallel-size is, and evenly loaded.
+// 2021. Pipeline times tensor times data parallel size is the device count, tensor parallelism stays within a
+// node, and layers are assigned uniformly, in v chunks per device if they divide (section 2).
+//
+// Differs: a layer is a planning unit of any model in one row (or a whole layer, as an option), divided by
+// the rule of layout/infer.hpp. If units do not divide, stages differ by one. Instead of the takeaways of
+// section 3, every (p, t, d, v, b) that fits is estimated; if plans are evaluated, the 64 with the smallest
+// estimate are. Plans that do not fit also try, one after the other: divided tokens, a distributed optimizer
+// (ZeRO 1), and recomputation of attention's cores (Korthikanti et al., MLSys 2023) and of all layers. With
+// max_context_parallel replicas also divide their tokens (Megatron-LM's context parallelism), in a ring. With
+// max_expert_parallel replicas and context groups divide experts, with one size in all stages, like
+// Megatron-LM's --expert-model-parallel-size, and evenly loaded.
 SearchResult megatron(const cost::Problem& problem, const SearchOptions& asked, core::StopToken stop) {
   const OwnValues own("megatron", megatron_options(), asked.own);
   const SearchOptions options = limited(asked, own);

@@ -9,7 +9,7 @@
 namespace penstock::planners {
 namespace {
 
-/// All operators in one stage, for rules to be asked about.
+/// A plan with all operators in one stage, to which rules are applied.
 plan::Plan whole_model(const cost::Problem& problem) {
   plan::Plan out;
   out.stages.emplace_back();

@@ -18,7 +18,7 @@ std::size_t at(int v) {
 
 }  // namespace
 
-/// Who is eliminated when, on a graph that shrinks.
+/// Elimination order, on a graph that shrinks.
 class MinSum::Order {
  public:
   struct Entry {
@@ -48,7 +48,7 @@ class MinSum::Order {
   }
 
  private:
-  /// Of the table over a variable and its neighbours.
+  /// Cells of the table over a variable and its neighbours.
   double cells(int v) const {
     double out = static_cast<double>(sum_.labels(v));
     for (const int a : near_[at(v)]) out *= static_cast<double>(sum_.labels(a));
@@ -56,7 +56,7 @@ class MinSum::Order {
   }
   void enter(int v) { waiting_.insert({cells(v), v}); }
 
-  /// Of those that wait and may be held the one with most neighbours; -1: none.
+  /// Variable with the most neighbours among those that wait and may be fixed; -1: none.
   int most_joined() const {
     int best = -1;
     for (const auto& [cells, v] : waiting_)
@@ -65,7 +65,7 @@ class MinSum::Order {
     return best;
   }
 
-  /// Its neighbours, which then are neighbours of each other where `joined`.
+  /// Removes a variable and returns its neighbours, which become neighbours of each other if `joined`.
   std::vector<int> take_out(int v, bool joined) {
     const std::vector<int> scope(near_[at(v)].begin(), near_[at(v)].end());
     waiting_.erase({cells(v), v});
@@ -82,7 +82,7 @@ class MinSum::Order {
   const MinSum& sum_;
   double most_cells_;
   std::vector<std::set<int>> near_;
-  std::set<std::pair<double, int>> waiting_;  ///< cells, variable
+  std::set<std::pair<double, int>> waiting_;  ///< {cells, variable}
 };
 
 MinSum::MinSum(std::vector<Variable> variables, std::vector<Pair> pairs, std::size_t most_cells)
@@ -102,7 +102,7 @@ MinSum::MinSum(std::vector<Variable> variables, std::vector<Pair> pairs, std::si
     for (const int v : step.scope) step.cells *= labels(v);
     read(step, at(step.variable), {step.variable});
   }
-  // A table is read by the step of its first variable, held variables aside.
+  // A table is read by the step of its first variable; fixed variables are left out.
   const auto reader = [&](const std::vector<int>& scope) -> Step& {
     std::size_t first = steps_.size();
     for (const int v : scope)
@@ -151,7 +151,7 @@ void MinSum::fill(const Step& step, std::span<const Table* const> tables, Table&
         cost += (*tables[step.sources[s].table])[base[s] + step.sources[s].strides.back() * at(label)];
       if (cost < left[cell]) left[cell] = cost, best[cell] = label;
     }
-    for (std::size_t i = step.scope.size(); i-- > 0;) {  // the next cell: the last label counts fastest
+    for (std::size_t i = step.scope.size(); i-- > 0;) {  // next cell: the last label changes fastest
       const std::size_t back = ++chosen[i] == labels(step.scope[i]) ? std::exchange(chosen[i], 0) : 0;
       for (std::size_t s = 0; s < base.size(); ++s)
         base[s] += step.sources[s].strides[i] - back * step.sources[s].strides[i];

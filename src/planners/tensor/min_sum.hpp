@@ -1,5 +1,5 @@
 #pragma once
-// Labels of least total cost, where every cost depends on one variable or on two.
+// Labels of minimum total cost, where every cost depends on one variable or on two.
 
 #include <cstddef>
 #include <span>
@@ -11,14 +11,15 @@
 namespace penstock::planners {
 
 /// Variable elimination (Bertele and Brioschi, Nonserial Dynamic Programming, 1972), always of the variable
-/// that leaves the smallest table: exact, and on chains and series-parallel structures linear in their size.
-/// Where every variable would need a table of more than `most_cells`, the one with most neighbours that may
-/// is held at its `fallback` label, and the result is an upper bound. The order is found once, for any costs.
+/// that leaves the smallest table: exact, and linear in the size of chains and series-parallel structures. If
+/// every variable would need a table of more than `most_cells`, the variable with the most neighbours that
+/// has a `fallback` label is fixed at it, and the result is an upper bound. The order is computed once, for
+/// any costs.
 class MinSum {
  public:
   struct Variable {
     int labels = 1;
-    int fallback = -1;  ///< -1: must not be held
+    int fallback = -1;  ///< -1: must not be fixed
   };
   using Pair = std::pair<int, int>;  ///< two different variables
   using Table = std::vector<double>;
@@ -30,24 +31,24 @@ class MinSum {
   bool exact() const { return exact_; }
 
   struct Solution {
-    double cost = 0;          ///< infinite where every choice is forbidden
-    std::vector<int> labels;  ///< by variable
+    double cost = 0;          ///< infinite if every choice is forbidden
+    std::vector<int> labels;  ///< [variable]
   };
   /// `single[v][label]`, `paired[p][label of first * labels of second + label of second]`; infinity forbids.
-  /// Of equals the first label. Throws as `stop` does.
+  /// Ties: the first label. Throws like `stop`.
   Solution solve(std::span<const Table> single, std::span<const Table> paired,
                  core::StopToken stop = {}) const;
 
  private:
   /// A table that a step reads, at `offset` + sum of stride * label.
   struct Source {
-    std::size_t table;                 ///< singles, then pairs, then what steps leave
-    std::size_t offset = 0;            ///< of variables that are held
-    std::vector<std::size_t> strides;  ///< of the step's scope, then of its variable
+    std::size_t table;                 ///< singles, then pairs, then results of steps
+    std::size_t offset = 0;            ///< offset of fixed variables
+    std::vector<std::size_t> strides;  ///< strides of the step's scope, then of its variable
   };
   struct Step {
     int variable = 0;
-    std::vector<int> scope;  ///< variables of later steps, on which the best label depends
+    std::vector<int> scope;  ///< variables of later steps on which the best label depends
     std::vector<Source> sources;
     std::size_t cells = 1;
   };

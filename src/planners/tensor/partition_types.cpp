@@ -13,7 +13,7 @@ using core::OpId;
 using layout::Placement;
 
 constexpr double kForbidden = std::numeric_limits<double>::infinity();
-/// Sets of layouts that a tensor is had in, numbered by their bits less one: there is no empty one.
+/// Sets of layouts of a tensor, numbered by their bits minus one, because there is no empty set.
 constexpr int kLayoutSets = (1 << kLayouts) - 1;
 
 bool has(int set, Placement placement) {
@@ -30,8 +30,8 @@ std::vector<OpId> readers(const graph::OpGraph& graph, OpId op) {
   return out;
 }
 
-/// A tensor with one reader is a pair of operators. One with more is a variable of its own, paired with all
-/// of them. Operators that share parameters are pairs without a producer.
+/// A tensor with one reader is a pair of operators. A tensor with more is a variable, paired with all of
+/// them. Operators that share parameters are pairs without a producer.
 MinSum structure(const graph::OpGraph& graph, std::vector<MinSum::Pair>& pairs,
                  std::vector<OpId>& producers) {
   std::vector<MinSum::Variable> variables(graph.size(), {kPartitions, -1});
@@ -62,7 +62,7 @@ double lone_stage_seconds(const cost::Problem& problem, const plan::Stage& stage
   double sum = passes * static_cast<double>(micro_batches);
   for (const cost::Reduction& r : cost::reductions(problem, stage, stage.operators))
     sum += cost::time(problem, r).value();
-  std::set<std::pair<std::size_t, double>> seen;  // device types and parts
+  std::set<std::pair<std::size_t, double>> seen;  // {device type, part}
   double longest = 0;
   for (std::size_t d = 0; d < stage.devices.size(); ++d) {
     const std::size_t member = d % static_cast<std::size_t>(stage.tensor_parallel);

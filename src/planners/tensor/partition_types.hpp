@@ -1,5 +1,5 @@
 #pragma once
-// How to divide the operators of a plan's only stage: one partition type each, for the least time.
+// Division of the operators of a single-stage plan: one partition type per operator, for the minimum time.
 
 #include <cstdint>
 #include <limits>
@@ -11,31 +11,31 @@
 
 namespace penstock::planners {
 
-/// Seconds of an iteration of a plan's only stage: as many cost::stage_time as there are micro-batches, then
-/// its cost::reductions, then the longest cost::step_time.
+/// Seconds of an iteration of a single-stage plan: cost::stage_time per micro-batch, then its
+/// cost::reductions, then the longest cost::step_time.
 double lone_stage_seconds(const cost::Problem& problem, const plan::Stage& stage);
 
-/// The dynamic programme of AccPar (Song et al., HPCA 2020) over whole graphs: a variable per operator for
-/// its type, and one per tensor with several readers for the layouts it is had in, so that two readers pay a
-/// conversion once; the terms are those of layout/convert.hpp. Multi-path structures, which the paper takes
-/// apart at their forks and joins, fall to variable elimination (MinSum). A reduction takes the fastest of
-/// several algorithms for the sum of all bytes: every choice of algorithms is solved, and the least is exact.
-/// The slowest device counts: exact where all devices of a stage are alike, as are the links of its groups;
-/// else each kind of device is taken for the slowest in turn, then the slowest at every operator, and the
-/// best of their plans is an upper bound. So it is where MinSum holds variables.
+/// The dynamic programme of AccPar (Song et al., HPCA 2020) over whole graphs. There is a variable per
+/// operator for its type, and one per tensor with several readers for its layouts, so that two readers pay a
+/// conversion once; the terms are those of layout/convert.hpp. The paper splits multi-path structures at
+/// their forks and joins; here variable elimination (MinSum) handles them. A reduction uses the fastest of
+/// several algorithms for the sum of all bytes: every choice of algorithms is solved, and the minimum is
+/// exact. The slowest device counts. The result is exact if all devices of a stage are equal, and the links
+/// of its groups. Otherwise each kind of device is treated as the slowest in turn, then the slowest at every
+/// operator; the best of these plans is an upper bound. So it is if MinSum fixes variables.
 class PartitionTypes {
  public:
-  /// `problem` outlives it.
+  /// `problem` must outlive it.
   explicit PartitionTypes(const cost::Problem& problem);
 
   struct Found {
     plan::Stage stage;
     double seconds = 0;        ///< lone_stage_seconds
-    double bound = 0;          ///< no types take less, where `exact`; without price
-    std::uint64_t solved = 0;  ///< dynamic programmes
+    double bound = 0;          ///< lower bound for all types if `exact`; without the price
+    std::uint64_t solved = 0;  ///< number of dynamic programmes
   };
-  /// `stage` with a type for every operator, the best for seconds + `price` x bytes of weights and
-  /// activations on its fullest device. Throws as `stop` does.
+  /// Returns `stage` with the type of every operator that minimises seconds + `price` x bytes of weights and
+  /// activations on its fullest device. Throws like `stop`.
   Found best(const plan::Stage& stage, double price, core::StopToken stop) const;
   bool exact() const { return sum_.exact(); }
 
@@ -57,7 +57,7 @@ class PartitionTypes {
 
   const cost::Problem& problem_;
   std::vector<MinSum::Pair> pairs_;
-  std::vector<core::OpId> producers_;  ///< of the tensor that a pair is about; invalid of a tie
+  std::vector<core::OpId> producers_;  ///< producer of the tensor that a pair concerns; invalid for a tie
   MinSum sum_;  ///< one variable per operator, then those for tensors with several readers
 };
 

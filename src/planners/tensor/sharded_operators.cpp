@@ -29,7 +29,7 @@ std::vector<OpId> all_operators(const graph::OpGraph& graph) {
   return out;
 }
 
-/// What the rule of layout/infer.hpp may make of an operator, whatever its neighbours.
+/// Partitions that the rule of layout/infer.hpp may choose for an operator, with any neighbours.
 std::vector<plan::Partition> possible(const graph::Operator& op) {
   if (op.kind == OpKind::input) return {plan::Partition::whole};
   if (op.kind == OpKind::embedding) return {plan::Partition::row};
@@ -43,7 +43,7 @@ void add_new(std::vector<cost::AllReduce>& list, cost::AllReduce collective) {
   if (std::none_of(list.begin(), list.end(), known)) list.push_back(std::move(collective));
 }
 
-/// Aligned to their size; within nodes, unless none is.
+/// Groups aligned to their size; within nodes, unless no node has enough devices.
 std::vector<std::vector<DeviceId>> groups_of(const cluster::Cluster& cluster, std::size_t degree) {
   std::vector<std::vector<DeviceId>> inside, all;
   for (std::size_t first = 0; first + degree <= cluster.size(); first += degree) {
@@ -152,13 +152,13 @@ ShardedTimes::Passes ShardedTimes::compute(OpId id, plan::Partition how) const {
   return out;
 }
 
-/// The rule has no all-to-all: that takes operators divided by samples.
+/// Slowest time of a collective. The rule has no all-to-all, which needs operators divided by samples.
 double ShardedTimes::seconds(const layout::GroupCollective& collective) const {
   double slowest = 0;
   for (const auto& group :
        collective.kind == Kind::all_reduce ? operators_.all_reduce_ : operators_.all_gather_)
     slowest = std::max(slowest, group.time(collective.bytes * samples_).value());
-  for (const std::size_t type : operators_.types_)  // a collective is launched too
+  for (const std::size_t type : operators_.types_)  // a collective is launched, too
     slowest = std::max(slowest, operators_.problem_.cluster.types()[type].runtime.one_kernel().value());
   return slowest;
 }
@@ -191,8 +191,8 @@ ShardedTimes::Passes ShardedTimes::of(std::span<const OpId> operators) const {
   return out;
 }
 
-/// In the whole model the first that needs all of a divided tensor gathers it for all others, and the first
-/// whose gradients are partial sums adds them up for all others.
+/// Additional output time. In the whole model the first reader that needs all of a sharded tensor gathers it
+/// for all others, and the first whose gradients are partial sums adds them up for all others.
 double ShardedTimes::output_time(OpId made, OpId reader) const {
   const bool for_others = operators_.whole_readers(made).size() > 1;
   const double gather = operators_.part(made).whole_output || for_others ? all_gather_time(made) : 0;
@@ -211,8 +211,8 @@ double ShardedTimes::input_time(OpId made, OpId reader) const {
   return operators_.part(made).whole_output ? 0 : behind(reader);
 }
 
-/// Divisions change from reader to reader, except past operators that are always divided alike. One of these
-/// may also have to gather what another did for it.
+/// Additional time behind a reader. Divisions change from reader to reader, except past operators that are
+/// always divided in the same way. Such an operator may also have to gather what another gathered for it.
 double ShardedTimes::behind(OpId reader) const {
   const graph::OpGraph& graph = operators_.problem_.graph;
   std::vector<bool> seen(graph.size());

@@ -12,8 +12,7 @@ namespace {
 using TypeWeights = std::map<std::size_t, double>;  ///< of one device, by type
 
 constexpr std::int64_t kParts = 4096;  ///< the largest share
-/// Points of the grid on either side, the factor between the outermost and the middle, and how often it is
-/// refined.
+/// Grid points on either side; number of refinements.
 constexpr int kPoints = 8, kRefinements = 3;
 constexpr double kWidest = 8;
 
@@ -40,7 +39,7 @@ bool groups_differ(const cost::Problem& problem, const plan::Stage& stage) {
   return false;
 }
 
-/// The factor on one type's weight that takes the least time.
+/// Factor on one type's weight with the minimum time.
 double best_factor(const cost::Problem& problem, plan::Stage stage, const TypeWeights& weights,
                    std::size_t type, core::StopToken stop) {
   double best = 1, least = lone_stage_seconds(problem, stage), step = std::pow(kWidest, 1.0 / kPoints);

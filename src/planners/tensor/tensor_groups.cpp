@@ -23,7 +23,7 @@ int split_groups(const cluster::Cluster& cluster, const plan::Stage& stage) {
   return split;
 }
 
-/// As many devices as the stage has, from `first` on.
+/// Gives the stage its number of devices, from `first` on.
 void give(plan::Stage& stage, std::size_t& first) {
   for (DeviceId& device : stage.devices) device = DeviceId(first++);
 }

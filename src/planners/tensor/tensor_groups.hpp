@@ -1,5 +1,5 @@
 #pragma once
-// Tensor-parallel groups: of which sizes, and where they stand.
+// Tensor-parallel groups: sizes and placement.
 
 #include <vector>
 
@@ -8,15 +8,15 @@
 namespace penstock::planners {
 
 /// Powers of two up to the devices of the fullest node, or to options.max_tensor_parallel if that is less;
-/// ascending. Throws BadInput when that is below 1.
+/// ascending. Throws BadInput if that is below 1.
 std::vector<int> tensor_degrees(const cluster::Cluster& cluster, const SearchOptions& options);
 
-/// Groups whose devices are on several nodes.
+/// Number of groups whose devices are on several nodes.
 int split_groups(const cluster::Cluster& cluster, const plan::Plan& plan);
 
-/// Where groups are split, tries two other orders in which stages are given consecutive devices, and keeps
-/// the one that splits fewest: the first stage whose groups come to stand in one node each goes first; or the
-/// largest groups do.
+/// If groups are split, tries two other orders of assigning consecutive devices to stages, and keeps the one
+/// with the fewest split groups. Either the first stage whose groups then fit in one node each goes first, or
+/// the largest groups do.
 void unite_groups(const cluster::Cluster& cluster, plan::Plan& plan);
 
 }  // namespace penstock::planners

@@ -22,7 +22,7 @@ std::vector<std::size_t> types_of(const cost::Problem& problem, std::span<const 
   return out;
 }
 
-/// Of a collective of each kind, of a size that bandwidth decides.
+/// Sum of the times of a collective of each kind, of a size that bandwidth determines.
 double pace(const cost::GroupTimes& times) {
   using Kind = GroupCollective::Kind;
   double sum = 0;
@@ -31,7 +31,7 @@ double pace(const cost::GroupTimes& times) {
   return sum;
 }
 
-/// Algorithms that are the fastest for some size, then none.
+/// Algorithms that are the fastest for some size, then the way for no gradients.
 TypeCosts::Ways ways(const cost::AllReduce& reduce, double sent) {
   TypeCosts::Ways out;
   const auto& all = reduce.algorithms;
@@ -57,7 +57,7 @@ TypeCosts::TypeCosts(const cost::Problem& problem, const plan::Stage& stage)
   stage_.operators.clear();
   stage_.partition.clear();
   std::map<std::vector<std::size_t>, std::pair<double, std::size_t>>
-      slowest;  // of the groups with these types
+      slowest;  // slowest group with these types
   for (std::size_t r = 0; r < static_cast<std::size_t>(stage.replicas()); ++r) {
     const auto group = plan::Mesh(stage).replica(r);
     const std::pair<double, std::size_t> here(pace(cost::GroupTimes(problem.cluster, group)), r);
@@ -72,7 +72,7 @@ void TypeCosts::add_clocks(std::size_t replica) {
   const auto group = plan::Mesh(stage_).replica(replica);
   const auto types = types_of(problem_, group);
   const cost::GroupTimes times(problem_.cluster, group);
-  std::set<std::pair<std::size_t, double>> seen;  // device types and parts
+  std::set<std::pair<std::size_t, double>> seen;  // {device type, part}
   std::vector<std::size_t> members;
   for (std::size_t m = 0; m < group.size(); ++m)
     if (seen.insert({types[m], cost::part_of(stage_, m)}).second) members.push_back(m);
@@ -159,7 +159,7 @@ double TypeCosts::held(OpId op, plan::Partition how) const {
   own.inputs = Bytes(0);
   for (const auto& each : cost::held_copies(problem_.graph, layout::infer(problem_.graph, alone(op, how)),
                                             cost::largest_part(stage_)))
-    own.activations -= each.bytes;  // of what it reads: alone it cannot tell
+    own.activations -= each.bytes;  // its inputs, which an operator by itself does not have
   const auto memory = cost::stage_memory(own, rule, problem_.training, samples_, 1);
   return static_cast<double>(plan::total(memory).value());
 }

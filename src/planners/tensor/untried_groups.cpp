@@ -16,7 +16,7 @@ const PlannerOption* find_option(const PlannerInfo& info, const std::string& nam
   return found == info.options.end() ? nullptr : &*found;
 }
 
-/// The largest groups that the choice allows; 1 where the planner has no such option.
+/// Maximum group size that the choice allows; 1 if the planner has no such option.
 std::int64_t allowed(const PlannerOption* option, const PlannerChoice& choice) {
   if (option == nullptr) return 1;
   const auto given = choice.options.find(option->name);
