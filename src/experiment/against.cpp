@@ -21,7 +21,7 @@ namespace {
 using report::PublishedPrediction;
 using report::PublishedRun;
 
-/// By name, of those that have a file and whose devices the costs are known for.
+/// Clusters by name, for runs whose cluster has a file and whose devices the costs support.
 std::map<std::string, cluster::Cluster> load_clusters(const std::vector<PublishedRun>& runs,
                                                       const cost::CostModel& costs,
                                                       const AgainstOptions& options) {
@@ -36,8 +36,8 @@ std::map<std::string, cluster::Cluster> load_clusters(const std::vector<Publishe
   return out;
 }
 
-/// Every run counts as long as it computes, or speaks within tensor-parallel groups; sets that do not are
-/// left out.
+/// Coverage by set; every run is weighted by the time it computes, or communicates in tensor-parallel groups.
+/// Sets without such time are left out.
 std::vector<SetCoverage> coverage_of(const std::vector<std::optional<StatedRun>>& stated,
                                      const std::function<cost::Coverage(const StatedRun&)>& coverage) {
   std::vector<cost::Coverage> of_run(stated.size());
@@ -60,7 +60,7 @@ std::vector<SetCoverage> coverage_of(const std::vector<std::optional<StatedRun>>
   return out;
 }
 
-/// "" where nothing is odd.
+/// Reason to doubt a run's unit; "" if there is none.
 std::string doubt_of(const StatedRun& run, double predicted_s) {
   constexpr double kFar = 100;
   const PublishedRun& row = run.run();
@@ -77,7 +77,7 @@ std::string doubt_of(const StatedRun& run, double predicted_s) {
   return "";
 }
 
-/// Those that can be stated, on clusters that are known; the others are counted in `left_out`.
+/// Runs that can be expressed, on known clusters; the others are counted in `left_out`.
 std::vector<const PublishedRun*> choose(const std::vector<PublishedRun>& runs,
                                         const std::map<std::string, cluster::Cluster>& clusters,
                                         const std::string& folder, Against& out) {

@@ -29,7 +29,7 @@ AimedPlan for_time(const cost::Problem& problem, const Cell& cell, const SearchS
   return out;
 }
 
-/// Where nothing is drawn all seeds give the same.
+/// Uses one seed if nothing is drawn, because all seeds then give equal results.
 Seeds drawn(Seeds seeds) {
   if (!seeds.perturbation->draws()) seeds.count = 1;
   return seeds;
@@ -53,7 +53,7 @@ Reached reached_p95(const cost::Problem& problem, const plan::Plan& plan, const 
                   sim::in_words(*seeds.perturbation))};
 }
 
-/// What an earlier part of the same search took.
+/// Adds the measurements of an earlier part of the same search.
 void add_search(const report::CellResult& earlier, report::CellResult& row) {
   row.search_s = row.search_s.value_or(0) + earlier.search_s.value_or(0);
   row.judging_s = row.judging_s.value_or(0) + earlier.judging_s.value_or(0);
@@ -62,8 +62,8 @@ void add_search(const report::CellResult& earlier, report::CellResult& row) {
     row.search_memory_bytes = std::max(row.search_memory_bytes.value_or(0), *earlier.search_memory_bytes);
 }
 
-/// Other planners list the same plans for either aim; walks of `joint` differ, and one for the percentile may
-/// end behind one for time, which takes as long as one seed of it.
+/// Searches for p95. Other planners enumerate equal plans for both objectives. Walks of `joint` differ, and
+/// one for the percentile may end behind one for time, which needs only one seed per evaluation.
 AimedPlan for_p95(const cost::Problem& problem, const Cell& cell, const SearchSetting& by_time,
                   const Seeds& seeds, core::StopToken stop) {
   SearchSetting setting = by_time;
@@ -100,8 +100,8 @@ bool slower(const CellOutcome& outcome, Seconds most) {
   return Seconds(*outcome.row.iteration_s) > most;
 }
 
-/// From `fastest`, as good as a limit allows. No move changes colocated stages: where it has some, the search
-/// begins at the fastest plan without any, unless that takes too long.
+/// Searches for the minimum memory from `fastest`, as far as limits allow. No move changes colocated stages:
+/// if it has some, the search starts from the fastest plan without any, unless that takes too long.
 CellOutcome thriftiest(const cost::Problem& problem, Cell cell, SearchSetting setting,
                        std::optional<CellOutcome> fastest, core::StopToken stop) {
   if (!fastest) return search(problem, cell, setting, stop);
@@ -145,7 +145,7 @@ AimedPlan for_memory(const cost::Problem& problem, const Cell& cell, SearchSetti
   return out;
 }
 
-/// On the first `count` devices.
+/// Searches for cost on the first `count` devices.
 AimedPlan for_cost_on(const cost::Problem& problem, Cell cell, const SearchSetting& setting, int count,
                       core::StopToken stop) {
   cell.cluster.devices = count;
@@ -162,11 +162,11 @@ AimedPlan for_cost_on(const cost::Problem& problem, Cell cell, const SearchSetti
 
 AimedPlan for_cost(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting,
                    core::StopToken stop) {
-  cluster::hourly_price(problem.cluster);  // or an error before any search
+  cluster::hourly_price(problem.cluster);  // throws before any search
   if (setting.options.from)
     return for_cost_on(problem, cell, setting, static_cast<int>(problem.cluster.size()), stop);
   std::optional<AimedPlan> best;
-  std::exception_ptr error;  // of the most devices
+  std::exception_ptr error;  // error for the most devices
   report::CellResult took;
   std::string late;
   for (const int count : device_counts(problem.cluster.size())) {

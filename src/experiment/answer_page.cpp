@@ -19,7 +19,7 @@ std::string title_of_answer(const cost::Problem& problem, const report::CellResu
                      devices == 1 ? "" : "s", row.cluster, row.mini_batch);
 }
 
-/// Each line as a sentence.
+/// Turns each line into a sentence.
 std::string in_sentences(const std::string& text) {
   std::istringstream lines(text);
   std::string out, line;
@@ -31,20 +31,20 @@ std::string in_sentences(const std::string& text) {
   return out;
 }
 
-/// Without the first line, which says what the title says.
+/// Removes the first line, which the title repeats.
 std::string behind_first_line(const std::string& heading) {
   const auto end = heading.find('\n');
   return end == heading.npos ? "" : heading.substr(end + 1);
 }
 
-/// The best plan of several, in words.
+/// Describes the best of several plans.
 std::string best_words(const report::CellResult& row) {
   return fmt::format("{}: {:.1f} samples/s, {} per iteration, {} on the fullest device.", *row.strategy,
                      *row.samples_per_s, core::show(core::Seconds(*row.iteration_s)),
                      core::show(core::Bytes(*row.peak_memory_bytes)));
 }
 
-/// The drawings of a row's plan, on the first devices of the cluster where it leaves others unused.
+/// Drawings of a row's plan, on the first devices of the cluster if it leaves others unused.
 report::PageCell cell_of(const cost::Problem& problem, const plan::Plan& plan,
                          const sim::SimulationOptions& simulation, const report::CellResult& row) {
   const auto used = static_cast<std::size_t>(row.devices);
@@ -55,7 +55,7 @@ report::PageCell cell_of(const cost::Problem& problem, const plan::Plan& plan,
   return page_cell(part, plan, simulation, row);
 }
 
-/// Next best plans as rows of their own.
+/// Adds the next best plans as rows.
 void add_others(const cost::Problem& problem, const CellOutcome& found,
                 const sim::SimulationOptions& simulation, report::Page& page) {
   if (found.others.empty()) return;

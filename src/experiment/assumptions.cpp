@@ -23,7 +23,7 @@ bool all_have(const cluster::Cluster& cluster, Precision precision) {
   });
 }
 
-/// A precision of 16 bits that all devices have a rate for.
+/// Chooses a 16-bit precision for which all devices have a rate.
 void choose_precision(const std::string& wanted, const cluster::Cluster& cluster, ChosenTraining& out) {
   const bool fp16 = wanted == "mixed_fp16", half = wanted.starts_with("mixed");
   const Precision first = fp16 ? Precision::fp16 : Precision::bf16,
@@ -45,7 +45,7 @@ std::string precision_words(const cost::Problem& problem, const std::string& not
   return note.empty() ? words : fmt::format("{}: {}", words, note);
 }
 
-/// The parameter of a zoo's model that says how many tokens a sample has; "" where none does.
+/// Parameter of a zoo model that sets the tokens per sample; "" if there is none.
 std::string token_parameter(const std::string& model) {
   for (const auto& info : models::catalogue())
     if (info.name == model)
@@ -165,7 +165,7 @@ Assumptions assumptions(const cost::Problem& problem, const plan::ModelRef& mode
   out.push_back({"reserved", held.value() == 0 ? "nothing reserved" : core::show(held) + " reserved",
                  "--reserved", "reserved=", !stated.reserved});
   out.push_back({"runtime", runtime_words(problem.cluster), "--runtime", "runtime=", !stated.runtime});
-  // Curves have a line of their own that says more.
+  // Curves have a more detailed line of their own.
   const bool curves = dynamic_cast<const cost::CurveCosts*>(&problem.costs) != nullptr;
   const std::string source =
       curves ? problem.costs.source() : cost::source_of(problem.costs, problem.cluster);

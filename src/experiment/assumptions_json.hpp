@@ -6,7 +6,7 @@
 
 namespace penstock::experiment {
 
-/// {"precision": {"value": "mixed_bf16", "assumed": true, "option": "--precision"}}.
+/// JSON such as {"precision": {"value": "mixed_bf16", "assumed": true, "option": "--precision"}}.
 nlohmann::ordered_json to_json(const Assumptions& assumptions);
 
 }  // namespace penstock::experiment

@@ -1,11 +1,11 @@
 #pragma once
-// Faults of values get the place of the node that holds them.
+// Adds the place of a YAML node to errors about its value.
 
 #include "penstock/core/yaml.hpp"
 
 namespace penstock::experiment {
 
-/// Runs `check`; a BadInput it throws gets the node's file, line and key in front.
+/// Runs `check`; a BadInput it throws is rethrown with the node's file, line and key.
 template <class F>
 decltype(auto) at_node(const core::Yaml& node, F&& check) {
   try {

@@ -17,7 +17,7 @@ using core::Yaml;
 /// Reads the node's value into a cell.
 using Reader = std::function<void(const Yaml&, Cell&)>;
 
-/// One word: a mapping's values are joined, "gradients_0.1"; an empty one is "default".
+/// Label of a value in one word: a mapping's values are joined ("gradients_0.1"); an empty one is "default".
 std::string label(const Yaml& value) {
   std::string out = value.is_scalar() ? value.text() : "";
   std::replace(out.begin(), out.end(), ' ', '_');
@@ -27,7 +27,7 @@ std::string label(const Yaml& value) {
   return out.empty() ? "default" : out;
 }
 
-/// Each cell once for each item of a list.
+/// Repeats each cell for each item of a list.
 std::vector<Cell> times(const std::vector<Cell>& cells, const std::string& key, const Yaml& node,
                         const Reader& read) {
   const bool axis = node.is_list();
@@ -72,7 +72,7 @@ void read_search(const Yaml& node, Cell& cell) {
   if (const auto any = node.find("any_degree")) cell.search.any_degree = any->flag();
   if (const auto k = node.find("k")) cell.search.k = static_cast<int>(k->integer(1, kMost));
 }
-/// "planned" stands for the schedule that the planner has chosen.
+/// Reads a schedule; "planned" means the schedule that the planner chose.
 void read_schedule(const Yaml& node, const fs::path& folder, Cell& cell) {
   const std::string name = node.text();
   if (name == "planned") return;

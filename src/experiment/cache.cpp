@@ -17,17 +17,18 @@ std::optional<Entry> Cache::find(const std::string& key) const {
   if (!fs::exists(whole(key), fault)) return std::nullopt;
   try {
     return decode(core::read_file(whole(key)), key);
-  } catch (const core::BadInput&) {  // cannot be read: as good as none
+  } catch (const core::BadInput&) {  // unreadable counts as missing
     return std::nullopt;
   }
 }
 
 void Cache::forget(const std::string& key) const {
-  std::error_code fault;  // it stays: as good as found
+  std::error_code fault;  // errors are ignored: the entry then stays
   fs::remove(whole(key), fault);
 }
 
-/// An unfinished part is as many bytes long as there were attempts; longer, if the last one died writing.
+/// The length in bytes of an unfinished part is the number of attempts; it is longer if the last one died
+/// while writing.
 std::size_t Cache::attempts(const std::string& key) const {
   constexpr std::uintmax_t kMost = 100;
   std::error_code fault;
@@ -38,7 +39,7 @@ std::size_t Cache::attempts(const std::string& key) const {
 std::optional<Cache::Claim> Cache::claim(const std::string& key) const {
   auto lock = core::FileLock::take(part(key));
   if (!lock) return std::nullopt;
-  if (find(key)) {  // finished between a look and the lock
+  if (find(key)) {  // finished between the look-up and the lock
     std::error_code fault;
     fs::remove(part(key), fault);
     return std::nullopt;
@@ -63,7 +64,7 @@ std::optional<double> Cache::seconds(const std::string& cell_name) const {
 void Cache::remember(const std::string& cell_name, double seconds) const {
   std::error_code fault;
   fs::create_directories(folder_ + "/seconds", fault);
-  std::ofstream(hint(cell_name)) << fmt::format("{:.6f}\n", seconds);  // a hint: lost, nothing is wrong
+  std::ofstream(hint(cell_name)) << fmt::format("{:.6f}\n", seconds);  // only a hint: losing it does no harm
 }
 
 }  // namespace penstock::experiment

@@ -1,5 +1,5 @@
 #pragma once
-// Finished cells, found by what their results depend on, and shared out among processes.
+// Cache of finished cells, by what their results depend on, shared by processes.
 
 #include <optional>
 #include <string>
@@ -9,34 +9,35 @@
 
 namespace penstock::experiment {
 
-/// A folder. `<key>.cell` is an entry, `<key>.part` one in the making: whoever works on the cell holds its
-/// lock, so that a cell whose process died is free at once, and nobody else's work is lost. Any number of
-/// processes may use it, on several machines where their file system shares locks.
+/// A folder. `<key>.cell` is an entry, `<key>.part` an unfinished one. A process that works on a cell holds
+/// the lock of its part, so the cell of a process that died is free at once, and running work is never lost.
+/// Any number of processes may use it, also on several machines if their file system shares locks.
 class Cache {
  public:
   explicit Cache(std::string folder) : folder_(std::move(folder)) {}
 
-  /// Nothing when there is none, or it is damaged.
+  /// Returns nothing if there is none, or if it is damaged.
   std::optional<Entry> find(const std::string& key) const;
 
-  /// Takes the entry out, where there is one.
+  /// Removes the entry, if there is one.
   void forget(const std::string& key) const;
 
-  /// How often the cell was begun and not finished: by processes that died, or were interrupted.
+  /// Number of times the cell was begun and not finished, by processes that died or were interrupted.
   std::size_t attempts(const std::string& key) const;
 
-  /// The right to work on a cell.
+  /// Exclusive right to work on a cell.
   struct Claim {
     core::FileLock lock;
     std::string key;
   };
-  /// Nothing while another has it, or when the entry is there by now. Throws BadInput when the folder cannot
-  /// be written.
+  /// Returns nothing while another process has it, or if the entry exists by now. Throws BadInput if the
+  /// folder cannot be written.
   std::optional<Claim> claim(const std::string& key) const;
-  /// Puts the entry there, whole. Throws BadInput likewise.
+  /// Stores the whole entry. Throws BadInput like claim.
   void store(Claim claim, const Entry& entry) const;
 
-  /// Seconds that the cell of that name took when last run, by whatever program. Nothing when never.
+  /// Seconds of the last run of the cell with that name, by any version of the program; nothing if there was
+  /// none.
   std::optional<double> seconds(const std::string& cell_name) const;
   void remember(const std::string& cell_name, double seconds) const;
 

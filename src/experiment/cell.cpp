@@ -32,7 +32,7 @@ void check(const cost::Problem& problem, const plan::Plan& plan) {
                       "planner " + plan.planner + " made an invalid plan: " + violations.front());
 }
 
-/// The plan under another schedule; what the planner expected was about its own.
+/// Runs the plan with another schedule; the planner's estimate no longer applies.
 void run_in_order(const cost::Problem& problem, plan::Plan& plan, const std::string& schedule,
                   report::CellResult& row) {
   reschedule(plan, schedule);
@@ -46,7 +46,7 @@ void run_in_order(const cost::Problem& problem, plan::Plan& plan, const std::str
   if (!violations.empty()) throw core::Infeasible(violations.front());
 }
 
-/// Nothing where the scenario has a perturbation: there devices may be faster than their type.
+/// Lower bound; none with a perturbation, under which devices may be faster than their type.
 std::optional<double> lower_bound(const cost::Problem& problem, const plan::Plan& plan,
                                   const sim::SimulationOptions& simulation, core::StopToken stop) {
   if (simulation.perturbation) return std::nullopt;
@@ -73,7 +73,7 @@ void add_utilisation(const graph::OpGraph& graph, const cluster::Cluster& cluste
   if (used.mfu > 0) row.mfu = used.mfu;
 }
 
-/// What the samples are filled with whose time an iteration takes, without padding (trace::Trace::iteration).
+/// Fill, without padding, of the samples whose time an iteration takes (trace::Trace::iteration).
 sim::Filling timed_samples(const cost::Problem& problem, const sim::SimulationOptions& simulation,
                            std::int64_t mini_batches) {
   const sim::Lengths& lengths = *simulation.perturbation->lengths;
@@ -86,7 +86,7 @@ sim::Filling timed_samples(const cost::Problem& problem, const sim::SimulationOp
   return out;
 }
 
-/// By the tokens that sequences have.
+/// Adds rates by the tokens that sequences have.
 void add_filled_rates(const cost::Problem& problem, const sim::SimulationOptions& simulation,
                       const trace::Summary& summary, report::CellResult& row) {
   const std::int64_t samples =
@@ -108,7 +108,7 @@ void add_rates(const cost::Problem& problem, const sim::SimulationOptions& simul
   add_utilisation(problem.graph, problem.cluster, summary.samples_per_second, row);
 }
 
-/// All but lower bounds.
+/// Everything except lower bounds.
 CellOutcome simulated(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                       report::CellResult row, const sim::SimulationOptions& simulation, bool keep_trace) {
   const plan::Plan& plan = scheduled.plan;
@@ -131,17 +131,17 @@ CellOutcome simulated(const cost::Problem& problem, const schedule::ScheduledPla
   return out;
 }
 
-/// Throws SearchEnded or Interrupted where the user stops it.
+/// Adds the lower bound. Throws SearchEnded or Interrupted when the user stops it.
 void add_bound(const cost::Problem& problem, const sim::SimulationOptions& simulation, core::StopToken stop,
                CellOutcome& out) {
   out.row.lower_bound_s = lower_bound(problem, *out.plan, simulation, stop);
-  constexpr double kPicosecond = 1e-12;  // a bound below says nothing
+  constexpr double kPicosecond = 1e-12;  // smaller bounds are meaningless
   if (out.row.lower_bound_s.value_or(0) >= kPicosecond)
     out.row.gap = *out.row.iteration_s / *out.row.lower_bound_s - 1;
 }
 
-/// Bound and further plans, which may take longer than the user wants to wait. Returns whether the user ended
-/// them.
+/// Adds bound and further plans, which may take longer than the user wants to wait. Returns true if the user
+/// ended them.
 bool add_bounds(const cost::Problem& problem, const Cell& cell, const sim::SimulationOptions& simulation,
                 std::vector<plan::Plan> others, core::StopToken stop, CellOutcome& out) {
   if (stop.ended()) return true;
@@ -162,7 +162,7 @@ bool add_bounds(const cost::Problem& problem, const Cell& cell, const sim::Simul
   return false;
 }
 
-/// As search(); what is known of the row stands in it whatever happens.
+/// Like search(); fills `row` as far as possible even if it throws.
 CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, const Cell& cell,
                         const SearchSetting& setting, core::StopToken stop) {
   if (setting.time_limit) stop = stop.within(*setting.time_limit);
@@ -182,7 +182,7 @@ CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, c
     others = ready.others(answer.plan, setting.top - 1);
     return answer;
   }();
-  core::return_free_memory();  // what the search remembered makes room for the trace
+  core::return_free_memory();  // frees the search's caches, so that the trace has room
   if (!cell.schedule.empty()) run_in_order(problem, found.plan, cell.schedule, row);
   sim::SimulationOptions options = setting.simulation;
   if (setting.perturbation) options.perturbation = setting.perturbation;
@@ -199,7 +199,7 @@ CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, c
   return out;
 }
 
-/// The row with the reason where there is no plan; other errors pass through.
+/// Sets the reason in the row if there is no plan; other errors pass through.
 CellOutcome try_search_into(report::CellResult& row, const cost::Problem& problem, const Cell& cell,
                             const SearchSetting& setting, core::StopToken stop) {
   try {
@@ -292,7 +292,7 @@ CellOutcome try_search(const cost::Problem& problem, const Cell& cell, const Sea
 
 namespace {
 
-/// Calls `work` with the cell's problem and how it is searched.
+/// Calls `work` with the cell's problem and search setting.
 template <class Work>
 auto with_problem(const Spec& spec, const Cell& cell, const cost::CostModel& costs, Work&& work) {
   const graph::OpGraph& graph = spec.inputs->model(cell.model);
@@ -313,7 +313,7 @@ auto with_problem(const Spec& spec, const Cell& cell, const cost::CostModel& cos
   return work(problem, setting);
 }
 
-/// As run_cell(); what is known of the row stands in it whatever happens.
+/// Like run_cell(); fills `row` as far as possible even if it throws.
 CellOutcome run_cell_into(report::CellResult& row, const Spec& spec, const Cell& cell,
                           const cost::CostModel& costs, core::StopToken stop, const Known& known = {}) {
   return with_problem(spec, cell, costs, [&](const cost::Problem& problem, SearchSetting& setting) {
@@ -372,7 +372,7 @@ CellOutcome try_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
 
 bool lasting(const report::CellResult& row) {
   if (planners::is_added(row.planner.substr(0, row.planner.find(':'))))
-    return false;  // may be another one now
+    return false;  // the planner may have changed
   return row.status == "ok" || row.status.starts_with("infeasible: ") || row.status.starts_with("limit: ");
 }
 

@@ -15,7 +15,7 @@ namespace {
 using cluster::Cluster;
 using cluster::DeviceType;
 
-/// [link] whether a way between two devices of one node takes it.
+/// [link] true if a path between two devices of one node uses it.
 std::vector<bool> within_nodes(const Cluster& all) {
   std::map<int, std::vector<core::DeviceId>> nodes;
   for (std::size_t d = 0; d < all.size(); ++d) nodes[all.node(core::DeviceId(d))].emplace_back(d);
@@ -28,8 +28,8 @@ std::vector<bool> within_nodes(const Cluster& all) {
   return out;
 }
 
-/// Bytes per second that leave a device over such links, in the mean: over links at its node's points, where
-/// these are not links of the node themselves.
+/// Mean bytes per second that leave a device over such links: for links between nodes, those at its node's
+/// points that are not within the node.
 double per_device(const Cluster& all, const std::vector<bool>& inside, bool within) {
   std::vector<bool> at_node(all.points().size());
   for (std::size_t d = 0; d < all.size(); ++d) at_node[d] = true;
@@ -71,7 +71,7 @@ void change_type(DeviceType& type, const graph::OpGraph& graph, const WhatIfChan
   for (core::FlopRate& rate : type.peak) rate = rate * (changed(now) / now);
 }
 
-/// All devices that the name stands for, of a short form no fewer than these.
+/// Cluster with all its devices; for a short form, at least as many as needed.
 Cluster whole(const plan::ClusterRef& ref) {
   auto form = cluster::parse_short_form(ref.name);
   const Cluster listed = load_cluster({ref.name, 0, ref.runtime, ref.reserved});

@@ -1,5 +1,5 @@
 #pragma once
-// A cluster with other numbers in its data sheet.
+// A cluster with changed numbers in its data sheet.
 
 #include <span>
 
@@ -9,9 +9,9 @@
 
 namespace penstock::experiment {
 
-/// The cluster `ref` names, with as many devices as it says, changed by those of the changes that concern
-/// hardware. A short form (8xH100x4) has as many nodes as the devices need. `costs` complete the cluster, as
-/// what is changed may be theirs. Throws BadInput in words for what the cluster does not have.
+/// Returns the cluster of `ref`, with its number of devices, after the changes that concern hardware. A short
+/// form (8xH100x4) has as many nodes as the devices need. `costs` complete the cluster, because changed
+/// numbers may be theirs. Throws BadInput in words for properties that the cluster does not have.
 cluster::Cluster changed_cluster(const plan::ClusterRef& ref, const graph::OpGraph& graph,
                                  const cost::CostModel& costs, std::span<const WhatIfChange> changes);
 

@@ -21,13 +21,13 @@ std::int64_t whole(double value, const WhatIfChange& change) {
   return static_cast<std::int64_t>(rounded);
 }
 
-/// Neighbours, in whatever order.
+/// True if the devices are consecutive numbers, in any order.
 bool is_row(const Devices& devices) {
   const auto [least, most] = std::ranges::minmax_element(devices);
   return most->index() - least->index() + 1 == devices.size();
 }
 
-/// Devices of every rank's list on so many times as many devices, by lists of before.
+/// Maps the device list of every rank to its list after scaling.
 std::map<Devices, Devices> scaled_ranks(const plan::Plan& plan, std::int64_t from, std::int64_t to) {
   std::map<std::size_t, const Devices*> by_first;
   for (const plan::Stage& stage : plan.stages)

@@ -13,10 +13,10 @@ namespace {
 
 using core::Yaml;
 
-constexpr double kTolerance = 0.1;  ///< unless the file says otherwise
+constexpr double kTolerance = 0.1;  ///< default
 constexpr std::size_t kMostClaims = 1000;
 
-/// A number, [low, high], {at_least: low} or {at_most: high}.
+/// Parses a number, [low, high], {at_least: low} or {at_most: high}.
 report::Interval read_interval(const Yaml& node) {
   report::Interval out;
   if (node.is_scalar()) return {node.number(), node.number()};
@@ -32,7 +32,7 @@ report::Interval read_interval(const Yaml& node) {
   return out;
 }
 
-/// One text or a list of them.
+/// Parses one text or a list of texts.
 std::vector<std::string> read_texts(const Yaml& node) {
   if (node.is_scalar()) return {node.text()};
   std::vector<std::string> out;

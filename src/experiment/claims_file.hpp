@@ -1,5 +1,5 @@
 #pragma once
-// The `claims:` of an experiment file (docs/formats/experiment.md describes the form).
+// The `claims:` of an experiment file (format: docs/formats/experiment.md).
 
 #include <span>
 
@@ -8,15 +8,15 @@
 
 namespace penstock::experiment {
 
-/// The list under `claims:`, empty without one. `rows` are those to come, with their axes alone: a claim
-/// about columns or rows that will not be there is refused, with file, line and key.
+/// Reads the list under `claims:`, empty without one. `rows` are the expected rows, with only their axes: a
+/// claim about columns or rows that will not exist is an error, with file, line and key.
 std::vector<report::Claim> read_claims(const core::Yaml& root, const report::Rows& rows);
 
-/// Takes claims.csv and claims.json out of the folder, where an earlier run has left them.
+/// Removes claims.csv and claims.json of an earlier run from the folder.
 void remove_claims(const std::string& folder);
 
-/// Judges, and writes claims.csv and claims.json into the folder; removes them where there are no claims. The
-/// table for a terminal.
+/// Judges the claims, and writes claims.csv and claims.json into the folder; removes them if there are no
+/// claims. Returns the table for a terminal.
 std::string write_claims(const std::string& folder, const std::string& experiment, const std::string& summary,
                          std::span<const report::Claim> claims, const report::Rows& rows);
 

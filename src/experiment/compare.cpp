@@ -22,13 +22,13 @@ namespace {
 using planners::PlannerChoice;
 using Families = std::set<score::PlanFamily>;
 
-/// What a planner came to.
+/// Result of one planner.
 struct Contender {
   CellOutcome outcome;
-  std::optional<Reached> reached{};  ///< nothing of time
+  std::optional<Reached> reached{};  ///< none for the objective time
 };
 
-/// Of the fastest plan of a planner that knows no other aim.
+/// Adds memory to the fastest plan of a planner that supports no other objective.
 Contender with_its_memory(CellOutcome outcome) {
   Contender out{std::move(outcome), {}};
   if (const auto peak = out.outcome.row.peak_memory_bytes)
@@ -54,7 +54,7 @@ Contender aimed(const AimSetting& aim, const cost::Problem& problem, const Cell&
   }
 }
 
-/// A planner that cannot take the problem costs no other its row.
+/// Runs one planner; its failure does not affect the rows of others.
 Contender try_planner(const AimSetting& aim, const cost::Problem& problem, const Cell& cell,
                       const SearchSetting& setting, core::StopToken stop) {
   try {
@@ -66,15 +66,15 @@ Contender try_planner(const AimSetting& aim, const cost::Problem& problem, const
   }
 }
 
-/// What would cost every planner its row.
+/// Checks conditions that would fail every planner.
 void check_possible(const AimSetting& aim, const cost::Problem& problem, const SearchSetting& setting) {
   check_aim(aim.aim, {"joint"}, setting.options.judge_by_estimate);
   if (aim.aim == Aim::cost) cluster::hourly_price(problem.cluster);
   if (aim.aim == Aim::p95 && !aim.seeds) throw core::BadInput("the aim p95 needs a perturbation");
 }
 
-/// Seconds of the fastest plan found, also on the way to one of less memory. Where a plan has a flush, the
-/// others do not count: with older weights they train otherwise, and no plan with a flush might be as fast.
+/// Seconds of the fastest plan found, also on the way to one of less memory. If a plan has a flush, only
+/// plans with a flush count: others train with older weights, and no plan with a flush may be as fast.
 class Fastest {
  public:
   void add(const AimSetting& aim, const Contender& found) {
@@ -92,13 +92,13 @@ class Fastest {
   double with_flush_ = kNone, without_flush_ = kNone;
 };
 
-/// Tells every row how long a plan may take.
+/// Stores the maximum time of a plan in every row.
 void limit_times(double most_s, Comparison& found) {
   for (auto& reached : found.reached)
     if (reached) reached->most_s = most_s;
 }
 
-/// Places of the rows, the best first; those without a plan last, equal ones as they were.
+/// Indices of the rows, best first; rows without a plan last, ties in their order.
 std::vector<std::size_t> by_aim(const Comparison& found) {
   std::vector<std::size_t> out(found.rows.size());
   std::iota(out.begin(), out.end(), std::size_t{0});
@@ -128,7 +128,7 @@ void rank(const AimSetting& aim, const Fastest& fastest, Comparison& found) {
   found.reached = std::move(reached);
 }
 
-/// Of what rows are ranked by.
+/// Line that explains the ranking.
 std::string aim_line(const AimSetting& aim, const cost::Problem& problem, const Fastest& fastest) {
   if (aim.aim == Aim::p95)
     return fmt::format("ranked by p95: 95 % of iterations take at most so long; {} from {} on: {}\n",
@@ -147,7 +147,7 @@ std::string aim_line(const AimSetting& aim, const cost::Problem& problem, const 
   return "";
 }
 
-/// What no plan of a family beats.
+/// Lower bound for all plans of a family, in words.
 std::string family_bound_line(const cost::Problem& problem, score::PlanFamily family,
                               score::Reduction reduction, core::StopToken stop) {
   try {
@@ -159,7 +159,7 @@ std::string family_bound_line(const cost::Problem& problem, score::PlanFamily fa
   }
 }
 
-/// What no plan beats, by what plans divide; nothing where the user does not wait for it.
+/// Lower bounds by what plans divide; empty if the user does not wait for them.
 std::string bound_lines(const cost::Problem& problem, const sim::SimulationOptions& simulation,
                         const Families& families, core::StopToken stop) {
   std::string out;
@@ -172,7 +172,7 @@ std::string bound_lines(const cost::Problem& problem, const sim::SimulationOptio
   return out;
 }
 
-/// What the table is about, and what no plan beats.
+/// Problem and lower bounds, in words.
 std::string heading_of(const cost::Problem& problem, const Cell& cell, const std::string& bounds,
                        const std::string& aim) {
   const auto row = describe(problem, cell);
@@ -215,7 +215,7 @@ Comparison compare(const cost::Problem& problem, Cell cell, const std::vector<Pl
                    const AimSetting& aim) {
   check_possible(aim, problem, setting);
   Comparison out{.rows = {}, .heading = {}, .aim = aim.aim};
-  Families families{score::PlanFamily::replicated};  // of the plans found
+  Families families{score::PlanFamily::replicated};  // families of the plans found
   Fastest fastest;
   try {
     for (const PlannerChoice& planner : planners) {

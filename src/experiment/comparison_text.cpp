@@ -1,4 +1,4 @@
-// A comparison as text, data and picture, by whatever it is ranked.
+// A comparison as text, data and picture, by any ranking.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -15,7 +15,7 @@ namespace {
 
 using core::show;
 
-/// "1.20 s", "312 MiB, too slow", "$1.32 per million on 4".
+/// Returns a text such as "1.20 s", "312 MiB, too slow" or "$1.32 per million on 4".
 std::string value_text(const report::CellResult& row, const Reached& reached) {
   switch (reached.aim) {
     case Aim::memory:
@@ -40,7 +40,7 @@ std::string line_of(const std::string& text, std::string_view begin) {
   return at == std::string::npos ? "" : text.substr(at, text.find('\n', at) - at);
 }
 
-/// Header and one line, both with another two cells.
+/// Header and one line of CSV, both with two more cells.
 std::string csv_line(const report::CellResult& row, const std::string& more, bool header) {
   const std::string text = report::to_csv(std::span(&row, 1));
   const auto end = text.find('\n');

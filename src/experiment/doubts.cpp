@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kRounded = 1e-6;
 
-/// Most likely, by where times come from.
+/// Likely cause, by the origin of the times.
 std::string cause_of(const report::CellResult& row) {
   if (row.costs == "analytic" || row.costs.empty())
     return "the cluster file most likely states too low a peak for numbers of this size, or a perturbation "

@@ -23,14 +23,16 @@ std::string seal(std::string_view content) {
   return "end " + core::digest(content) + "\n";
 }
 
-/// Takes `prefix` off the front of `text`, if it is there.
+/// Removes `prefix` from the start of `text`, if it is there.
 bool skip(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;
   text.remove_prefix(prefix.size());
   return true;
 }
 
-/// Takes "3\nabc\n" off the front of `text`.
+/// Removes a part such as "3
+/// abc
+/// " from the start of `text`.
 std::optional<std::string> take_part(std::string_view& text) {
   std::size_t size = 0;
   const auto [rest, fault] = std::from_chars(text.data(), text.data() + text.size(), size);
@@ -43,7 +45,7 @@ std::optional<std::string> take_part(std::string_view& text) {
   return part;
 }
 
-/// The parts between head and seal, if these are right.
+/// Parts between head and seal, if both are right.
 std::optional<std::array<std::string, 4>> parts_of(std::string_view text, const std::string& key) {
   const std::size_t end = seal("").size();
   if (text.size() < end) return std::nullopt;
@@ -68,7 +70,8 @@ std::string timeline(const CellOutcome& outcome) {
 }  // namespace
 
 Entry entry_of(const Snapshot& inputs, const Cell& cell, const CellOutcome& outcome) {
-  Entry entry{report::parse_record(report::to_record(outcome.row)), {}, {}, {}};  // as it will be read back
+  // In the form in which it will be read.
+  Entry entry{report::parse_record(report::to_record(outcome.row)), {}, {}, {}};
   if (!outcome.plan) return entry;
   entry.plan = plan::to_yaml(inputs.model(cell.model), *outcome.plan);
   report::write_track_events(*outcome.trace, &inputs.cluster(cell.cluster),

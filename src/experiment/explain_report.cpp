@@ -36,7 +36,7 @@ std::string shares_table(const Explanation& explanation, const report::Screen& s
   return table.text(screen);
 }
 
-/// The run's longest part in words, and how much of the run it is where there are others.
+/// The run's longest part in words, and its share of the run if there are others.
 std::string words(const Explanation& explanation, const sim::PathRun& run) {
   const auto& path = explanation.path;
   const std::size_t count = run.last - run.first + 1;

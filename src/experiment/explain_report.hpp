@@ -1,5 +1,5 @@
 #pragma once
-// Where the time of an iteration goes, in words and numbers.
+// Reports of an explained run, as text and JSON.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace penstock::experiment {
 
-/// Shares of the resources, then the critical path in at most so many lines.
+/// Shares of the resources, then the critical path in a limited number of lines.
 std::string explain_table(const ExplainedRun& run, const report::Screen& screen);
 nlohmann::ordered_json explain_json(const ExplainedRun& run);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Why a search has no plan, or not the best, as the status of its row.
+// Status of a row whose search has no plan, or not the best one.
 
 #include <string>
 #include <string_view>
@@ -8,11 +8,12 @@
 
 namespace penstock::experiment {
 
-/// Of the error that is being handled: "infeasible: ...", "timed out: ...", "memory full: ...", "limit: ..."
-/// or, by a planner of the calling program, "invalid plan: ...". Throws it again where it says no such thing.
+/// Status of the error being handled: "infeasible: ...", "timed out: ...", "memory full: ...", "limit: ..."
+/// or, for a planner of the calling program, "invalid plan: ...". Rethrows other errors.
 std::string no_plan_status();
 
-/// "interrupted", "memory full" or "timed out": the limit that the error is about, or that the token has hit.
+/// Returns "interrupted", "memory full" or "timed out": the limit that the error is about, or that the token
+/// has hit.
 std::string_view limit_word(const core::LimitHit& limit);
 std::string_view limit_word(core::StopToken stop);
 

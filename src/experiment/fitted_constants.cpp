@@ -19,7 +19,7 @@ using report::PublishedRun;
 
 constexpr SearchRange kSlowdown{0.5, 0.25, 14, 1e4};
 constexpr SearchRange kHost{0, 8e-6, 25, 1e8};  // hundredths of a microsecond
-constexpr std::size_t kFewestOfHost = 8;        // most runs say nothing of their host
+constexpr std::size_t kFewestOfHost = 8;        // with fewer runs, few depend on their host
 
 using Runs = std::vector<const StatedRun*>;
 
@@ -35,8 +35,8 @@ FittedConstant best_of(Constant what, const Runs& runs, core::StopToken stop) {
   return {{}, {}, what, value, runs.size(), false, mean_error(what, value, runs, stop), {}};
 }
 
-/// Of a slow-down of kernels, which every run tells, and a host's time, the one that leaves less of the error
-/// of these runs.
+/// Returns the slow-down of kernels, which every run determines, or the host's time, whichever leaves less
+/// error.
 FittedConstant best_constant(const Runs& runs, core::StopToken stop) {
   FittedConstant slowdown = best_of(Constant::kernel_slowdown, runs, stop);
   if (runs.size() < kFewestOfHost) return slowdown;
@@ -46,7 +46,7 @@ FittedConstant best_constant(const Runs& runs, core::StopToken stop) {
   return host.residual < slowdown.residual ? host : slowdown;
 }
 
-/// Of what other sets on the cluster have chosen. Nothing where they have not either.
+/// Constant fitted on the chosen runs of other sets on the cluster; none if there are none.
 std::optional<FittedConstant> constant_of_others(const Runs& runs, core::StopToken stop) {
   if (runs.empty()) return {};
   FittedConstant out = best_of(Constant::kernel_slowdown, runs, stop);
@@ -91,7 +91,7 @@ FittedRung fit_times(const std::vector<const StatedRun*>& runs, core::StopToken 
 }
 
 FittedRung fit_memory(const std::vector<PublishedPrediction>& as_stated) {
-  std::map<Place, std::vector<double>> beside;  // GiB
+  std::map<Place, std::vector<double>> beside;  // GiB in addition to the plan
   std::map<Place, std::vector<PublishedPrediction>> rest;
   for (const PublishedPrediction& p : as_stated) {
     if (!p.run->measured_gib) continue;

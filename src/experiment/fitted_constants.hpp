@@ -1,5 +1,5 @@
 #pragma once
-// Constants that no data sheet states, fitted on chosen runs and judged by the others.
+// Constants that no data sheet states, fitted on chosen runs and tested on the others.
 
 #include <functional>
 #include <vector>
@@ -8,13 +8,13 @@
 
 namespace penstock::experiment {
 
-/// One constant of time for each set on each cluster (`Against::time`). `predicted` is told of each
-/// prediction of a run that none stands on.
+/// Fits one constant of time for each set on each cluster (`Against::time`). Calls `predicted` after each
+/// prediction of a run that no constant is fitted on.
 FittedRung fit_times(const std::vector<const StatedRun*>& runs, core::StopToken stop,
                      const std::function<void()>& predicted);
 
-/// What devices hold beside their plans, by set and cluster: the median of what the chosen runs were measured
-/// to, to a hundredth of a GiB. Times are as stated.
+/// Memory that devices hold in addition to their plans, by set and cluster: the median of measured minus
+/// predicted memory of the chosen runs, to a hundredth of a GiB. Times are as stated.
 FittedRung fit_memory(const std::vector<report::PublishedPrediction>& as_stated);
 
 }  // namespace penstock::experiment

@@ -21,7 +21,7 @@ std::string compared(double before, double after) {
                      after * 1e3, than);
 }
 
-/// Fills in the nearest plan, if there is a valid one, and what is said of it.
+/// Fills in the nearest plan, if there is a valid one, and its description.
 void find_nearest(const frameworks::Framework& framework, const cost::Problem& problem,
                   const plan::Plan& plan, const std::string& file, Runnable& out) {
   auto next = frameworks::nearest(framework, problem.graph, plan);

@@ -50,7 +50,7 @@ IndexEntry read_entry(const fs::path& results, const std::string& folder) {
   return out;
 }
 
-/// An open end is null.
+/// Formats an interval; an open end is null.
 std::string interval_text(const Json& ends) {
   if (ends.is_null()) return "-";
   report::Interval out;
@@ -59,7 +59,7 @@ std::string interval_text(const Json& ends) {
   return report::text(out);
 }
 
-/// Within a cell of a Markdown table, where `<` would begin HTML.
+/// Escapes a text for a cell of a Markdown table, where `<` would begin HTML.
 std::string cell(const std::string& text) {
   std::string out;
   for (const char c : text)
@@ -74,7 +74,7 @@ std::string cell(const std::string& text) {
   return out;
 }
 
-/// A folder's or file's name within the brackets of a link.
+/// Escapes a folder's or file's name for a link.
 std::string address(const std::string& name) {
   constexpr std::string_view kPlain = "-_./~";
   std::string out;

@@ -11,9 +11,9 @@
 namespace penstock::experiment {
 namespace {
 
-constexpr std::size_t kMostKinds = 64;  ///< those of the fastest plans, however many a search meets
+constexpr std::size_t kMostKinds = 64;  ///< kinds kept: those of the fastest plans
 
-/// What most stages have; of equally many the least.
+/// Most frequent value over the stages; among equally frequent ones the smallest.
 template <class Of>
 plan::Extent usual(const plan::Plan& plan, const Of& of) {
   std::map<std::int64_t, std::size_t> stages;
@@ -22,8 +22,8 @@ plan::Extent usual(const plan::Plan& plan, const Of& of) {
   return {most->first, most->first};
 }
 
-/// By what most stages have, and without what only tunes a plan: micro-batches, runs of k, and on one set of
-/// devices the order of passes.
+/// Kind of a plan: values of most stages, without tuning such as micro-batches, runs of k and, on one set of
+/// devices, the order of passes.
 plan::Strategy kind_of(const plan::Plan& plan) {
   plan::Strategy out = plan::strategy(plan, 1);
   out.depth = out.stages;
@@ -38,7 +38,7 @@ plan::Strategy kind_of(const plan::Plan& plan) {
   out.recomputing = usual(plan, [](const plan::Stage& s) { return bool(s.recompute); }).most * out.stages;
   if (out.recomputing == 0) out.recomputed.clear();
   if (out.pipeline_parallel > 1) return out;
-  out.schedule = "1f1b";  // on one set of devices the order of passes makes no plan of its own
+  out.schedule = "1f1b";  // on one device set the order of passes makes no other kind of plan
   out.stages = out.depth = 1;
   out.recomputing = std::min<std::int64_t>(out.recomputing, 1);
   return out;
@@ -75,7 +75,7 @@ void KeptPlans::see(const plan::Plan& plan, core::Seconds time) {
   if (by_kind_.size() > kMostKinds) drop_slowest();
 }
 
-/// A kind whose fastest plan is among those of all kinds stays from then on.
+/// Drops the slowest kind. A kind whose fastest plan is among those of all kinds stays from then on.
 void KeptPlans::drop_slowest() {
   by_kind_.erase(std::ranges::max_element(by_kind_, [](const auto& a, const auto& b) {
     return a.second.time != b.second.time ? a.second.time < b.second.time : a.first < b.first;

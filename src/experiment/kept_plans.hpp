@@ -12,25 +12,25 @@
 
 namespace penstock::experiment {
 
-/// Sees every plan that a search judges and keeps the fastest valid one of each kind: of other degrees of
-/// parallelism, another schedule, ZeRO stage or recomputation, as most of its stages have it. Plans that take
-/// longer than kWithin times the fastest may not be seen, or with too little time, by chance of threads: they
-/// are never given out. So the answer is the same for any number of threads.
+/// Receives every plan that a search evaluates and keeps the fastest valid one of each kind. Kinds differ in
+/// degrees of parallelism, schedule, ZeRO stage or recomputation, as most of a plan's stages have it. Plans
+/// that take longer than kWithin times the fastest may be missed, or have too short a time, depending on
+/// threads; they are never returned. So the result does not depend on the number of threads.
 class KeptPlans {
  public:
   static constexpr double kWithin = 1.5;
 
   /// The problem must outlive it.
   explicit KeptPlans(const cost::Problem& problem) : problem_(problem) {}
-  /// `time`: of an iteration; exact where it is at most kWithin times the least so far. From any thread.
+  /// `time`: of an iteration; exact if at most kWithin times the minimum so far. Thread-safe.
   void see(const plan::Plan& plan, core::Seconds time);
-  /// At most `most`, fastest first, of other kinds than `best`; with a flush where `best` has one.
+  /// At most `most` plans, fastest first, of other kinds than `best`; with a flush if `best` has one.
   std::vector<plan::Plan> others(const plan::Plan& best, std::size_t most) const;
 
  private:
   struct Kept {
     core::Seconds time;
-    std::string text;  ///< tells equally fast plans apart
+    std::string text;  ///< distinguishes equally fast plans
     plan::Plan plan;
   };
   bool wanted(const std::string& kind, core::Seconds time) const;

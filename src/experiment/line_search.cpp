@@ -6,8 +6,8 @@
 
 namespace penstock::experiment {
 
-/// Golden section search (Kiefer, 1953), after a first look at equal distances, since the mean size of many
-/// errors has more than one dent.
+/// Golden section search (Kiefer, 1953), after a first scan at equal distances, because the mean of many
+/// absolute errors has several local minima.
 double least_error(const SearchRange& range, const std::function<double(double)>& error) {
   constexpr double kGolden = 0.6180339887498949;
   int best = 0;
@@ -18,7 +18,7 @@ double least_error(const SearchRange& range, const std::function<double(double)>
   double a = high - (high - low) * kGolden, b = low + (high - low) * kGolden;
   double at_a = error(a), at_b = error(b);
   for (int round = 0; round < range.rounds; ++round)
-    if (at_a <= at_b) {  // the least lies below b
+    if (at_a <= at_b) {  // the minimum lies below b
       high = std::exchange(b, a), at_b = at_a;
       at_a = error(a = high - (high - low) * kGolden);
     } else {

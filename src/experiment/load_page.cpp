@@ -1,4 +1,4 @@
-// A results folder as the values of its page.
+// Content of a results folder's page.
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-/// Open ends of an interval are null.
+/// Formats an interval; open ends are null.
 std::string interval(const Json& ends) {
   if (ends.is_null()) return "-";
   report::Interval out;
@@ -27,7 +27,7 @@ std::string interval(const Json& ends) {
   return report::text(out);
 }
 
-/// What the experiment is about, where whoever wrote the folder knew.
+/// Summary of the experiment, if the folder has one.
 std::string summary_of(const std::string& folder) {
   for (const char* file : {"/provenance.json", "/claims.json"}) {
     const std::string path = folder + file;
@@ -67,7 +67,7 @@ bool has_plans(const std::string& folder) {
   return false;
 }
 
-/// What to do for drawings where the folder holds nothing to draw.
+/// Advice on drawings if the folder holds nothing to draw.
 std::string advice(const std::string& folder, const report::Page& page) {
   if (!page.schedules.cells.empty())
     return "There are no drawings of schedules here: `penstock schedule NAME --ranks R --microbatches M "

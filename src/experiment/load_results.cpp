@@ -15,7 +15,7 @@
 namespace penstock::experiment {
 namespace {
 
-/// What validate writes has rows of another kind, and its provenance in the same file.
+/// Provenance of a validation, whose file has rows of another kind.
 report::Results provenance_of_validation(const std::string& file) {
   const auto json = core::parse_json<nlohmann::json>(core::read_file(file), file);
   const auto provenance = json.find("provenance");
@@ -23,12 +23,12 @@ report::Results provenance_of_validation(const std::string& file) {
   return {{}, report::parse_provenance(provenance->dump(), file)};
 }
 
-/// The first row's keys, which a study's results.json begins with, tell.
+/// True for a schedule study, recognised by the keys of the first row.
 bool about_schedules(const std::string& text) {
   return text.substr(0, text.find('}')).find("\"pipeline\":") != text.npos;
 }
 
-/// The planner that ratios divide by, where the experiment's file names one.
+/// Planner that ratios divide by, if the experiment's file names one.
 std::string baseline_of(const std::string& folder) {
   const std::string file = folder + "/provenance.json";
   if (!std::filesystem::exists(file)) return "";
@@ -39,7 +39,7 @@ std::string baseline_of(const std::string& folder) {
   return found->get<std::string>();
 }
 
-/// Empty where a row has no value.
+/// Text of a value; empty for null.
 std::string cell_text(const nlohmann::ordered_json& value) {
   if (value.is_null()) return "";
   return value.is_string() ? value.get<std::string>() : value.dump();

@@ -24,13 +24,13 @@ namespace penstock::experiment {
 namespace {
 
 constexpr SearchRange kHost{0, 16e-6, 12, 1e8, 18};     // s; hundredths of a microsecond
-constexpr SearchRange kSlowdown{0.5, 0.5, 7, 1e4, 20};  // searched for every time of a host
-constexpr double kLeastGain = 1e-3;                     ///< of the mean error, for a host's time to count
+constexpr SearchRange kSlowdown{0.5, 0.5, 7, 1e4, 20};  // searched for every host time
+constexpr double kLeastGain = 1e-3;  ///< minimum gain in mean error for a host time to be used
 constexpr double kGib = 1024.0 * 1024 * 1024;
 
 struct Constants {
   double slowdown = 1;
-  std::optional<double> host{};  ///< none: as the cluster states it
+  std::optional<double> host{};  ///< none: as the cluster states
 };
 
 /// A run whose plan was read.
@@ -49,7 +49,7 @@ class ReadRun {
   const plan::Plan& plan() const { return input_->plan; }
   core::Bytes reserved() const { return input_->cluster.types().front().reserved; }
 
-  /// Throws BadInput for what the devices cannot have done or held: most likely a number in another unit.
+  /// Throws BadInput for impossible times or memory: probably a number in another unit.
   void check_plausible(const std::string& file) const {
     const double rate = static_cast<double>(input_->plan.training.mini_batch) / run_.seconds;
     const auto wrong = cost::above_whole(cost::utilisation(input_->graph, input_->cluster, rate).mfu);
@@ -105,7 +105,7 @@ double mean_error(const ReadRuns& runs, const Constants& constants, core::StopTo
   return std::accumulate(errors.begin(), errors.end(), 0.0) / static_cast<double>(runs.size());
 }
 
-/// The best slow-down of kernels for every time of a host that is tried.
+/// Best slow-down of kernels for every host time tried.
 class TimeFit {
  public:
   TimeFit(const ReadRuns& runs, core::StopToken stop, const std::function<void(double)>& progress)
@@ -134,7 +134,7 @@ class TimeFit {
   double tried_ = 0;
 };
 
-/// The median of what was measured above what plans need, to a hundredth of a GiB.
+/// Median of measured memory minus the plans' memory, to a hundredth of a GiB.
 std::optional<core::Bytes> fit_reserved(const ReadRuns& runs, const std::vector<RunFit>& fits) {
   std::vector<double> above;
   for (std::size_t i = 0; i < runs.size(); ++i)

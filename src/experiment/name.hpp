@@ -1,5 +1,5 @@
 #pragma once
-// What an experiment may be called.
+// Allowed names of an experiment.
 
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace penstock::experiment {
 
-/// Throws BadInput for a text that is no name.
+/// Reads a name; throws BadInput for a text that is none.
 inline std::string read_name(const core::Yaml& node) {
   const std::string name = node.text();
   if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") != std::string::npos ||

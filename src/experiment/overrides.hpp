@@ -6,7 +6,7 @@
 
 namespace penstock::experiment {
 
-/// Throws BadInput for a text that is no KEY=VALUE, and as core::Yaml::set.
+/// Applies overrides. Throws BadInput for a text without KEY=VALUE, and like core::Yaml::set.
 void apply(const Overrides& overrides, core::Yaml& root);
 
 }  // namespace penstock::experiment

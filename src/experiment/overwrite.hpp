@@ -1,5 +1,5 @@
 #pragma once
-// Files that are locked cannot be replaced.
+// Overwrites files that are locked and thus cannot be replaced.
 
 #include <fstream>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace penstock::experiment {
 
-/// In place: the file keeps its lock. Throws BadInput.
+/// Writes in place, so that the file keeps its lock. Throws BadInput.
 inline void overwrite(const std::string& path, const std::string& content) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   out << content;

@@ -13,7 +13,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-/// Empty where nobody says.
+/// Name of the owner; empty if no file states it.
 std::string owner(const std::string& folder) {
   for (const char* name : {"/experiment.json", "/claims.json"}) {
     const std::string file = folder + name;

@@ -1,5 +1,5 @@
 #pragma once
-// Which experiment a results folder belongs to.
+// The experiment that a results folder belongs to.
 
 #include <string>
 
@@ -7,11 +7,12 @@
 
 namespace penstock::experiment {
 
-/// Throws core::Error (kOccupied) that names both, where the folder has results of an experiment of another
-/// name: experiment.json says which, or claims.json of older results. Others go over nothing.
+/// Throws core::Error (kOccupied) naming both experiments if the folder has results of an experiment with
+/// another name, according to experiment.json, or claims.json in older results.
 void check_owner(const std::string& folder, const std::string& experiment);
 
-/// The same, and writes experiment.json, the experiment's name and summary, before anything else is written.
+/// Calls check_owner(), then writes experiment.json with the experiment's name and summary, before anything
+/// else is written.
 void own(const std::string& folder, const std::string& experiment, const std::string& summary);
 
 }  // namespace penstock::experiment

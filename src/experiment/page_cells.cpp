@@ -32,21 +32,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kShown = 10;         ///< resources on the critical path
-constexpr std::size_t kSimulatedAnew = 3;  ///< of these, with what the iteration would be without them
-constexpr std::size_t kBatch = 64;         ///< plans told side by side
+constexpr std::size_t kShown = 10;         ///< resources of the critical path
+constexpr std::size_t kSimulatedAnew = 3;  ///< how many of these are simulated without the resource
+constexpr std::size_t kBatch = 64;         ///< plans simulated in parallel
 
-/// Every plans/NAME.yaml of the folder.
+/// Files plans/NAME.yaml of the folder.
 std::vector<std::string> plan_files(const std::string& folder) {
   std::vector<std::string> out;
-  std::error_code none;  // a folder without plans is a table
+  std::error_code none;  // a folder without plans has only a table
   for (const auto& entry : fs::directory_iterator(folder + "/plans", none))
     if (entry.path().extension() == ".yaml") out.push_back(entry.path().string());
   std::sort(out.begin(), out.end());
   return out;
 }
 
-/// The fastest plan of each problem, then the second of each, and so on; rows without a plan are left out.
+/// Order of rows: the fastest plan of each problem, then the second of each, and so on; rows without a plan
+/// are left out.
 std::vector<std::size_t> worth_seeing(const std::vector<report::CellResult>& rows) {
   std::map<report::About, std::vector<std::size_t>> problems;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -68,7 +69,7 @@ std::vector<std::size_t> worth_seeing(const std::vector<report::CellResult>& row
   return out;
 }
 
-/// The cell that a row's words name.
+/// The cell that a row's texts name.
 Cell cell_of(const report::CellResult& row) {
   Cell cell;
   std::istringstream model(row.model), setting(row.setting);
@@ -85,7 +86,7 @@ Cell cell_of(const report::CellResult& row) {
   return cell;
 }
 
-/// What the row's own plan file may be called, as cell_name says: its words may be labels.
+/// Possible names of the row's plan file, by cell_name: its texts may be labels.
 std::array<std::string, 2> plan_names(const report::CellResult& row) {
   Cell cell = cell_of(row);
   const std::string plain = cell_name(cell);
@@ -94,7 +95,7 @@ std::array<std::string, 2> plan_names(const report::CellResult& row) {
   return {plain, cell_name(cell)};
 }
 
-/// Files in the order their rows are worth seeing in; those that no row's name leads to come last.
+/// Files in the order of their rows; files without a row come last.
 std::vector<std::string> in_order(const std::vector<std::string>& files,
                                   const std::vector<report::CellResult>& rows) {
   std::map<std::string, std::string> by_name;
@@ -160,13 +161,13 @@ report::CellData told(const cost::Problem& problem, const plan::Plan& plan,
   return out;
 }
 
-/// Both to about the last digit: the row's number is the same, written in decimal.
+/// Equal to about the last digit: the row's number went through a decimal text.
 bool same(double a, double b) {
   constexpr double kRounding = 1e-9;
   return std::abs(a - b) <= kRounding * std::abs(b);
 }
 
-/// Where the row's time is another one.
+/// Note if the row's time differs.
 std::string difference(const report::CellResult& row, core::Seconds now) {
   if (!row.iteration_s || same(now.value(), *row.iteration_s)) return "";
   return fmt::format(
@@ -175,14 +176,14 @@ std::string difference(const report::CellResult& row, core::Seconds now) {
       core::show(now), core::show(core::Seconds(*row.iteration_s)));
 }
 
-/// What one plan file has to say.
+/// Result of one plan file.
 struct Told {
-  std::optional<std::size_t> row;  ///< none where the file cannot be read, or no row is its own
+  std::optional<std::size_t> row;  ///< none if the file cannot be read, or if it belongs to no row
   report::PageCell cell;
-  std::string fault;  ///< of the file, where that keeps its row unknown
+  std::string fault;  ///< error of the file, if that hides its row
 };
 
-/// Cost models by their files, each loaded once. Callable from any thread.
+/// Cost models by file, each loaded once. Thread-safe.
 class CostShelf {
  public:
   std::shared_ptr<const cost::CostModel> get(const std::optional<std::string>& file) {
@@ -197,8 +198,7 @@ class CostShelf {
   std::map<std::optional<std::string>, std::shared_ptr<const cost::CostModel>> costs_;
 };
 
-/// How the plan of that file was judged.
-/// Nothing where the folder has no such file.
+/// Settings with which the plan of that file was evaluated; none if the folder has no such file.
 std::optional<Judgement> judgement(const std::string& plan_file) {
   const fs::path plan(plan_file);
   const std::string file = (plan.parent_path().parent_path() / "cells" / plan.stem()).string() + ".json";
@@ -206,7 +206,7 @@ std::optional<Judgement> judgement(const std::string& plan_file) {
   return parse_judgement(core::read_file(file), file);
 }
 
-/// The ground that a row states, where no cell's file does: data sheets, or built-in curves.
+/// Costs that a row states, if no cell's file does: data sheets, or built-in curves.
 std::optional<std::string> costs_of(const report::CellResult& row) {
   return row.costs == "analytic" ? std::optional(std::string(kDataSheet)) : std::nullopt;
 }
@@ -218,7 +218,7 @@ class Teller {
     for (std::size_t i = 0; i < rows.size(); ++i) index_.emplace(key(rows[i]), i);
   }
 
-  /// Batch by batch until the page is full, so that the outcome does not depend on threads.
+  /// Runs batch by batch until the page is full, so that the outcome does not depend on threads.
   std::vector<report::PageCell> tell(const std::vector<std::string>& files) {
     for (std::size_t from = 0; from < files.size() && bytes_ <= kMostBytesOfPage; from += kBatch) {
       std::vector<Told> told(std::min(kBatch, files.size() - from));
@@ -236,7 +236,7 @@ class Teller {
     try {
       return tell_one(file);
     } catch (const core::Interrupted&) {
-      return {};  // tell() throws it on
+      return {};  // the caller rethrows it
     } catch (const core::Error& e) {
       return {{}, {}, e.what()};
     }
@@ -269,13 +269,13 @@ class Teller {
     return {found->second, page_cell(problem, plan, judged.simulation, rows_[found->second]), ""};
   }
 
-  /// A model file counts by its name: where it lies reads differently from elsewhere.
+  /// Key of a row. A model file counts by its name, because its path differs from other folders.
   static report::About key(report::CellResult row) {
     if (is_model_file(row.model)) row.model = fs::path(row.model).filename().string();
     return report::about(row);
   }
 
-  /// Of two files for one row the first counts.
+  /// Stores a result; of two files for one row the first counts.
   void keep(Told told) {
     if (fault_.empty()) fault_ = told.fault;
     if (!told.row || known_[*told.row]) return;
@@ -288,7 +288,7 @@ class Teller {
     cells_[*told.row] = std::move(told.cell);
   }
 
-  /// Of rows that have neither data nor note.
+  /// Adds notes to rows that have neither data nor note.
   void say_why() {
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       if (known_[i] || !rows_[i].iteration_s) continue;
@@ -303,9 +303,9 @@ class Teller {
   std::map<report::About, std::size_t> index_;
   CostShelf costs_;
   std::vector<report::PageCell> cells_;
-  std::vector<bool> known_;  ///< cells that have been told
-  std::size_t bytes_ = 0;    ///< of drawings
-  std::string fault_;        ///< of the first file that cannot be used
+  std::vector<bool> known_;  ///< cells that have a result
+  std::size_t bytes_ = 0;    ///< bytes of drawings
+  std::string fault_;        ///< error of the first unusable file
 };
 
 }  // namespace

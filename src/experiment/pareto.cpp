@@ -15,7 +15,7 @@
 namespace penstock::experiment {
 namespace {
 
-/// By how much plans of less memory may be slower than the fastest.
+/// Allowed slow-downs of plans with less memory.
 constexpr std::array kSlower = {0.05, 0.1, 0.25, 0.5, 1.0};
 
 bool priced(const cluster::Cluster& cluster) {
@@ -30,7 +30,7 @@ class ParetoSearch {
       : problem_(problem), cell_(cell), setting_(setting), stop_(stop), told_(told) {}
 
   ParetoPlans run() {
-    std::exception_ptr error;  // of the most devices
+    std::exception_ptr error;  // error for the most devices
     for (const int count : device_counts(problem_.cluster.size())) {
       try {
         search_on(count);
@@ -55,7 +55,7 @@ class ParetoSearch {
     plan::Plan from = searched(part, cell, setting);
     const auto last = [&] { return core::Seconds(*found_.plans.back().outcome.row.iteration_s); };
     const core::Seconds fastest = last();
-    if (plan::has_colocated(from)) {  // which no move changes
+    if (plan::has_colocated(from)) {  // no move changes colocated stages
       cell.planner.options["colocated"] = "never";
       from = searched(part, cell, setting);
     }
@@ -68,7 +68,7 @@ class ParetoSearch {
     }
   }
 
-  /// The plan found, which is kept.
+  /// Searches and stores the plan found.
   plan::Plan searched(const cost::Problem& part, const Cell& cell, const SearchSetting& setting) {
     CellOutcome outcome = search(part, cell, setting, stop_);
     if (outcome.row.status != "ok") found_.complete = false;
@@ -90,7 +90,7 @@ class ParetoSearch {
   ParetoPlans found_;
 };
 
-/// Time, memory, devices, dollars; all to be small.
+/// Time, memory, devices, dollars; all are minimised.
 std::vector<double> point(const ParetoPlan& plan) {
   const report::CellResult& row = plan.outcome.row;
   return {*row.iteration_s, static_cast<double>(*row.peak_memory_bytes), static_cast<double>(row.devices),

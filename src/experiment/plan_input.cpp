@@ -35,7 +35,7 @@ void derive_in_flight(const cost::Problem& problem, plan::Plan& plan, const std:
 
 namespace {
 
-/// "stage 3: words" as its number and words; nothing of others.
+/// Splits "stage 3: words" into number and words; nothing for other texts.
 std::optional<std::pair<std::string, std::string>> of_stage(const std::string& violation) {
   constexpr std::string_view kStage = "stage ";
   const auto colon = violation.find(": ");
@@ -45,10 +45,10 @@ std::optional<std::pair<std::string, std::string>> of_stage(const std::string& v
   return std::pair(std::move(number), violation.substr(colon + 2));
 }
 
-/// A line each; one for all stages that break a rule in the same words, "stages 0, 1, 2: ...".
+/// Merges violations with equal words into one line, "stages 0, 1, 2: ...".
 std::vector<std::string> folded(const std::vector<std::string>& violations) {
   std::vector<std::string> out;
-  std::map<std::string, std::pair<std::size_t, std::string>> lines;  // by words: place in `out`, stages
+  std::map<std::string, std::pair<std::size_t, std::string>> lines;  // words to index in `out`, and stages
   for (const std::string& violation : violations) {
     const auto parts = of_stage(violation);
     if (!parts) {
@@ -67,7 +67,7 @@ std::vector<std::string> folded(const std::vector<std::string>& violations) {
   return out;
 }
 
-/// That devices are missing is said once, whatever the number of stages.
+/// Reports missing devices once, whatever the number of stages.
 void check_devices(const std::string& file, const cluster::Cluster& cluster, const plan::Plan& plan) {
   std::size_t most = 0;
   for (const plan::Stage& stage : plan.stages)
@@ -90,7 +90,7 @@ void refuse(const std::string& file, const std::vector<std::string>& violations)
 
 void complete(const cost::Problem& problem, plan::Plan& plan, const std::string& file, bool may_run_out) {
   check_devices(file, problem.cluster, plan);
-  // In-flight counts have no meaning before the stages are a pipeline.
+  // In-flight counts are undefined before the stages form a pipeline.
   const auto structural = plan::structural_violations(problem.graph, problem.cluster, plan);
   if (!structural.empty()) refuse(file, structural);
   derive_in_flight(problem, plan, file);

@@ -33,7 +33,7 @@ using core::show;
 using plan::MemoryKind;
 using report::Align;
 
-/// "0-63 128-191".
+/// Returns a text such as "0-63 128-191".
 std::string device_ranges(const std::vector<core::DeviceId>& devices) {
   std::string out;
   for (std::size_t first = 0, end = 0; first < devices.size(); first = end) {
@@ -45,7 +45,7 @@ std::string device_ranges(const std::vector<core::DeviceId>& devices) {
   return out;
 }
 
-/// Dimensions but the tensor-parallel one, whose groups the list of devices shows: ", CP2".
+/// Degrees other than tensor parallelism, which the list of devices shows: ", CP2".
 std::string other_dimensions(const plan::Stage& stage) {
   std::string out;
   for (const plan::StatedDim& stated : plan::kStatedDims)
@@ -54,14 +54,15 @@ std::string other_dimensions(const plan::Stage& stage) {
   return out;
 }
 
-/// What they share, with other stages or among themselves: ", colocated, by tokens, ZeRO 1".
+/// Sharing with other stages or among its devices: ", colocated, by tokens, ZeRO 1".
 std::string shared_by(const plan::Stage& stage) {
   return std::string(stage.part ? ", colocated" : "") + (stage.sequence_parallel ? ", by tokens" : "") +
          other_dimensions(stage) + (stage.zero == 0 ? "" : fmt::format(", ZeRO {}", stage.zero)) +
          (stage.zero_over == 0 ? "" : fmt::format(" over {}", stage.zero_over));
 }
 
-/// "0 1 | 2 3, ZeRO 1": replicas of two devices each, which share optimizer state. Of many devices ranges.
+/// Returns a text such as "0 1 | 2 3, ZeRO 1": replicas of two devices each, which share optimizer state.
+/// Many devices are written as ranges.
 std::string device_list(const plan::Stage& stage) {
   constexpr std::size_t kMostNamed = 16;
   std::string out;
@@ -84,7 +85,7 @@ std::string operator_span(const graph::OpGraph& graph, const plan::Stage& stage)
   return first == last ? first : fmt::format("{} .. {} ({})", first, last, stage.operators.size());
 }
 
-/// What list ordering promises of its own plans.
+/// Upper bound of list ordering, for plans that use it.
 std::string list_order_line(const cost::Problem& problem, const plan::Plan& plan) {
   if (plan.schedule != "list_order") return "";
   const auto most = schedule::list_order_bound(score::pipeline_of(problem, plan));
@@ -92,7 +93,7 @@ std::string list_order_line(const cost::Problem& problem, const plan::Plan& plan
                      show(to_seconds(most)));
 }
 
-/// Without a perturbation only: with one devices may be faster than their type.
+/// Lower bound for this order; none with a perturbation, under which devices may be faster than their type.
 std::optional<score::PlanBound> order_bound(const cost::Problem& problem, const plan::Plan& plan,
                                             const sim::SimulationOptions& simulation) {
   if (simulation.perturbation) return {};
@@ -110,14 +111,14 @@ std::string bound_line(const cost::Problem& problem, const CellOutcome& outcome,
       (*outcome.row.iteration_s / least - 1) * 100, list_order_line(problem, *outcome.plan));
 }
 
-/// Of any plan that divides as much, whoever makes it.
+/// Lower bound for any plan that divides as much.
 std::string any_plan_line(const report::CellResult& row, const plan::Plan& plan) {
   if (!row.gap) return "";
   return fmt::format("no plan for this problem takes less than {} {}: simulated {:.1f} % above\n",
                      show(core::Seconds(*row.lower_bound_s)), name(score::family_of(plan)), *row.gap * 100);
 }
 
-/// Of a plan that was searched for: what the planner would have tried if asked.
+/// Options that the planner of a searched plan did not try.
 std::string untried_line(const cost::Problem& problem, const report::CellResult& row) {
   const std::string name = row.planner.substr(0, row.planner.find(':'));
   const bool known = std::ranges::count(planners::catalogue(), name, &planners::PlannerInfo::name) > 0;
@@ -126,7 +127,7 @@ std::string untried_line(const cost::Problem& problem, const report::CellResult&
   return line.empty() ? "" : line + "\n";
 }
 
-/// Of a plan that was searched for.
+/// Line about the search, if there was one.
 std::string search_line(const report::CellResult& row) {
   if (!row.search_s) return "";
   const auto memory = row.search_memory_bytes;
@@ -137,7 +138,7 @@ std::string search_line(const report::CellResult& row) {
       row.status == "ok" ? "" : "; " + row.status);
 }
 
-/// "34980 tokens/s, 6.21 TFLOP/s per GPU, MFU 39.5 %", as far as it is known.
+/// Known rates, such as "34980 tokens/s, 6.21 TFLOP/s per GPU, MFU 39.5 %".
 std::string rates(const report::CellResult& row) {
   std::string out;
   if (row.tokens_per_s) out += fmt::format(", {:.0f} tokens/s", *row.tokens_per_s);
@@ -146,7 +147,7 @@ std::string rates(const report::CellResult& row) {
   return out;
 }
 
-/// Nothing of analytic costs; of others, what was measured.
+/// Line about the costs and what was measured; empty for analytic costs.
 std::string costs_line(const cost::Problem& problem, const CellOutcome& outcome) {
   if (outcome.row.costs == "analytic") return "";
   std::string out = "costs: " + outcome.row.costs;
@@ -160,7 +161,7 @@ std::string costs_line(const cost::Problem& problem, const CellOutcome& outcome)
   return out + "\n";
 }
 
-/// Nothing of time, which stands in every table.
+/// Line of the objective; empty for time, which every table shows.
 std::string aim_line(const std::optional<Reached>& reached) {
   if (!reached || reached->aim == Aim::time) return "";
   return fmt::format("{}: {}\n", name(reached->aim), reached->words);
@@ -170,7 +171,7 @@ std::string assumptions_line(const Assumptions& assumptions) {
   return assumptions.empty() ? "" : in_words(assumptions) + "\n";
 }
 
-/// Memory that the plan's devices keep for their framework; that of the first device's type.
+/// Memory that the plan's devices reserve, for the first device's type.
 core::Bytes reserved_by(const cluster::Cluster& cluster, const plan::Stage& stage) {
   return cluster.type(stage.devices.front()).reserved;
 }
@@ -180,7 +181,7 @@ bool reserves(const cost::Problem& problem) {
                              [](const auto& type) { return type.reserved.value() > 0; });
 }
 
-/// Shares of compute time; null of analytic costs.
+/// Shares of compute time by origin; null for analytic costs.
 nlohmann::ordered_json origins_json(const cost::Problem& problem, const plan::Plan& plan) {
   const auto* estimated = dynamic_cast<const cost::EstimatedCosts*>(&problem.costs);
   if (!estimated) return {};
@@ -191,13 +192,13 @@ nlohmann::ordered_json origins_json(const cost::Problem& problem, const plan::Pl
   return out;
 }
 
-/// Null where a number is missing.
+/// Null if the number is missing.
 template <class T>
 nlohmann::ordered_json or_json_null(const std::optional<T>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
 }
 
-/// Null where the plan has no bound.
+/// Null if the plan has no bound.
 nlohmann::ordered_json bound_json(const cost::Problem& problem, const plan::Plan& plan,
                                   const sim::SimulationOptions& simulation) {
   const auto bound = order_bound(problem, plan, simulation);
@@ -206,7 +207,7 @@ nlohmann::ordered_json bound_json(const cost::Problem& problem, const plan::Plan
       {"iteration_s", to_seconds(bound->time).value()}, {"kind", name(bound->kind)}, {"at", bound->where}};
 }
 
-/// `micro_batch`: of a replica.
+/// `micro_batch`: per replica.
 nlohmann::ordered_json stage_json(const graph::OpGraph& graph, const plan::Stage& stage,
                                   std::int64_t micro_batch, const plan::MemoryByKind& memory) {
   nlohmann::ordered_json out;

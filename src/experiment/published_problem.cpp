@@ -35,7 +35,8 @@ bool stated(const report::PublishedRun& run, std::string_view what) {
   return std::ranges::find(run.beside, what) != run.beside.end();
 }
 
-/// Frameworks that train in 16 bits keep moments and master weights in fp32, some gradients too.
+/// Precision of a run. Frameworks that train in 16 bits keep moments and master weights in fp32, some also
+/// gradients.
 std::optional<plan::MixedPrecision> precision_of(const report::PublishedRun& run) {
   if (run.element_bytes != 2) return {};
   if (stated(run, "fp32 gradients beside bf16")) return plan::mixed_precision("deepspeed_bf16");
@@ -47,13 +48,13 @@ plan::Recomputation recomputation_of(const report::PublishedRun& run) {
   return run.recompute == "selective" ? plan::kRecomputeCore : plan::Recomputation();
 }
 
-/// Megatron-LM and DeepSpeed reduce gradients behind the last backward pass unless they are told to overlap
-/// (Megatron-LM's --overlap-grad-reduce; DeepSpeed's engine of ZeRO 0 and 1), FSDP does so while it runs.
+/// Bucket size of a run. By default Megatron-LM and DeepSpeed reduce gradients after the last backward pass
+/// (unless Megatron-LM's --overlap-grad-reduce or DeepSpeed's option is set); FSDP does so during the pass.
 core::Bytes bucket_of(const report::PublishedRun& run) {
   return run.zero >= 2 || stated(run, "overlap") ? plan::kUsualBucket : core::Bytes(0);
 }
 
-/// The stage of each layer.
+/// [layer] its stage.
 std::vector<std::size_t> stage_of_layer(const report::PublishedRun& run) {
   std::vector<std::size_t> out;
   const std::int64_t stages = std::int64_t{run.pp} * run.vpp;
@@ -64,7 +65,7 @@ std::vector<std::size_t> stage_of_layer(const report::PublishedRun& run) {
   return out;
 }
 
-/// "layer12.add1" belongs to layer 12; embeddings, the last norm and the head to none.
+/// Layer of an operator: "layer12.add1" belongs to layer 12; embeddings, the last norm and the head to none.
 std::optional<std::size_t> layer_of(const std::string& name) {
   constexpr std::string_view kLayer = "layer";
   std::size_t number = 0;
@@ -88,7 +89,8 @@ std::vector<plan::Stage> stages_of(const report::PublishedRun& run, const graph:
     out[s].sequence_parallel = run.tp > 1 && stated(run, "sequence parallelism");
     if (s > 0) out[s].after = {core::StageId(s - 1)};
   }
-  // Operators are in topological order: what no layer holds stands before the first layer or behind the last.
+  // Operators are in topological order, so those outside layers are before the first layer or behind the
+  // last.
   const auto stage_of = stage_of_layer(run);
   std::size_t stage = 0;
   for (std::size_t i = 0; i < graph.size(); ++i) {

@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Puts what a search took into the row when it ends, by an answer or by an error.
+/// Stores a search's measurements in the row when it ends, with an answer or an error.
 class SearchMeter {
  public:
   SearchMeter(const TimedJudge& judge, bool alone, report::CellResult& row)
@@ -39,7 +39,7 @@ class SearchMeter {
   Clock::time_point begin_;
 };
 
-/// Of iterations under the perturbation: what 95 % of the seeds do not exceed.
+/// 95th percentile of the iteration time under the perturbation, over seeds.
 std::function<core::Seconds(const plan::Plan&, core::Seconds)> p95_against(const cost::Problem& problem,
                                                                            sim::SimulationOptions simulation,
                                                                            const Seeds& seeds) {
@@ -52,7 +52,7 @@ std::function<core::Seconds(const plan::Plan&, core::Seconds)> p95_against(const
   };
 }
 
-/// A time that every plan beats, far from where picoseconds end.
+/// A time that every plan beats, far below the simulator's limit.
 constexpr core::Seconds kNever(1e6);
 
 }  // namespace
@@ -87,20 +87,21 @@ void Judges::hand_in(const cost::Problem& problem, planners::SearchOptions& opti
     if (watchers.fastest && time < to_beat) watchers.fastest->see(plan, time);
     return time;
   };
-  const double within = watchers.kept ? KeptPlans::kWithin : 1;  // plans so much slower are judged too
+  // Slower plans up to this factor are evaluated, too.
+  const double within = watchers.kept ? KeptPlans::kWithin : 1;
   options.evaluate = [this, simulated, seen](const plan::Plan& plan) {
     return seen(plan, timed_.time([&] { return simulated(plan); }), kNever);
   };
   options.evaluate_against = [this, against, seen, within](const plan::Plan& plan, core::Seconds to_beat) {
     return seen(plan, timed_.time([&] { return against(plan, to_beat * within); }), to_beat * within);
   };
-  // Under a perturbation devices may be faster than their type, and on links collectives than their closed
-  // form.
+  // With a perturbation devices may be faster than their type, and on links collectives may be faster than
+  // their closed form.
   if (!setting_.robust && simulation_.pass_collectives == sim::PassCollectives::closed_form)
     options.at_least = [this, &problem, within](const plan::Plan& plan) {
       return score::least_iteration(problem, plan, reduction(simulation_)) / within;
     };
-  if (!setting_.robust)  // which is of this cluster's devices and links
+  if (!setting_.robust)  // the perturbation belongs to this cluster's devices and links
     options.judge_another = [this](const cost::Problem& other, planners::SearchOptions& another) {
       hand_in(other, another);
     };

@@ -1,5 +1,5 @@
 #pragma once
-// Private to the room: a planner's search with all that it goes by, and what it took.
+// Private to the room: a planner's search with all its settings, and its measurements.
 
 #include <atomic>
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace penstock::experiment {
 
-/// Calls planners' evaluations and counts their seconds, over all threads.
+/// Counts the seconds of planners' evaluations, over all threads.
 class TimedJudge {
  public:
   core::Seconds time(const std::function<core::Seconds()>& judge);
@@ -26,11 +26,11 @@ class TimedJudge {
   std::atomic<std::int64_t> nanoseconds_{0};
 };
 
-/// The fastest plan that a search judged. From any thread.
+/// The fastest plan that a search evaluated. Thread-safe.
 class FastestPlan {
  public:
   void see(const plan::Plan& plan, core::Seconds time);
-  /// Nothing where no plan was judged.
+  /// None if no plan was evaluated.
   const std::optional<plan::Plan>& plan() const { return plan_; }
 
  private:
@@ -39,18 +39,18 @@ class FastestPlan {
   std::optional<plan::Plan> plan_;
 };
 
-/// Who sees the plans that a search judges; null: nobody.
+/// Receivers of the plans that a search evaluates; null: none.
 struct Watchers {
   KeptPlans* kept = nullptr;
   FastestPlan* fastest = nullptr;
 };
 
-/// How plans of a search are judged, of whatever problem.
+/// Sets up evaluation of a search's plans, for any problem.
 class Judges {
  public:
-  /// Setting and meter outlive it, and the options that it is handed into.
+  /// Setting and meter must outlive it; it must outlive the options it is set in.
   Judges(const SearchSetting& setting, TimedJudge& timed, core::StopToken stop);
-  /// `watchers` see this problem's plans.
+  /// Sets the evaluation functions of `options`; `watchers` receive this problem's plans.
   void hand_in(const cost::Problem& problem, planners::SearchOptions& options, Watchers watchers = {});
 
  private:
@@ -59,26 +59,26 @@ class Judges {
   sim::SimulationOptions simulation_;
 };
 
-/// What a planner is asked, with all that its search goes by.
+/// A planner's search with all its settings.
 class ReadySearch {
  public:
-  /// Problem and `setting` outlive it. Throws BadInput for options that the planner does not have.
+  /// Problem and `setting` must outlive it. Throws BadInput for options that the planner does not have.
   ReadySearch(const cost::Problem& asked, const Cell& cell, const SearchSetting& setting,
               core::StopToken stop);
   ReadySearch(const ReadySearch&) = delete;
   ReadySearch& operator=(const ReadySearch&) = delete;
 
-  /// The answer, and in the row what it took, also when there is none.
+  /// Runs the search and stores its measurements in the row, also if there is no answer.
   planners::SearchResult measured(const std::function<planners::SearchResult()>& search,
                                   report::CellResult& row) const;
-  /// Simulates, without the search's memory, the answer, the fastest plan judged on the way and the plan that
-  /// the search began at. Throws an internal Error where one takes another time than the search believed, or
-  /// where the answer is slower than the beginning although time was to be least.
+  /// Simulates the answer, the fastest plan evaluated and the initial plan, without the search's caches.
+  /// Throws an internal Error if a time differs from the search's, or if the answer is slower than the
+  /// initial plan although time was the objective.
   void check_times(const plan::Plan& answer) const;
   /// Next best plans of other kinds.
   std::vector<plan::Plan> others(const plan::Plan& best, std::size_t most) const;
 
-  cost::Problem problem;  ///< remembers
+  cost::Problem problem;  ///< with caches
   planners::SearchOptions options;
 
  private:

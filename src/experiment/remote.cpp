@@ -27,7 +27,7 @@ void add_starts(const Spec& spec, const Cell& cell, RemoteCell& told) {
   told.then = written(questions.then);
 }
 
-/// Those that are there.
+/// Returns the answers that exist.
 Known known(const graph::OpGraph& graph, const Answers& answers) {
   if (answers.empty()) return {};
   return [&](const planners::PlannerChoice& planner) -> std::optional<planners::SearchResult> {
@@ -47,7 +47,7 @@ RemoteCell remote_cell(const Spec& spec, std::size_t i, const std::string& key, 
   return out;
 }
 
-/// The cell, if it is the leader's to the last byte of its inputs.
+/// Returns the cell if its inputs are byte-identical to the leader's.
 const Cell& checked(const Spec& spec, const RemoteCell& told, const RunOptions& options) {
   if (told.cell >= spec.cells.size() ||
       core::digest(resolved(spec, spec.cells[told.cell], options.program)) != told.key)

@@ -16,7 +16,7 @@
 namespace penstock::experiment {
 namespace {
 
-/// Whose mixtures give their rows to experts in turn.
+/// Returns the graph with mixtures that give their rows to experts in turn.
 graph::OpGraph with_experts_in_turn(const graph::OpGraph& graph) {
   std::vector<graph::Operator> operators = graph.operators();
   bool found = false;
@@ -26,7 +26,7 @@ graph::OpGraph with_experts_in_turn(const graph::OpGraph& graph) {
   return graph::with_operators(graph, std::move(operators));
 }
 
-/// A worker, with a backend of its own, for every device of this process that has something to do.
+/// Workers, each with its own backend, for every device of this process with work.
 class Workers {
  public:
   Workers(const cost::Problem& problem, const plan::Plan& plan, const replay::DevicePrograms& program,
@@ -55,7 +55,7 @@ class Workers {
     for (const auto& worker : owned_) out.push_back(worker.get());
     return out;
   }
-  /// Each has a processor, or a place, of its own.
+  /// True if each has its own processor or place.
   bool apart() const {
     std::set<std::string> places;
     std::size_t count = 0;
@@ -66,7 +66,7 @@ class Workers {
   }
 
  private:
-  std::vector<std::unique_ptr<kernels::Backend>> backends_;  ///< outlive the workers
+  std::vector<std::unique_ptr<kernels::Backend>> backends_;  ///< must outlive the workers
   std::vector<std::unique_ptr<replay::DeviceWorker>> owned_;
 };
 
@@ -133,7 +133,7 @@ Replayed replay_plan(const cost::Problem& problem, const plan::Plan& plan,
   in_one.training.bucket = core::Bytes(0);
   sim::SimulationOptions options = simulation;
   if (manner == replay::Manner::sequential)
-    options.crowding = false;  // one device at a time has no neighbours
+    options.crowding = false;  // devices that run one at a time have no neighbours
   out.simulated = sim::simulate(in_one, scheduled, options);
   out.comparison = trace::compare(out.measured.trace, out.simulated);
   out.row = row_of(problem, plan, out);

@@ -25,8 +25,8 @@ void put(OrderedJson::object_t& object, const char* key, Value&& value, Rest&&..
   put(object, std::forward<Rest>(rest)...);
 }
 
-/// Keys, each followed by its value. In the library's own lists of pairs every pair becomes an array first,
-/// which takes three times as long, and this is done for each cell of a grid.
+/// Builds an object from keys, each followed by its value. The library's own lists of pairs first become
+/// arrays, which takes three times as long, and this runs for each cell of a grid.
 template <class... Parts>
 OrderedJson object(Parts&&... parts) {
   OrderedJson::object_t out;
@@ -52,7 +52,7 @@ OrderedJson file_or(const Snapshot& inputs, const std::optional<std::string>& fi
   return object("file", *file, "content", inputs.digest(*file));
 }
 
-/// A file; "analytic" on data sheets; or the digest of the built-in curves.
+/// A file; "analytic" for data sheets; or the digest of the built-in curves.
 OrderedJson costs(const Snapshot& inputs, const std::optional<std::string>& costs) {
   if (is_costs_file(costs)) return file_or(inputs, costs, {});
   return costs ? OrderedJson("analytic") : object("curves", cost::digest_of_curves());
@@ -98,7 +98,7 @@ OrderedJson memory(const cost::MemoryRule& rule) {
                 "transient", rule.transient);
 }
 
-/// Nothing where no file is named.
+/// Path of a file; none if no file is named.
 std::optional<std::string> read_file_of(const OrderedJson& part, const std::string& file) {
   if (!part.is_object()) return std::nullopt;
   return core::path_from(file, part.at("file").get<std::string>());

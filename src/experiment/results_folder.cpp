@@ -21,7 +21,7 @@ constexpr report::Columns kLasting{.axes = true, .results = true, .measured = fa
 constexpr report::Columns kTimings{.axes = true, .results = false, .measured = true, .origin = true};
 constexpr const char *kWriting = "writing ", *kFinished = "finished ";
 
-/// Locked by the leader, who also says in it which job it leads and how far that is.
+/// File locked by the leader; it contains the leader's job and state.
 std::string lock_file(const std::string& folder) {
   return folder + "/.cache/writer";
 }
@@ -32,7 +32,7 @@ core::FileLock sole_writer(const std::string& folder) {
   return std::move(*lock);
 }
 
-/// What core::FileWriter leaves when its process is killed.
+/// Removes files that core::FileWriter leaves when its process is killed.
 void sweep(const std::string& folder) {
   std::error_code fault;
   for (const char* part : {"", "/cells", "/plans", "/traces", "/timelines"})
@@ -43,7 +43,7 @@ void sweep(const std::string& folder) {
 std::string content(const std::string& file) {
   try {
     return core::read_file(file);
-  } catch (const core::BadInput&) {  // not there yet
+  } catch (const core::BadInput&) {  // does not exist yet
     return "";
   }
 }
@@ -83,7 +83,7 @@ void ResultsFolder::write_tables(std::span<const report::CellResult> rows, const
   core::write_file(folder_ + "/provenance.json", provenance);
 }
 
-/// A cell's configuration is always there: a plan without one is somebody's own.
+/// A cell always has a configuration; a plan without one belongs to the user and stays.
 std::size_t ResultsFolder::remove_others(std::span<const std::string> names) const {
   const std::set<std::string> kept(names.begin(), names.end());
   std::vector<std::string> others;
@@ -111,11 +111,11 @@ void ResultsFolder::remove(const std::string& file) const {
 }
 
 void ResultsFolder::finished() const {
-  sweep(folder_);  // a leader that died just now was still counted among the living when this one took over
+  sweep(folder_);  // a leader that died just now still counted as running when this one took over
   tell(kFinished);
 }
 
-/// In place: the file keeps its lock.
+/// Writes in place, so that the file keeps its lock.
 void ResultsFolder::tell(const char* state) const {
   overwrite(lock_file(folder_), state + job_);
 }
@@ -128,9 +128,9 @@ bool await_leader(const std::string& folder, const std::string& job, core::StopT
   for (; !stop.requested(); std::this_thread::sleep_for(kPause)) {
     const std::string state = content(lock_file(folder));
     if (state == kFinished + job) return true;
-    if (state != kWriting + job && Clock::now() < end) continue;  // asks for the lock only once it has begun
+    if (state != kWriting + job && Clock::now() < end) continue;  // try the lock only once it has begun
     const auto lock = core::FileLock::take(lock_file(folder));
-    if (lock) return content(lock_file(folder)) == kFinished + job;  // it may have been just now
+    if (lock) return content(lock_file(folder)) == kFinished + job;  // it may have finished just now
   }
   return true;
 }

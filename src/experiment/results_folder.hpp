@@ -9,30 +9,31 @@
 
 namespace penstock::experiment {
 
-/// report::to_json with what the experiment's file says, where it does: what the experiment is about under
-/// "summary", the planner that ratios divide by under "baseline".
+/// report::to_json with fields of the experiment's file, if it has them: "summary", and under "baseline" the
+/// planner that ratios divide by.
 std::string provenance_json(const report::Provenance& provenance, const std::string& summary,
                             const std::string& baseline = "");
 
-/// One process at a time, the leader, writes into the folder; what an earlier one left half written goes.
+/// One process at a time, the leader, writes into the folder; it removes half-written files of an earlier
+/// one.
 class ResultsFolder {
  public:
-  /// Throws BadInput while another process has the folder, and as own does. `job` names the processes that
-  /// run together, for await_leader.
+  /// Throws BadInput while another process has the folder, and like `own`. `job` is the common name of
+  /// processes that run together, for await_leader.
   ResultsFolder(std::string folder, const Spec& spec, std::string job);
 
-  /// cells/ (the resolved configuration), and with a plan plans/, traces/ and timelines/.
+  /// Writes cells/ (the resolved configuration), and with a plan plans/, traces/ and timelines/.
   void write_cell(const std::string& name, const std::string& resolved, const Entry& entry) const;
 
-  /// What the same inputs always give: results.csv, results.json, table.txt. What was measured, when and on
-  /// what: timings.csv. Who wrote all that: provenance.json, a text of provenance_json.
+  /// Writes results.csv, results.json and table.txt, which depend only on the inputs; timings.csv, with
+  /// measurements of this run; and provenance.json, a text of provenance_json.
   void write_tables(std::span<const report::CellResult> rows, const std::string& baseline,
                     const std::string& provenance) const;
 
-  /// Takes away all files of cells that earlier runs wrote and that are none of `names`. How many cells.
+  /// Removes all files of cells of earlier runs that are not in `names`. Returns the number of cells.
   std::size_t remove_others(std::span<const std::string> names) const;
 
-  /// Tells the processes beside this one that all is written.
+  /// Signals other processes that everything is written.
   void finished() const;
 
  private:
@@ -43,8 +44,8 @@ class ResultsFolder {
   core::FileLock lock_;
 };
 
-/// Waits for the leader of the job. Whether its results are in the folder, or the wait was stopped; false
-/// when it has died, or has not begun for half a minute.
+/// Waits for the leader of the job. Returns true if its results are in the folder, or if the wait was
+/// stopped; false if it died, or has not begun for half a minute.
 bool await_leader(const std::string& folder, const std::string& job, core::StopToken stop);
 
 }  // namespace penstock::experiment

@@ -63,15 +63,15 @@ class Runner {
   }
 
  private:
-  /// Visits every cell that is not done, those first that no process has failed to finish. `again`: what has
-  /// no lasting row is run again, in the leader's first pass; later such rows are of processes beside it.
+  /// Visits every unfinished cell, those first that no process failed to finish. `again`: rows that are not
+  /// lasting are run again, in the leader's first pass; later such rows come from other processes.
   void pass(bool again) {
     std::vector<std::size_t> order, attempts(rows_.size());
     for (std::size_t i = 0; i < rows_.size(); ++i)
       if (!rows_[i]) order.push_back(i), attempts[i] = cache_.attempts(keys_[i]);
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return attempts[a] < attempts[b]; });
-    std::atomic<std::size_t> next{0};  // oneTBB does not promise any order
+    std::atomic<std::size_t> next{0};  // oneTBB promises no order
     const auto visit_next = [&](std::size_t) { visit(order[next++], again); };
     if (spec_.searches_one_by_one())
       for (std::size_t i = 0; i < order.size(); ++i) visit_next(i);
@@ -79,18 +79,19 @@ class Runner {
       core::parallel_for(order.size(), visit_next);
   }
 
-  /// Cells that an interrupted run did not come to stay in the tables where the cache has them.
+  /// Adds cached cells that an interrupted run did not reach, so that they stay in the tables.
   void add_cached() {
     for (std::size_t i = 0; i < rows_.size(); ++i)
       if (!rows_[i])
         if (const auto entry = cache_.find(keys_[i])) finish(i, *entry, true);
   }
 
-  /// The leader has died: one of the others does again what is the leader's, with all cells in the cache.
+  /// Called when the leader has died: one of the others does the leader's work again, with all cells in the
+  /// cache.
   bool take_over() {
     try {
       folder_.emplace(options_.folder, spec_, options_.job);
-    } catch (const core::BadInput&) {  // another one was faster
+    } catch (const core::BadInput&) {  // another process was faster
       if (!await_leader(options_.folder, options_.job, stop_)) throw;
       return false;
     }
@@ -115,14 +116,14 @@ class Runner {
     folder_->finished();
   }
 
-  /// Of the cells that are wanted, how many have no row.
+  /// Number of selected cells without a row.
   std::size_t missing() const {
     std::size_t out = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) out += wanted_[i] && !rows_[i];
     return out;
   }
 
-  /// Only the leader stays for cells in others' hands.
+  /// Only the leader waits for cells of other processes.
   bool wait_for_others() {
     if (!missing() || !folder_ || stop_.requested() || failed()) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -153,7 +154,8 @@ class Runner {
     entry.row.date = options_.provenance.date;
     entry.row.hardware = options_.provenance.hardware;
     cache_.remember(cell_name(cell), std::chrono::duration<double>(Clock::now() - begin).count());
-    if (!out_of_memory(entry.row)) cache_.store(std::move(claim), entry);  // another process may have more
+    // Another process may have more memory.
+    if (!out_of_memory(entry.row)) cache_.store(std::move(claim), entry);
     return entry;
   }
 
@@ -181,7 +183,7 @@ class Runner {
       folder_->write_cell(cell_name(cell), resolved_for(path("cells", cell, ".json"), resolved_[i]), entry);
     const std::lock_guard lock(mutex_);
     report::CellResult row = entry.row;
-    const report::CellResult named = describe(cell);  // a kept row may have had another label
+    const report::CellResult named = describe(cell);  // a cached row may have another label
     row.model = named.model;
     row.cluster = named.cluster;
     row.planner = named.planner;
@@ -209,12 +211,12 @@ class Runner {
   core::StopToken stop_;
   std::shared_ptr<const cost::CostModel> costs_;
   Cache cache_;
-  std::optional<ResultsFolder> folder_;  ///< of the leader
+  std::optional<ResultsFolder> folder_;  ///< set in the leader
   std::vector<std::string> resolved_, keys_;
   std::vector<bool> wanted_;
   std::vector<std::optional<report::CellResult>> rows_;
   std::size_t done_ = 0;
-  std::map<std::size_t, std::exception_ptr> errors_;  ///< of cells
+  std::map<std::size_t, std::exception_ptr> errors_;  ///< [cell]
   std::exception_ptr fault_;
   std::mutex mutex_;
 };

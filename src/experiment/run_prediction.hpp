@@ -1,5 +1,5 @@
 #pragma once
-// What a measured run should have come to.
+// Prediction of a measured run.
 
 #include "penstock/core/stop.hpp"
 #include "penstock/cost/problem.hpp"
@@ -7,11 +7,11 @@
 namespace penstock::experiment {
 
 struct RunPrediction {
-  double seconds = 0;  ///< of one iteration, simulated
-  double gib = 0;      ///< of the fullest device, what is reserved on it included
+  double seconds = 0;  ///< simulated, one iteration
+  double gib = 0;      ///< fullest device, including its reserve
 };
 
-/// The plan must be structurally valid, with its in-flight counts.
+/// The plan must be structurally valid and have in-flight counts.
 RunPrediction run_prediction(const cost::Problem& problem, const plan::Plan& plan, core::StopToken stop);
 
 }  // namespace penstock::experiment

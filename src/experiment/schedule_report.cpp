@@ -33,7 +33,7 @@ char letter(ActionKind kind) {
   }
 }
 
-/// "F3", in small letters for a rank's later chunks; a pair is both: "F3b1".
+/// Returns a label such as "F3", in lower case for a rank's later chunks; a pair has both: "F3b1".
 std::string label(const Schedule& schedule, const schedule::Action& action) {
   std::string out;
   for (const schedule::Action& part : schedule::parts(action)) {
@@ -45,7 +45,7 @@ std::string label(const Schedule& schedule, const schedule::Action& action) {
   return out;
 }
 
-/// Columns per picosecond: the shortest pass gets room for its label, unless that makes the picture too wide.
+/// Columns per picosecond: the shortest pass gets room for its label, unless the picture would be too wide.
 double scale(const sim::ScheduleTimes& result, std::size_t columns) {
   core::Picoseconds shortest = result.makespan;
   for (const auto& row : result.times)

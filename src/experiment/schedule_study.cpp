@@ -32,7 +32,7 @@ report::Rows no_rows() {
           {}};
 }
 
-/// A family, or {family: {chunks, group, memory_limit}}.
+/// Parses a family, or {family: {chunks, group, memory_limit}}.
 ScheduleCell read_schedule(const Yaml& node) {
   ScheduleCell out;
   const auto entries = node.is_scalar() ? std::vector<std::pair<std::string, Yaml>>{} : node.entries();
@@ -62,7 +62,7 @@ std::vector<int> counts(const Yaml& node, int most) {
   return out;
 }
 
-/// Small enough for sums of a pass's times on the clock.
+/// Limited so that sums of times fit the clock.
 core::Picoseconds read_time(const Yaml& node) {
   constexpr core::Seconds kMost(1e6);
   const core::Seconds time = node.seconds();
@@ -83,9 +83,10 @@ schedule::PassCosts read_times(const Yaml& node) {
   return costs;
 }
 
-/// What heuristics count; all of it is kept for the weight gradient unless the file says less.
+/// Reads the bytes that heuristics count; by default everything is kept for the weight gradient.
 void read_bytes(const Yaml& node, schedule::ScheduleShape& shape) {
-  constexpr std::int64_t kMost = std::int64_t{16} << 40;  // times any memory limit still a number
+  // Limited so that products with any memory limit do not overflow.
+  constexpr std::int64_t kMost = std::int64_t{16} << 40;
   const auto activation = node.find("activation"), kept = node.find("weight_gradient_activation");
   if (activation) shape.activation_bytes = activation->bytes().value();
   if (shape.activation_bytes < 1 || shape.activation_bytes > kMost) activation->fail("expected 1B to 16TiB");
@@ -94,7 +95,7 @@ void read_bytes(const Yaml& node, schedule::ScheduleShape& shape) {
     kept->fail("expected a part of the activation, not more");
 }
 
-/// What all cells of a pipeline share.
+/// Values that all cells of a pipeline share.
 ScheduleCell read_pipeline(const Yaml& node) {
   node.only({"name", "ranks", "micro_batches", "forward", "input_gradient", "weight_gradient", "latency",
              "activation", "weight_gradient_activation"});
@@ -124,13 +125,13 @@ void add_pipeline(ScheduleStudy& study, const Yaml& node, const std::vector<Sche
       }
 }
 
-/// What names a row.
+/// Values that identify a row.
 std::vector<std::string> axes(const ScheduleCell& cell) {
   return {cell.schedule, cell.pipeline, std::to_string(cell.shape.ranks),
           std::to_string(cell.shape.micro_batches)};
 }
 
-/// Rows are told apart by their axes.
+/// Checks that axes identify rows.
 void check_axes(const Yaml& root, const ScheduleStudy& study) {
   std::set<std::vector<std::string>> seen;
   for (const ScheduleCell& cell : study.cells)
@@ -162,7 +163,7 @@ report::Rows rows_to_come(const ScheduleStudy& study) {
   return out;
 }
 
-/// Heuristics are told the times of one chunk.
+/// Builds the schedule. Heuristics get the times of one chunk.
 schedule::Schedule schedule_of(const ScheduleCell& cell) {
   schedule::ScheduleShape shape = cell.shape;
   const int chunks = shape.chunks > 0 ? shape.chunks : schedule::family_named(cell.family).chunks;
@@ -183,7 +184,8 @@ int most_versions(const ScheduleCell& cell, const schedule::Schedule& schedule) 
   return *std::max_element(held.begin(), held.end());
 }
 
-/// Families that take no limit, or none of bytes; a heuristic that is told bytes keeps it in bytes.
+/// Checks memory limits: some families take none, or none in bytes; a heuristic with bytes keeps its limit in
+/// bytes.
 void check_memory(const ScheduleCell& cell, double held) {
   const auto& shape = cell.shape;
   const bool in_bytes =
@@ -225,14 +227,14 @@ std::vector<std::string> row_of(const ScheduleCell& cell) {
   return out;
 }
 
-/// As people read it, in five digits; all of them stand in results.csv.
+/// Text for people, with five digits; results.csv has all digits.
 std::string shown(const std::string& column, const std::string& cell) {
   if (cell.empty()) return "";
   if (column == "bubble") return fmt::format("{:.2f}%", std::stod(cell) * 100);
   return column.ends_with("_s") || column == "peak_live" ? fmt::format("{:.5g}", std::stod(cell)) : cell;
 }
 
-/// "bubble_s" is the time of the bubble, in seconds.
+/// Title of a column; "bubble_s" is the time of the bubble, in seconds.
 std::string title(std::string column) {
   if (column == "bubble_s") return "bubble time, s";
   if (column.ends_with("_s")) return column.substr(0, column.size() - 2) + ", s";

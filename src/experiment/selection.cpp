@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using core::Yaml;
 
-/// "llama hidden=256 layers=6", as results name it.
+/// Returns a text such as "llama hidden=256 layers=6", as in results.
 std::string model_text(const plan::ModelRef& model) {
   if (!model.label.empty()) return model.label;
   std::string out = fs::path(model.name).stem().string();
@@ -68,7 +68,7 @@ std::vector<std::string> words(const std::string& text) {
   return {std::istream_iterator<std::string>(in), {}};
 }
 
-/// Whether a model is the wanted one: its name, and what is said of its parameters.
+/// True if the model has the wanted name and all stated parameters.
 bool names_model(const std::string& wanted, const std::string& model) {
   const auto said = words(wanted), has = words(model);
   return !said.empty() && said.front() == has.front() &&
@@ -85,7 +85,7 @@ bool fits(const Wanted& wanted, const Values& values) {
   });
 }
 
-/// "model=mmt,devices=8"
+/// Parses a text such as "model=mmt,devices=8".
 Wanted read_item(std::string_view text, const Values& known) {
   Wanted out;
   for (std::size_t end = 0; end != text.npos; text.remove_prefix(end == text.npos ? 0 : end + 1)) {
@@ -106,7 +106,7 @@ void add_fitting(const Wanted& wanted, const std::vector<Values>& grid, std::vec
   if (!any) throw core::BadInput("no cell of the grid has these values");
 }
 
-/// [i]: whether some item of the list fits the i-th cell.
+/// [cell] true if some item of the list matches it.
 std::vector<bool> fitted(const Yaml& list, const std::vector<Values>& grid) {
   std::vector<bool> out(grid.size());
   for (const Yaml& node : list.items()) {

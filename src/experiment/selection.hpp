@@ -1,5 +1,5 @@
 #pragma once
-// Which cells of a grid are wanted.
+// Selection of cells from a grid.
 
 #include <map>
 #include <string>
@@ -10,21 +10,21 @@
 
 namespace penstock::experiment {
 
-/// What a cell has under each key, as the file writes it; files by their names without folder and ending, a
-/// model with its parameters, of which an item may leave out some: "llama layers=6".
+/// Values of a cell by key, as written in the file; files without folder and extension. A model has its
+/// parameters, of which an item may leave out some: "llama layers=6".
 using Values = std::map<std::string, std::string>;
 
-/// [i]: whether some item of `include` fits the i-th cell (always, where the file has none) and no item of
-/// `exclude` does. An item is a mapping from keys to a value or a list of values; it fits cells that have one
-/// of the values under each. All cells have the same keys. Throws BadInput for an unknown key, and for an
-/// item that fits no cell.
+/// [cell] true if some item of `include` matches (always true without one) and no item of `exclude` does. An
+/// item maps keys to a value or a list of values; it matches cells that have one of the values under each
+/// key. All cells have the same keys. Throws BadInput for an unknown key, and for an item that matches no
+/// cell.
 std::vector<bool> wanted(const core::Yaml& root, const std::vector<Values>& grid);
 
-/// [i]: whether some of the texts, "model=mmt,devices=8", fits the i-th cell; without any, all do. Throws
-/// BadInput as wanted does.
+/// [cell] true if some of the texts, such as "model=mmt,devices=8", matches; always true without texts.
+/// Throws BadInput like `wanted`.
 std::vector<bool> fitting(const std::vector<std::string>& texts, const std::vector<Cell>& cells);
 
-/// The wanted cells of a grid, by model, cluster, devices, mini_batch, planner and the further axes of the
+/// Selected cells of a grid, by model, cluster, devices, mini_batch, planner and the further axes of the
 /// file.
 std::vector<Cell> select(const core::Yaml& root, const std::vector<Cell>& grid);
 

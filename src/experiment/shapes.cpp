@@ -35,7 +35,7 @@ int fullest_node(const cluster::Cluster& cluster) {
   return most;
 }
 
-/// Largest group that a planner makes; 1 of those that divide no operators.
+/// Largest group that a planner makes; 1 if it divides no operators.
 int largest_group(const planners::PlannerChoice& choice, const cluster::Cluster& cluster) {
   const std::string limit = "max_tensor_parallel";
   const auto& options = planners::planner(choice.name).options;

@@ -19,7 +19,7 @@ using Fields = std::map<std::string, std::string>;
 
 constexpr std::int64_t kMostExtent = std::int64_t{1} << 40;
 
-/// "b=1, m=4096": by name.
+/// Parses a text such as "b=1, m=4096" into values by name.
 Fields fields_of(const std::string& shape) {
   Fields out;
   for (std::size_t begin = 0; begin < shape.size();) {
@@ -31,9 +31,9 @@ Fields fields_of(const std::string& shape) {
   return out;
 }
 
-constexpr double kMostCausal = 2;  ///< efficiencies of attention count the half that its mask leaves out
+constexpr double kMostCausal = 2;  ///< efficiencies of attention include the half that its mask leaves out
 
-/// One kind of operator: its shapes with what a second of it does.
+/// One kind of operator: its shapes with their FLOP/s.
 class Kind {
  public:
   Kind(const Json& system, std::string name, std::string file)
@@ -86,8 +86,8 @@ class Kind {
   }
 
   std::string name_, file_;
-  double flops_ = 0;  ///< a second, at an efficiency of one
-  double most_ = 1;   ///< efficiency
+  double flops_ = 0;  ///< FLOP/s at an efficiency of one
+  double most_ = 1;   ///< maximum efficiency
   const Json* shapes_ = nullptr;
 };
 
@@ -110,7 +110,7 @@ std::vector<cost::ProductTime> products_of(const Json& system, const std::string
   return out;
 }
 
-/// Transformer Engine's GroupedLinear, of as many products as experts: M rows of each.
+/// Times of Transformer Engine's GroupedLinear: as many products as experts, with M rows each.
 std::vector<cost::ProductTime> grouped_of(const Json& system, const std::string& file) {
   std::vector<cost::ProductTime> out;
   const Kind kind(system, "group_matmul", file);
@@ -133,11 +133,11 @@ std::vector<cost::ProductTime> grouped_of(const Json& system, const std::string&
   return out;
 }
 
-/// Of tensors that lie side by side, as projections of query, key and value in one product leave them, the
-/// slower time counts.
+/// Times of attention. Tensors in one buffer, as a single product for query, key and value leaves them, may
+/// be slower; the slower time counts.
 std::vector<cost::AttentionTime> attention_of(const Json& system, const std::string& file,
                                               std::size_t& left_out) {
-  std::map<std::array<std::int64_t, 4>, std::array<double, 2>> times;  // forward, backward
+  std::map<std::array<std::int64_t, 4>, std::array<double, 2>> times;  // {forward, backward}
   for (const int direction : {0, 1}) {
     const Kind kind(system, direction == 0 ? "sdp_fwd" : "sdp_bwd", file);
     kind.each([&](const std::string& shape, const Fields& fields, double rate) {
@@ -159,8 +159,7 @@ std::vector<cost::AttentionTime> attention_of(const Json& system, const std::str
   return out;
 }
 
-/// Bandwidths are in units of 2^30 bytes a second, of which kernels reach a share; each begins with a
-/// latency.
+/// Bandwidths are in units of 2^30 bytes per second; kernels reach a share of them, after a latency.
 std::optional<cost::Streaming> streaming_of(const Json& system, const std::string& device,
                                             const std::string& file) {
   const Json::json_pointer all("/accelerator/bandwidth"), at("/accelerator/bandwidth/default");
@@ -190,7 +189,7 @@ std::optional<cost::Streaming> streaming_of(const Json& system, const std::strin
                          core::Seconds(number("latency_us", true) * 1e-6)};
 }
 
-/// A second's FLOPs at an efficiency of one are the device's at its peak.
+/// Checks that FLOP/s at an efficiency of one do not exceed the device's peak.
 void check_peaks(const Json& system, const std::string& device, const std::string& file) {
   for (const char* name : {"matmul", "group_matmul", "sdp_fwd", "sdp_bwd"})
     if (const auto wrong = cost::above_peak(Kind(system, name, file).flops(), 1, device); !wrong.empty())

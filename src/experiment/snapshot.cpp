@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What was made for a key, once.
+/// Values by key, each computed once.
 template <class Key, class Value>
 class Memo {
  public:
@@ -48,7 +48,7 @@ struct File {
 };
 
 fs::file_time_type time_written(const std::string& path) {
-  std::error_code fault;  // a pipe whose other end is gone
+  std::error_code fault;  // a pipe whose other end is closed
   return fs::last_write_time(path, fault);
 }
 
@@ -78,7 +78,7 @@ struct Snapshot::Memory {
   Memo<std::string, File> files;
   Memo<ModelKey, graph::OpGraph> models;
   Memo<ModelKey, std::string> digests;
-  using ClusterKey = std::tuple<std::string, int, std::string, std::int64_t>;  ///< -1: nothing reserved anew
+  using ClusterKey = std::tuple<std::string, int, std::string, std::int64_t>;  ///< -1: no other reserve
   Memo<ClusterKey, cluster::Cluster> clusters;
   Memo<std::string, std::shared_ptr<const cost::CostModel>> costs;
 

@@ -47,7 +47,7 @@ std::vector<std::int64_t> numbers(const Yaml& node, std::int64_t most) {
   return out;
 }
 
-/// The model once for each choice of values: a parameter may have a list of them.
+/// One model for each choice of values: a parameter may have a list of them.
 std::vector<plan::ModelRef> with_parameters(const plan::ModelRef& model, const Yaml& parameters) {
   std::vector<plan::ModelRef> out = {model};
   for (const auto& [key, node] : parameters.entries()) {
@@ -63,7 +63,7 @@ std::vector<plan::ModelRef> with_parameters(const plan::ModelRef& model, const Y
   return out;
 }
 
-/// "" where there is none.
+/// Label of a node; "" if there is none.
 std::string read_label(const Yaml& node) {
   const auto label = node.find("label");
   if (!label) return "";
@@ -98,7 +98,7 @@ ModelAxis read_model(const Yaml& node, plan::ModelRef model, const Snapshot& inp
   return axis;
 }
 
-/// A profile must know every operator before anything runs, a calibration the devices.
+/// Checks before anything runs that a profile has every operator, or a calibration every device.
 void check_costs(const Yaml& node, const Spec& spec, bool allow_foreign) {
   at_node(node, [&] {
     const auto costs = spec.inputs->costs(spec.costs);
@@ -111,7 +111,7 @@ void check_costs(const Yaml& node, const Spec& spec, bool allow_foreign) {
   });
 }
 
-/// Every cell writes files under its name.
+/// Checks that names differ, because every cell writes files under its name.
 void check_names(const Yaml& root, const Spec& spec) {
   if (spec.cells.empty()) root.fail("there is nothing to run: expected models, clusters and planners");
   std::set<std::string> names;
@@ -128,12 +128,12 @@ struct Scenario {
   std::optional<std::string> perturbation;
 };
 
-/// It must go with all the device counts.
+/// Reads a perturbation, which must suit all device counts.
 std::optional<std::string> read_perturbation(const Yaml& node, const fs::path& folder,
                                              const std::vector<plan::ClusterRef>& clusters,
                                              const Snapshot& inputs) {
   auto file = node.find("perturbation");
-  const auto old = node.find("imperfection");  // what the key was called before
+  const auto old = node.find("imperfection");  // older name of the key
   if (file && old) old->fail("give either perturbation or imperfection, its old name");
   if (old) file = old;
   if (!file) return std::nullopt;
@@ -179,7 +179,7 @@ struct PlannerEntry {
   std::string name() const { return label.empty() ? planners::written(choice) : label; }
 };
 
-/// A name, or a name with its options and a label: {piper: {flush: true, label: Piper}}.
+/// Parses a name, or a name with its options and a label: {piper: {flush: true, label: Piper}}.
 PlannerEntry read_planner(const Yaml& node) {
   if (node.is_scalar()) return {{at_node(node, [&] { return planners::planner(node.text()).name; })}};
   const auto entries = node.entries();
@@ -250,21 +250,21 @@ void read_grid(const Yaml& root, const fs::path& folder, Spec& spec,
   if (spec.cells.empty()) root.fail("there is nothing to run: every cell is excluded");
 }
 
-/// What is known of the rows before anything runs.
+/// Expected rows, with what is known before anything runs.
 report::Rows rows_to_come(const Spec& spec) {
   std::vector<report::CellResult> rows;
   for (const Cell& cell : spec.cells) rows.push_back(describe(cell));
   return report::to_rows(rows);
 }
 
-/// Model files come in numbers of their own.
+/// Checks precisions; model files have their own.
 void check_precision(const Yaml& root, const Spec& spec) {
   for (const Cell& cell : spec.cells)
     if (const auto violation = plan::precision_violation(spec.inputs->model(cell.model), cell.training))
       root.at("precision").fail(cell.model.name + ": " + *violation);
 }
 
-/// Pinned sizes.
+/// Checks fixed sizes.
 void check_micro_batches(const Yaml& root, const Spec& spec) {
   const auto check = [&](const Cell& cell, const std::optional<std::int64_t>& size, const char* key) {
     if (size && cell.training.mini_batch % *size != 0)
@@ -314,7 +314,7 @@ void read_limits_and_rules(const Yaml& root, const fs::path& folder, Spec& spec)
   if (const auto node = root.find("memory_limit")) spec.memory_limit = node->bytes();
 }
 
-/// As rows call it; the file may give its name or its label.
+/// Returns the baseline as in rows; the file may give its name or its label.
 std::string read_baseline(const Yaml& node, const std::vector<PlannerEntry>& planners) {
   const auto is_baseline = [&](const PlannerEntry& planner) {
     return planner.name() == node.text() || planners::written(planner.choice) == node.text();
@@ -415,7 +415,7 @@ std::string cell_name(const Cell& cell) {
   for (const auto& [key, value] : cell.setting) name += fmt::format("-{}_{}", key, value);
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.') c = '_';
-  constexpr std::size_t kMost = 200;  // file systems take 255 bytes, endings included
+  constexpr std::size_t kMost = 200;  // file systems allow 255 bytes, extensions included
   if (name.size() <= kMost) return name;
   const std::string digest = "-" + core::digest(name);
   return name.substr(0, kMost - digest.size()) + digest;

@@ -1,5 +1,5 @@
 #pragma once
-// What a planner answered when `joint` asked it, as text.
+// A planner's answer for `joint`, as text.
 
 #include <exception>
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace penstock::experiment {
 
-/// JSON: the plan as its file form, states, what the planner foretells, whether the search was complete.
+/// JSON: the plan in its file form, states, the planner's estimate, and whether the search was complete.
 std::string to_text(const graph::OpGraph& graph, const planners::SearchResult& found);
-/// JSON: the error's exit code and words.
+/// JSON: the error's exit code and message.
 std::string to_text(const core::Error& error);
 
-/// Reads either: returns the result, without its bottleneck, or throws the error. Throws BadInput
-/// for other text.
+/// Parses either: returns the result, without its bottleneck, or throws the error. Throws BadInput for other
+/// text.
 planners::SearchResult answered(const graph::OpGraph& graph, const std::string& text);
 
 }  // namespace penstock::experiment

@@ -7,21 +7,21 @@
 
 namespace penstock::experiment {
 
-/// One run on the first devices of its cluster. Throws BadInput for a plan that cannot be.
+/// One run on the first devices of its cluster. Throws BadInput for an invalid plan.
 class StatedRun {
  public:
-  /// `whole` as its file states it: the costs complete it.
+  /// `whole`: the cluster as its file states it; the costs complete it.
   StatedRun(const report::PublishedRun& run, const cluster::Cluster& whole, const cost::CostModel& costs);
 
   const report::PublishedRun& run() const { return run_; }
   report::PublishedPrediction predict(core::StopToken stop) const;
-  /// Share of the devices' peak that the measured time means.
+  /// Share of the devices' peak that the measured time corresponds to.
   double measured_mfu() const;
   /// Memory of the largest device.
   double device_gib() const;
-  /// With a constant of time.
+  /// Prediction with a constant of time.
   report::PublishedPrediction predict(Constant what, double value, core::StopToken stop) const;
-  /// Size of the relative error of the iteration time with it.
+  /// Absolute relative error of the iteration time with it.
   double error(Constant what, double value, core::StopToken stop) const;
   cost::Coverage coverage(const cost::EstimatedCosts& costs) const;
   cost::Coverage collectives() const;
@@ -32,7 +32,8 @@ class StatedRun {
 
   const report::PublishedRun& run_;
   cluster::Cluster cluster_;
-  cluster::Cluster cool_cluster_;  ///< a fitted constant replaces the slow-down that costs assume
+  /// Without the slow-down that costs assume, which a fitted constant replaces.
+  cluster::Cluster cool_cluster_;
   const cost::CostModel& costs_;
   PublishedProblem stated_;
 };

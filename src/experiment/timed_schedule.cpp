@@ -41,7 +41,7 @@ GivenTime parse_time(const std::string& flag, const std::string& text) {
       text));
 }
 
-/// Times of a full stage; what is not given follows the time before it, the latency is zero.
+/// Times of a full stage. A missing time equals the one before it; the latency defaults to zero.
 std::pair<PassCosts, TimeStyle> full_stage(const ScheduleRequest& asked) {
   PassCosts costs;
   int given = 0, steps = 0;
@@ -101,7 +101,7 @@ Schedule make(const ScheduleRequest& asked, const PassCosts& full) {
   return schedule::make_schedule(asked.name, shape);
 }
 
-/// What a runtime executes, in the order torch.distributed.pipelining adds things.
+/// Lowers a schedule to what a runtime executes, in the order of torch.distributed.pipelining.
 Schedule lowered(const Schedule& schedule) {
   for (const schedule::RankOrder& row : schedule.ranks)
     for (const schedule::Action& action : row)
@@ -112,7 +112,7 @@ Schedule lowered(const Schedule& schedule) {
   return add_messages(add_reductions(add_unshards(merge_backwards(schedule))));
 }
 
-/// A time for passes that the schedule does not have is a mistake.
+/// Throws if a time is given for passes that the schedule does not have.
 void check_used(const char* flag, const std::string& given, schedule::ActionKind kind,
                 const Schedule& schedule) {
   if (given.empty()) return;

@@ -1,5 +1,5 @@
 #pragma once
-// The next best plans beside the best.
+// Reports of the next best plans.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace penstock::experiment {
 
-/// The best plan and CellOutcome::others, each with what it has otherwise.
+/// Table of the best plan and CellOutcome::others, each with its differences.
 std::string top_table(const CellOutcome& outcome, const report::Screen& screen);
-/// The others.
+/// JSON of the other plans.
 nlohmann::ordered_json top_json(const CellOutcome& outcome);
 
 }  // namespace penstock::experiment

@@ -22,17 +22,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A cell on its way to a row.
+/// A cell with its plan, to be replayed.
 struct PlanToReplay {
   std::string name;
   std::optional<plan::Plan> plan;
-  std::string reason;       ///< why it has no row
+  std::string reason;       ///< reason why it has no row
   std::string fingerprint;  ///< of plan and conditions
-  core::Seconds busy;       ///< of all devices in one run, simulated
+  core::Seconds busy;       ///< simulated compute time of all devices in one run
   std::optional<report::ReplayRow> row;
 };
 
-/// What all devices compute in one run of the plan's order.
+/// Compute time of all devices in one run of the plan's order.
 core::Seconds busy(const CellOutcome& outcome) {
   core::Seconds out;
   for (const trace::DeviceSummary& device : outcome.summary->devices) out += device.busy;
@@ -169,10 +169,10 @@ class Validation {
   ValidateOptions options_;
   core::StopToken stop_;
   std::vector<PlanToReplay> candidates_;
-  std::vector<std::size_t> order_;  ///< those to replay; rows of others are taken over
+  std::vector<std::size_t> order_;  ///< plans to replay; rows of others are kept
   core::Seconds worked_;            ///< busy time of the plans replayed so far
   bool failed_ = false;
-  Clock::time_point begin_;  ///< of the first replay
+  Clock::time_point begin_;  ///< start of the first replay
 };
 
 }  // namespace

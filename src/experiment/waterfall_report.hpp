@@ -1,5 +1,5 @@
 #pragma once
-// The way from peak to MFU as a table and as JSON.
+// Reports of the waterfall from peak to MFU, as table and JSON.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace penstock::experiment {
 
-/// Parts that take time, each with its share, the MFU that it leaves, and the MFU if it were free.
+/// Table of the parts that take time, each with its share, the MFU that it leaves, and the MFU without it.
 std::string waterfall_table(const sim::Waterfall& waterfall, const report::Screen& screen);
-/// All parts.
+/// JSON of all parts.
 nlohmann::ordered_json waterfall_json(const sim::Waterfall& waterfall);
 
 }  // namespace penstock::experiment

@@ -11,19 +11,19 @@
 namespace penstock::experiment {
 namespace {
 
-/// Devices first, then hardware, then batches, in whatever order they were given.
+/// Sorts changes: devices first, then hardware, then batches.
 std::vector<WhatIfChange> in_order(std::vector<WhatIfChange> changes) {
   std::ranges::sort(changes, {}, &WhatIfChange::key);
   return changes;
 }
 
-/// The plan, and on which cluster.
+/// The plan and its cluster after changes.
 struct ChangedPlan {
   plan::Plan plan;
   cluster::Cluster cluster;
 };
 
-/// Throws BadInput where the mini-batch is no whole number of a stage's micro-batches.
+/// Throws BadInput if the mini-batch is not a multiple of a stage's micro-batch.
 void check_batches(const plan::Plan& plan) {
   for (const plan::Stage& stage : plan.stages)
     if (plan.training.mini_batch % stage.micro_batch != 0)
@@ -65,7 +65,7 @@ core::Bytes least_memory(const cluster::Cluster& cluster) {
   return out;
 }
 
-/// Adds the result, or why there is none.
+/// Adds the result, or the reason why there is none.
 void simulate(const PlanInput& input, const std::vector<WhatIfChange>& changes,
               const sim::SimulationOptions& simulation, WhatIfRow& row) {
   ChangedPlan now = changed(input, changes);
@@ -80,7 +80,7 @@ void simulate(const PlanInput& input, const std::vector<WhatIfChange>& changes,
   if (!outcome.summary->out_of_memory.empty()) row.note = "does not fit in memory";
 }
 
-/// The first violation of a plan that is not valid.
+/// First violation of an invalid plan.
 std::string first_line(const std::string& message) {
   const auto list = message.find("\n  ");
   if (list == message.npos) return message;
@@ -103,7 +103,7 @@ WhatIfRow answered(const PlanInput& input, std::string name, const std::vector<W
   return row;
 }
 
-/// Data sheets do not show in measured costs, nor links that nothing waits for.
+/// Notes a change without effect: measured costs ignore data sheets, and some links are never waited for.
 void note_no_effect(const WhatIfChange& change, const WhatIfRow& today, WhatIfRow& row) {
   if (!today.result || !row.result || row.result->iteration_s != today.result->iteration_s) return;
   if (change.key == ChangedKey::flops || change.key == ChangedKey::memory_bandwidth)

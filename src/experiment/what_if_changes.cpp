@@ -13,7 +13,7 @@ namespace {
 
 struct KeyForm {
   std::string_view name;
-  std::string_view example;  ///< of a value that is no factor; empty: factors alone
+  std::string_view example;  ///< example of a value that is no factor; empty: only factors are allowed
   std::optional<double> (*parse)(std::string_view);
 };
 
@@ -52,7 +52,7 @@ constexpr std::array<KeyForm, 9> kKeys = {{{"devices", "48", whole},
                                            {"micro_batch", "4", whole},
                                            {"mini_batch", "1024", whole}}};
 
-/// "2x", "0.5x": above 0, and small enough to calculate with.
+/// Parses "2x" or "0.5x": above 0, and small enough to compute with.
 std::optional<double> factor(std::string_view text) {
   constexpr double kMost = 1e6;
   if (!text.ends_with('x')) return std::nullopt;

@@ -1,5 +1,5 @@
 #pragma once
-// Changes of a plan beside today.
+// Reports of what-if changes, compared with today.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>

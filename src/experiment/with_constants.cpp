@@ -13,7 +13,7 @@
 namespace penstock::experiment {
 namespace {
 
-/// A line without what it says of the constants that are known now.
+/// Removes the fitted constants from a line.
 std::string without_constants(const std::string& line, const FittedCluster& fitted) {
   std::string names = "kernel_slowdown";
   if (fitted.host_launch) names += "|host_launch|runtime";
@@ -44,19 +44,19 @@ std::string leading_blanks(const std::string& line) {
   return line.substr(0, std::min(line.find_first_not_of(' '), line.size()));
 }
 
-/// A mapping in a line of its own for each key.
+/// Splits a mapping into one line per key.
 std::string as_block(std::string keys, const std::string& indent) {
   for (std::size_t at = 0; (at = keys.find(", ", at)) != std::string::npos;)
     keys.replace(at, 2, "\n" + indent);
   return indent + keys + "\n";
 }
 
-/// Lines below `device_types:`, of which those of a type stand as far in as the first.
+/// Lines below `device_types:`; those of a type have the indentation of the first.
 class TypeLines {
  public:
   explicit TypeLines(const FittedCluster& fitted) : fitted_(fitted), keys_(constant_keys(fitted)) {}
 
-  /// The line, with the constants where it begins a type in one line, or follows the name of a type.
+  /// Returns the line, with the constants if it begins a type in one line, or follows the name of a type.
   std::string with(std::string line) {
     static const std::regex type("^ *[^ :#][^:#]*: *([{]?)(.*)$");
     line = without_constants(line, fitted_);
@@ -73,12 +73,12 @@ class TypeLines {
   const FittedCluster& fitted_;
   std::string keys_;
   std::optional<std::string> indent_;
-  bool named_ = false;  ///< the line before was a type's name alone
+  bool named_ = false;  ///< the line before was only a type's name
 };
 
 }  // namespace
 
-/// The result is read back, so that a form that is not known here is an error and no wrong file.
+/// The result is read back, so that an unsupported form is an error instead of a wrong file.
 std::string with_constants(const std::string& text, const std::string& file, const FittedCluster& fitted) {
   std::istringstream in(text);
   std::string out;

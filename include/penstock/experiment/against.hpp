@@ -1,5 +1,5 @@
 #pragma once
-// Predictions held against runs that others measured.
+// Predictions compared with training runs that others measured.
 
 #include <array>
 #include <cstdint>
@@ -16,34 +16,37 @@
 namespace penstock::experiment {
 
 struct AgainstOptions {
-  std::string clusters;        ///< folder whose NAME.yaml is the cluster NAME of a run
-  bool allow_foreign = false;  ///< costs that are known not to hold for a cluster's devices
-  std::function<void(std::size_t done, std::size_t total)> progress{};  ///< predictions; from any thread
+  std::string clusters;        ///< folder in which NAME.yaml is the cluster NAME of a run
+  bool allow_foreign = false;  ///< allow costs that do not hold for a cluster's devices
+  /// Predictions done; called from any thread.
+  std::function<void(std::size_t done, std::size_t total)> progress{};
 };
 
-/// Properties of a cluster that no data sheet states, one number each.
+/// Constants of a cluster that no data sheet states, one number each.
 enum class Constant : std::uint8_t {
   host_launch,      ///< seconds that its hosts take to launch a kernel
-  kernel_slowdown,  ///< how many times as long as the costs say its kernels take (DeviceType)
-  reserved_memory,  ///< GiB that its devices hold beside the plan (DeviceType::reserved)
+  kernel_slowdown,  ///< factor on the kernel times of the costs (DeviceType)
+  reserved_memory,  ///< GiB that its devices hold in addition to the plan (DeviceType::reserved)
 };
 
-/// A constant fitted so that the mean size of the error over the runs chosen for it is least; for memory, the
-/// median of what is missing. A run is chosen by its name: one in ten, whatever it measured.
+/// A constant fitted on chosen runs: it minimises the mean absolute relative error; for memory it is the
+/// median of the missing bytes. Runs are chosen by their names: one in ten, whatever it measured.
 struct FittedConstant {
-  std::string cluster, set;  ///< whose runs it is fitted on and holds for: one publisher's software there
+  /// Runs that it is fitted on and holds for: one publisher's software on that cluster.
+  std::string cluster, set;
   Constant what = Constant::kernel_slowdown;
   double value = 0;
-  std::size_t runs = 0;            ///< number of runs behind it
-  bool of_others = false;          ///< these are of other sets on the cluster
-  double residual = 0;             ///< mean size of the error that it leaves of these; of times only
-  std::optional<double> rejected;  ///< the same of the other kind of constant, where it was tried
+  std::size_t runs = 0;            ///< number of runs it is fitted on
+  bool of_others = false;          ///< true: these runs are from other sets on the cluster
+  double residual = 0;             ///< mean absolute relative error left for these runs; only for times
+  std::optional<double> rejected;  ///< same for the other kind of constant, if it was tried
 };
 
-/// One constant per cluster and set, and nothing else fitted.
+/// Predictions with one fitted constant per cluster and set.
 struct FittedRung {
-  std::vector<FittedConstant> constants;                 ///< in order of cluster, set
-  std::vector<report::PublishedPrediction> predictions;  ///< of runs that none stands on
+  std::vector<FittedConstant> constants;  ///< sorted by cluster, set
+  /// Predictions of runs that no constant is fitted on.
+  std::vector<report::PublishedPrediction> predictions;
 };
 
 /// Shares of the compute time of a set's runs by the origin of that time (cost::Origin).
@@ -53,33 +56,33 @@ struct SetCoverage {
 };
 
 struct Against {
-  /// Line of a run's row and why its measured time is most likely of another unit: more than the devices'
-  /// peak allows, or a hundred times off the prediction.
+  /// Line of a run's row, and the reason why its measured time is probably in another unit: above the
+  /// devices' peak, or a hundred times off the prediction.
   std::vector<std::pair<int, std::string>> doubts;
   std::vector<report::PublishedPrediction>
-      as_stated;  ///< of all measured runs, with clusters as their files state them
-  std::vector<report::PublishedPrediction> unmeasured;  ///< the same of runs that nobody measured
-  /// Of eight chosen runs or more host_launch or kernel_slowdown, whichever leaves less of the error of these
-  /// runs; of fewer kernel_slowdown. A set without a chosen run takes kernel_slowdown of all that were chosen
-  /// on its cluster, if any: that is the device's more than the software's.
+      as_stated;  ///< all measured runs, with clusters as their files state them
+  std::vector<report::PublishedPrediction> unmeasured;  ///< runs without a measurement, in the same way
+  /// With at least eight chosen runs: host_launch or kernel_slowdown, whichever leaves less error of these
+  /// runs. With fewer: kernel_slowdown. A set without a chosen run uses the kernel_slowdown of all runs
+  /// chosen on its cluster, if any, because that belongs to the device more than to the software.
   FittedRung time;
-  FittedRung memory;                     ///< reserved_memory, of sets with chosen runs
-  std::vector<SetCoverage> coverage;     ///< set by set, in order of appearance; none of analytic costs
-  std::vector<SetCoverage> collectives;  ///< the same of tensor-parallel groups' collectives; none where the
-                                         ///< costs know of none
-  std::vector<std::pair<std::string, std::size_t>> left_out;  ///< why, and how many runs
+  FittedRung memory;                  ///< reserved_memory, for sets with chosen runs
+  std::vector<SetCoverage> coverage;  ///< by set, in order of appearance; empty for analytic costs
+  /// Coverage of tensor-parallel groups' collectives; empty if costs have no data on them.
+  std::vector<SetCoverage> collectives;
+  std::vector<std::pair<std::string, std::size_t>> left_out;  ///< reason, and number of runs
 };
 
-/// Whether a run is one of those that constants are fitted on; never one that nobody measured.
+/// True for runs that constants are fitted on; false for runs without a measurement.
 bool fitted_on(const report::PublishedRun& run);
 
-/// One run, simulated on the first of the cluster's devices. `run` must outlive the result. Throws as
+/// Simulates one run on the first of the cluster's devices. `run` must outlive the result. Throws like
 /// `against`.
 report::PublishedPrediction predicted(const report::PublishedRun& run, const cluster::Cluster& cluster,
                                       const cost::CostModel& costs, core::StopToken stop);
 
-/// Simulates every run that can be stated. `runs` must outlive the result. Throws BadInput for a cluster with
-/// too few devices, and where no run can be predicted; LimitHit when stopped.
+/// Simulates every run that Penstock can express. `runs` must outlive the result. Throws BadInput for a
+/// cluster with too few devices, and if no run can be predicted; LimitHit when stopped.
 Against against(const std::vector<report::PublishedRun>& runs, const cost::CostModel& costs,
                 const AgainstOptions& options, core::StopToken stop);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Planners on one problem: same costs, same simulator.
+// Comparison of planners on one problem, with equal costs and the same simulator.
 
 #include <functional>
 #include <map>
@@ -13,52 +13,52 @@
 
 namespace penstock::experiment {
 
-/// Planners in the order given, from names with commas between and a planner's options behind colons; "all"
-/// stands for the whole catalogue and the planners that were added (planners::add_planner). Throws BadInput,
-/// which begins with `what`.
+/// Parses planners with commas between them and options behind colons, in the order given. "all" means the
+/// whole catalogue and the added planners (planners::add_planner). Throws BadInput, with `what` at its start.
 std::vector<planners::PlannerChoice> planner_choices(const std::string& text, const std::string& what);
 
-/// Who is told how far a comparison is; neither needs to be there.
+/// Receivers of a comparison's progress; both are optional.
 struct CompareProgress {
   std::function<void(const planners::PlannerChoice&)> begins;
   std::function<void(const report::CellResult&, std::size_t done, std::size_t all)> ends;
 };
 
 struct Comparison {
-  std::vector<report::CellResult> rows;  ///< the best plan first
-  std::string heading;  ///< in words: the problem, what no plan beats, by what plans divide, and the aim
+  std::vector<report::CellResult> rows;  ///< best plan first
+  std::string heading;  ///< problem, lower bounds by what plans divide, and objective, in words
   bool interrupted = false;
   Aim aim = Aim::time;
   Assumptions assumptions{};
-  std::vector<std::optional<Reached>> reached{};  ///< [row], of another aim than time; none without a plan
-  std::map<std::string, plan::Plan> plans{};      ///< [planner of a row], of those that found one
+  /// [row] for objectives other than time; none without a plan.
+  std::vector<std::optional<Reached>> reached{};
+  std::map<std::string, plan::Plan> plans{};  ///< [planner of a row] plan, for planners that found one
 };
 
-/// One planner after the other, each on all threads; `cell` says all but the planner. One that finds no plan,
-/// or cannot take the problem, has its reason as status. When stopped: the rows until then.
+/// Runs one planner after the other, each on all threads; `cell` states everything except the planner. A
+/// planner without a plan has its reason as status. When stopped: the rows so far.
 ///
-/// By throughput (report::ranked), or by what the aim makes least, rising. Each planner is asked for the aim,
-/// as search_for is; only `joint` searches for memory: of the others the fastest plan is ranked by its
-/// memory. Plans that take longer than aim.slower above the fastest found come behind those that do not; a
-/// plan without a flush sets that limit only where none has one.
-/// Throws BadInput where check_aim does, and where devices have no price or a perturbation is missing.
+/// Rows are sorted by throughput (report::ranked), or by the objective, ascending. Each planner searches for
+/// the objective as in search_for. For memory only `joint` does; of other planners the fastest plan is ranked
+/// by its memory. Plans slower than aim.slower above the fastest plan found come last; that limit comes from
+/// plans with a flush, unless none has one.
+/// Throws BadInput like check_aim, and if devices have no price or a perturbation is missing.
 Comparison compare(const cost::Problem& problem, Cell cell,
                    const std::vector<planners::PlannerChoice>& planners, const SearchSetting& setting,
                    core::StopToken stop, const CompareProgress& progress = {}, const AimSetting& aim = {});
 
-/// Whether a plan of little memory takes longer than it may.
+/// True if a plan of little memory takes longer than allowed.
 bool too_slow(const report::CellResult& row, const Reached& reached);
 
 /// Heading and table, with a column of the aim (report::ranking).
 std::string comparison_table(const Comparison& comparison, const report::Screen& screen = {});
-/// As of results, with two more columns where there is an aim: its name and the row's value.
+/// Heading and table, with a column for the objective (report::ranking).
 std::string comparison_csv(const Comparison& comparison);
-/// As of results; a row has "aim" as in plan_json, null without a plan.
+/// JSON as for results; a row has "aim" as in plan_json, null without a plan.
 std::string comparison_json(const Comparison& comparison, const report::Provenance& provenance);
-/// The rows as bars of what they are ranked by (report::planner_chart_svg).
+/// Bar chart of what rows are ranked by (report::planner_chart_svg).
 std::string comparison_svg(const Comparison& comparison);
 
-/// Where no planner found a plan, what a search by that one of them says which came closest to one.
+/// If no planner found a plan: exit code of the planner that came closest to one.
 core::ExitCode exit_code(const Comparison& comparison);
 
 }  // namespace penstock::experiment

@@ -1,5 +1,5 @@
 #pragma once
-// Answers that cannot be right: every command asks before it prints one.
+// Checks for answers that cannot be right; every command runs them before it prints.
 
 #include <span>
 #include <string>
@@ -11,17 +11,18 @@
 
 namespace penstock::experiment {
 
-/// Limits that a row breaks, in words, with the likely cause: MFU above 1, no time, a bubble outside 0 to 1,
-/// an iteration below its lower bound. Empty where it breaks none.
+/// Limits that a row breaks, in words, with the likely cause: MFU above 1, zero time, a bubble outside 0 to
+/// 1, an iteration below its lower bound. Empty if there are none.
 std::vector<std::string> doubts(const report::CellResult& row);
 
-/// And, of a plan, peaks of memory that together are less than the model's weights.
+/// Like the other overload; for a plan also checks that memory peaks together are not below the model's
+/// weights.
 std::vector<std::string> doubts(const cost::Problem& problem, const CellOutcome& outcome);
 
-/// Of all rows, each named by model, devices and planner; at most 20.
+/// Doubts of all rows, each named by model, devices and planner; at most 20.
 std::vector<std::string> doubts(std::span<const report::CellResult> rows);
 
-/// "warning: ..." on a line each.
+/// Formats each as "warning: ..." on a line.
 std::string in_lines(const std::vector<std::string>& doubts);
 
 }  // namespace penstock::experiment

@@ -1,5 +1,5 @@
 #pragma once
-// What a run would do.
+// Forecast of a run: the cells that it would run, and their times.
 
 #include <optional>
 #include <string>
@@ -11,12 +11,12 @@ namespace penstock::experiment {
 
 struct Forecast {
   std::string cell;               ///< cell_name
-  std::string status;             ///< of the row in the cache; empty: there is none
-  bool run = true;                ///< there is none, or it is tried again (lasting)
-  std::optional<double> seconds;  ///< time of its last run with this cache, by any program
+  std::string status;             ///< status of the cached row; empty: there is none
+  bool run = true;                ///< true: there is no cached row, or it is run again (lasting)
+  std::optional<double> seconds;  ///< time of its last run with this cache, by any version of the program
 };
 
-/// One per cell that is to be run, in the order of the file. Writes nothing.
+/// Forecast of each cell to be run, in the order of the file. Writes nothing.
 std::vector<Forecast> forecast(const Spec& spec, const RunOptions& options);
 
 }  // namespace penstock::experiment

@@ -1,5 +1,5 @@
 #pragma once
-// Names and paths become models, clusters and costs: the edge where files are read.
+// Reads models, clusters and costs by their names and paths.
 
 #include <memory>
 #include <optional>
@@ -12,42 +12,42 @@
 
 namespace penstock::experiment {
 
-/// Names that end in .json, .yaml or .yml are files.
+/// True for names that end in .json, .yaml or .yml.
 bool is_model_file(const std::string& name);
 
-/// The file that a name means: `config.json` in a folder of that name, which must be no model of the zoo; any
-/// other name as it is. Throws BadInput for a folder without one.
+/// File of a name: `config.json` in a folder of that name, unless the zoo has a model of that name; any other
+/// name is returned unchanged. Throws BadInput for a folder without that file.
 std::string model_file_of(const std::string& name);
 
-/// A model that a user names where nothing else states it (on the command line, in Python): like resolved(),
-/// but a Hugging Face config gets at most frameworks::kUsualTokens tokens a sample.
+/// Resolves a model that a user names on the command line or in Python. Like resolved(), but a Hugging Face
+/// config gets at most frameworks::kUsualTokens tokens per sample.
 frameworks::NamedModel named_model(const plan::ModelRef& model);
 
-/// A model of the zoo where a file names one: a model reference or a Hugging Face config, whose parameters
-/// those given go before; anything else as it is. Throws BadInput.
+/// Resolves a file that names a model of the zoo: a model reference or a Hugging Face config. Given
+/// parameters take precedence over those of the file. Returns other references unchanged. Throws BadInput.
 plan::ModelRef resolved(const plan::ModelRef& model);
 
-/// A model of the zoo, a model file, or a file that names a model. Throws BadInput.
+/// Loads a model of the zoo, a model file, or a file that names a model. Throws BadInput.
 graph::OpGraph load_model(const plan::ModelRef& model);
 
-/// A model of the zoo in the numbers that the training holds its weights in, unless its parameters say of how
-/// many bytes they are; a model file as it is.
+/// Sets the precision of a model of the zoo to that of the training's weights, unless its parameters state
+/// the bytes of an element. Returns a model file unchanged.
 plan::ModelRef in_numbers_of(const plan::Training& training, plan::ModelRef model);
 
-/// The first `devices` of a cluster file; all of them when `devices` is 0. Throws BadInput.
+/// Loads the first `devices` of a cluster file; all of them if `devices` is 0. Throws BadInput.
 cluster::Cluster load_cluster(const plan::ClusterRef& ref);
 
-/// Costs that are no file: the analytic model over data sheets.
+/// Name of costs that are no file: the analytic model over data sheets.
 inline constexpr std::string_view kDataSheet = "data_sheet";
-/// False of data sheets, and of none, which are built-in efficiency curves.
+/// False for data sheets, and for none, which means built-in efficiency curves.
 inline bool is_costs_file(const std::optional<std::string>& costs) {
   return costs && *costs != kDataSheet;
 }
-/// Built-in efficiency curves; kDataSheet; or a file, whose first key tells a calibration, kernel tables and
-/// a profile apart. Throws BadInput.
+/// Loads built-in efficiency curves, kDataSheet, or a file, whose first key distinguishes calibration, kernel
+/// tables and profile. Throws BadInput.
 std::shared_ptr<const cost::CostModel> load_costs(const std::optional<std::string>& path);
 
-/// Throws BadInput when the costs are known not to hold for a device of the cluster.
+/// Throws BadInput if the costs do not hold for a device of the cluster.
 void check_device(const cost::CostModel& costs, const cluster::Cluster& cluster);
 
 }  // namespace penstock::experiment

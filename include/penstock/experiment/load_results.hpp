@@ -1,5 +1,5 @@
 #pragma once
-// What run() and validate() wrote, as one value.
+// Reads the files that run() and validate() write.
 
 #include <string>
 
@@ -8,26 +8,25 @@
 
 namespace penstock::experiment {
 
-/// Joins results.json with timings.csv, if there is one, and provenance.json; the last is not asked for where
-/// results.json holds its provenance itself, as that of `penstock compare` does. Of a folder that has a
-/// validation.json instead, the provenance alone. Rows have ratios to the baseline that provenance.json
-/// names, if it names one. Throws BadInput.
+/// Joins results.json with timings.csv, if there is one, and provenance.json. The last is not needed if
+/// results.json holds its provenance itself, as that of `penstock compare` does. For a folder with
+/// validation.json instead, returns only the provenance. Rows have ratios to the baseline that
+/// provenance.json names, if any. Throws BadInput.
 report::Results load_results(const std::string& folder);
 
-/// Gives the rows ratios to this planner's instead. Throws BadInput, with a hint, where no row is of it.
+/// Sets the rows' ratios to this planner. Throws BadInput, with a hint, if no row has it.
 void set_baseline(report::Results& results, const std::string& planner);
 
-/// The folder's provenance.json. Throws BadInput.
+/// Reads the folder's provenance.json. Throws BadInput.
 report::Provenance load_provenance(const std::string& folder);
 
-/// Whether the folder's rows are about schedules alone: what a schedule study wrote.
+/// True if the folder's rows are those of a schedule study.
 bool holds_schedules(const std::string& folder);
 /// Rows of a schedule study. Throws BadInput.
 report::Rows load_schedules(const std::string& folder);
 
-/// All that the page of the folder shows, its title aside: rows of planners or of schedules, drawings
-/// (page_cells), claims, validation, and what to do where there is nothing to draw. Throws BadInput, and
-/// Interrupted when stopped.
+/// Content of the folder's page without its title: rows of planners or of schedules, drawings (page_cells),
+/// claims, validation, and advice if there is nothing to draw. Throws BadInput, and Interrupted when stopped.
 report::Page load_page(const std::string& folder, core::StopToken stop);
 
 }  // namespace penstock::experiment

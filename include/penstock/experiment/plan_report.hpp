@@ -1,5 +1,5 @@
 #pragma once
-// A plan and its simulation, for people and for scripts.
+// Reports of a plan and its simulation, as text and JSON.
 
 #include <cstdint>
 #include <optional>
@@ -15,54 +15,54 @@
 
 namespace penstock::experiment {
 
-/// What a simulation met beside the plan.
+/// Perturbation of a simulation.
 struct AppliedPerturbation {
   std::string file;
-  std::string what;  ///< in words
+  std::string what;  ///< description in words
   std::uint64_t seed = 0;
-  core::Seconds perfect;                ///< iteration without it
-  std::optional<sim::Filling> filling;  ///< of the first mini-batch, where it has lengths
+  core::Seconds perfect;                ///< iteration time without it
+  std::optional<sim::Filling> filling;  ///< fill of the first mini-batch, if it has lengths
 };
 using MaybePerturbed = std::optional<AppliedPerturbation>;
 
-/// Where the time of an iteration goes.
+/// Explanation of an iteration's time.
 struct ExplainedRun {
   sim::Explanation explanation;
   sim::Waterfall waterfall;
-  std::size_t entries = 20;  ///< most lines of the path
+  std::size_t entries = 20;  ///< maximum lines of the path
 };
 
-/// Of a plan whose simulation with these options gave the row.
+/// Explains a plan whose simulation with these options gave the row.
 ExplainedRun explained_run(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                            const sim::SimulationOptions& options, const report::CellResult& row,
                            std::size_t entries = 20);
 
-/// What stands beside the plan where it was asked for.
+/// Optional parts of a report beside the plan.
 struct Beside {
   MaybePerturbed perturbed{};
   std::optional<ExplainedRun> explained{};
-  std::optional<Reached> reached{};  ///< by a search
+  std::optional<Reached> reached{};  ///< result of a search for an objective
   std::vector<WhatIfRow> what_if{};
   Assumptions assumptions{};
 };
 
-/// One line per stage (operators, devices with tensor-parallel groups apart, micro-batch, in flight, time,
-/// memory by kind), then totals; it was simulated with `simulation`.
+/// One line per stage (operators, devices with tensor-parallel groups separated, micro-batch, in flight,
+/// time, memory by kind), then totals. `simulation`: options of the outcome's simulation.
 std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
                        const sim::SimulationOptions& simulation, const Beside& beside = {},
                        const report::Screen& screen = {});
 
-/// The same as JSON, and each device's peak with its moment.
+/// JSON with the same content, and each device's peak with its time.
 std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
                       const sim::SimulationOptions& simulation, const Beside& beside = {});
 
-/// What plan_json has under explain.waterfall.
+/// The object explain.waterfall of plan_json.
 std::string to_json(const sim::Waterfall& waterfall);
 
-/// "lengths: 512 sequences, 300000 tokens, padding 12.5 %".
+/// Returns a text such as "lengths: 512 sequences, 300000 tokens, padding 12.5 %".
 std::string in_words(const sim::Filling& filling);
 
-/// The timeline of an outcome that has a trace, with the problem as its heading.
+/// Timeline of an outcome that has a trace, with the problem as its heading.
 std::string timeline_svg(const CellOutcome& outcome);
 
 }  // namespace penstock::experiment

@@ -1,5 +1,5 @@
 #pragma once
-// A published run as Penstock states it: model, cluster and plan.
+// A published run expressed in Penstock: model, cluster and plan.
 
 #include "penstock/cluster/cluster.hpp"
 #include "penstock/graph/op_graph.hpp"
@@ -8,18 +8,19 @@
 
 namespace penstock::experiment {
 
-/// What of a run nothing here can state, "rope positions in gpt blocks" for one; empty: all of it can.
+/// Feature of a run that Penstock cannot express, such as "rope positions in gpt blocks"; empty if it can
+/// express all.
 std::string unstated(const report::PublishedRun& run);
 
 struct PublishedProblem {
   graph::OpGraph graph;
-  plan::Plan plan;  ///< as Megatron-LM divides it; in-flight counts are not set
+  plan::Plan plan;  ///< divided as in Megatron-LM; in-flight counts are not set
 };
 
-/// The zoo's gpt with its head tied, or its llama, mixtral or deepseek_v3, with the softmax of its loss,
-/// trained by Adam. Stages have whole layers, the first one the embeddings too, the last one the head;
-/// devices are numbered tensor, then context, then data, then pipeline parallel. Throws BadInput for a run of
-/// which something is unstated or no model.
+/// Builds the zoo's gpt with its head tied, or its llama, mixtral or deepseek_v3, with the softmax of its
+/// loss, trained with Adam. Stages have whole layers, the first one also the embeddings, the last one the
+/// head; devices are numbered tensor, then context, then data, then pipeline parallel. Throws BadInput for a
+/// run with an unstated feature or no model.
 PublishedProblem published_problem(const report::PublishedRun& run);
 
 }  // namespace penstock::experiment

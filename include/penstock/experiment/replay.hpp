@@ -1,5 +1,5 @@
 #pragma once
-// One plan executed for real, and beside it what the simulator says.
+// Executes one plan, and compares it with its simulation.
 
 #include <optional>
 #include <string>
@@ -13,28 +13,28 @@
 namespace penstock::experiment {
 
 struct ReplaySetting {
-  std::string device = "host";  ///< as kernels::device_for; each of the plan's devices is one of its own
-  std::optional<replay::Manner> manner;  ///< default: parallel where each has a processor, or a GPU or a
-                                         ///< partition of one, to itself
-  replay::TrainingSetup training;        ///< its precision and its update rule's kind are the plan's
-  bool experts_in_turn = false;          ///< graph::Experts::in_turn of every mixture
+  std::string device = "host";  ///< name for kernels::device_for; every device of the plan gets its own
+  /// Default: parallel if each device has its own processor, GPU or partition of a GPU.
+  std::optional<replay::Manner> manner;
+  replay::TrainingSetup training;  ///< its precision and update rule are those of the plan
+  bool experts_in_turn = false;    ///< graph::Experts::in_turn for every mixture
   replay::ReplayOptions options;
   bool graph =
-      false;  ///< the iteration as one graph as well (replay::run_as_cuda_graph); on GPUs, without losses
+      false;  ///< Run the iteration as one graph, too (replay::run_as_cuda_graph); on GPUs, without losses.
 };
 
 struct Replayed {
-  report::ReplayRow row;  ///< without plan, load, date and fingerprint, which the caller knows
+  report::ReplayRow row;  ///< without plan, load, date and fingerprint, which the caller sets
   replay::ReplayResult measured;
-  std::vector<core::Seconds> as_graph;  ///< every launch, as many as iterations, where it was asked for
+  std::vector<core::Seconds> as_graph;  ///< [iteration] time of every launch, if requested
   trace::Trace simulated;
   trace::Comparison comparison;
 };
 
-/// Simulates as well, with the problem's costs. The plan must be valid (score::violations). Throws BadInput
-/// where a model without experts is to give rows to them in turn, and as
-/// replay::lower, replay::make_worker and replay::run do. Of several processes (ReplayOptions::processes)
-/// only number 0 gets anything.
+/// Replays the plan, and simulates it with the problem's costs. The plan must be valid (score::violations).
+/// Throws BadInput if `experts_in_turn` is set for a model without experts, and like replay::lower,
+/// replay::make_worker and replay::run. Of several processes (ReplayOptions::processes) only number 0 gets a
+/// result.
 Replayed replay_plan(const cost::Problem& problem, const plan::Plan& plan,
                      const sim::SimulationOptions& simulation, const ReplaySetting& setting);
 

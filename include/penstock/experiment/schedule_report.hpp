@@ -1,5 +1,5 @@
 #pragma once
-// A timed schedule, for people and for scripts.
+// Reports of a timed schedule, as text and JSON.
 
 #include <string>
 
@@ -9,7 +9,7 @@
 
 namespace penstock::experiment {
 
-/// How to show times: as counts of unit steps, or with units.
+/// Format of times: as numbers of unit steps, or with units.
 struct TimeStyle {
   bool steps = true;
   double number(core::Picoseconds time) const;  ///< steps, or seconds
@@ -23,7 +23,7 @@ std::string schedule_summary(const schedule::Schedule& schedule, const sim::Sche
                              const TimeStyle& style);
 std::string schedule_json(const schedule::Schedule& schedule, const sim::ScheduleTimes& result,
                           const TimeStyle& style, const schedule::WeightVersions& weights);
-/// One line; empty where a flush makes it trivial.
+/// One line; empty with a flush, where weights are trivial.
 std::string weights_line(const schedule::WeightPolicy& policy, const schedule::WeightVersions& weights);
 
 }  // namespace penstock::experiment

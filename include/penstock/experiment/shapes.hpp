@@ -1,5 +1,5 @@
 #pragma once
-// Which kernels an experiment's plans may run, for a calibration that is to measure them.
+// Kernels that an experiment's plans may run, for a calibration to measure.
 
 #include <cstdint>
 #include <set>
@@ -9,19 +9,20 @@
 
 namespace penstock::experiment {
 
-/// What the plans for one model may ask of a device.
+/// Shapes of the plans for one model.
 struct ModelShapes {
   plan::ModelRef model;
-  std::set<std::int64_t> samples;  ///< of a micro-batch that fall to one device
-  std::set<int> tensor_degrees;    ///< of groups that divide operators: powers of two above 1, within a node
+  std::set<std::int64_t> samples;  ///< samples of a micro-batch on one device
+  /// Sizes of groups that divide operators: powers of two above 1, within a node.
+  std::set<int> tensor_degrees;
 };
 
-/// load_spec, whose costs file is not looked at and need not be there yet.
+/// Like load_spec, but does not read the costs file, which need not exist yet.
 Spec load_grid(const std::string& path);
 
-/// Models in the order of the cells. Samples: of every micro-batch size that planners try, or the one
-/// pinned for the pipeline, whole and divided among as many replicas as planners try (powers of two, or any
-/// number where a cell says so). Degrees where a planner divides operators, as far as its own limit goes.
+/// Models in the order of the cells. Samples: of every micro-batch size that planners try (or the fixed one),
+/// whole and divided by as many replicas as planners try (powers of two, or any number with any_degree).
+/// Degrees for planners that divide operators, up to their limits.
 std::vector<ModelShapes> shapes(const Spec& spec);
 
 }  // namespace penstock::experiment

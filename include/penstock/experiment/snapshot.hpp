@@ -1,5 +1,5 @@
 #pragma once
-// The files of an experiment as they were when it began.
+// The files of an experiment as they were at its start.
 
 #include <map>
 #include <memory>
@@ -15,46 +15,46 @@ struct Perturbation;
 
 namespace penstock::experiment {
 
-/// Names of schedules that end in .csv are files.
+/// True for schedule names that end in .csv.
 bool is_order_file(const std::string& schedule);
 
-/// A calibration or a profile, as load_costs tells them apart. Throws BadInput naming the path.
+/// Parses a calibration or a profile, distinguished as in load_costs. Throws BadInput naming the path.
 std::shared_ptr<const cost::CostModel> parse_costs(const std::string& text, const std::string& path);
 
-/// What the cells of one experiment read, each file once: whoever asks again gets what it held the first
-/// time, whatever has become of it since. So every cell runs on the very bytes that its digest was taken of.
-/// From any thread; references hold as long as this does. Every member throws BadInput.
+/// Inputs of the cells of one experiment. Each file is read once; later calls return the same content, even
+/// if the file has changed. So every cell runs on the bytes of which its digest was taken. Thread-safe;
+/// references are valid as long as this object. Every member throws BadInput.
 class Snapshot {
  public:
-  /// Path to text, of files read already.
+  /// Path to text, for files already read.
   using Texts = std::map<std::string, std::string>;
 
   Snapshot();
-  /// Files of which another snapshot has told, on whatever machine; others are read where this one is.
+  /// Uses files that another snapshot has read, on any machine; other files are read here.
   explicit Snapshot(const Texts& texts);
   ~Snapshot();
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
 
-  /// All that was read so far.
+  /// All files read so far.
   Texts texts() const;
-  /// As the function of that name.
+  /// Like the function of that name.
   plan::ModelRef resolved(const plan::ModelRef& ref) const;
 
-  /// Inputs as load_model, load_cluster and load_costs read them; a cluster file is read once for all numbers
-  /// of its devices.
+  /// Inputs as read by load_model, load_cluster and load_costs; a cluster file is read once for all device
+  /// counts.
   const graph::OpGraph& model(const plan::ModelRef& ref) const;
   const cluster::Cluster& cluster(const plan::ClusterRef& ref) const;
   std::shared_ptr<const cost::CostModel> costs(const std::optional<std::string>& path) const;
   sim::Perturbation perturbation(const std::string& path, const plan::ClusterRef& ref) const;
 
-  /// core::digest of the file's bytes; of a model of the zoo, of its file form; of a built-in cluster
-  /// likewise.
+  /// core::digest of the file's bytes; for a model of the zoo, of its file form; for a built-in cluster, of
+  /// its text.
   std::string digest(const std::string& path) const;
   std::string digest(const plan::ModelRef& ref) const;
   std::string digest(const plan::ClusterRef& ref) const;
 
-  /// Whether nobody has written the file since its digest was taken: for files that others read again.
+  /// True if the file has not changed since its digest was taken: for files that are read again elsewhere.
   bool unchanged(const std::string& path) const;
 
  private:

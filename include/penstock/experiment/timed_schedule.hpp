@@ -1,5 +1,5 @@
 #pragma once
-// A pipeline schedule on its own, timed: a family's or a schedule file's, without a model or a cluster.
+// A timed pipeline schedule, of a family or a schedule file, without a model or a cluster.
 
 #include <optional>
 #include <string>
@@ -10,30 +10,31 @@
 
 namespace penstock::experiment {
 
-/// What is asked for. Times are of a full stage: unit steps as "1.5", or with a unit as "18ms"; "": as the
-/// time before it, none for latency and step.
+/// Input of timed_schedule. Times are those of a full stage: unit steps as "1.5", or with a unit as "18ms".
+/// "": equal to the time before it; zero for latency and step.
 struct ScheduleRequest {
-  std::string name;                                         ///< a family, or a schedule file (.csv)
-  schedule::ScheduleShape shape{0, 0, 0, 0, {}, {}, 1, 1};  ///< 0: as the family or the file has it
+  std::string name;  ///< family, or schedule file (.csv)
+  /// 0: default of the family, or value of the file.
+  schedule::ScheduleShape shape{0, 0, 0, 0, {}, {}, 1, 1};
   std::string forward, input_gradient, weight_gradient, recompute, step, latency;
-  bool lower = false;                 ///< to what a runtime executes
-  std::optional<std::string> text{};  ///< of a schedule file; `name` then names it in messages alone
+  bool lower = false;                 ///< lower to what a runtime executes
+  std::optional<std::string> text{};  ///< text of a schedule file; `name` then only names it in messages
 };
 
 struct TimedSchedule {
   schedule::Schedule schedule;
-  schedule::PassCosts costs;  ///< of a chunk
+  schedule::PassCosts costs;  ///< costs of a chunk
   sim::ScheduleTimes times;
   TimeStyle style;
   const schedule::WeightPolicy& policy;
   schedule::WeightVersions weights;
 };
 
-/// Throws BadInput for times and shapes that do not go together, an invalid-plan error for a file's schedule
-/// that breaks rules, Infeasible where a rank holds more than the limit allows.
+/// Throws BadInput for times and shapes that contradict each other, an invalid-plan error for a file's
+/// schedule that breaks rules, Infeasible if a rank holds more than the limit allows.
 TimedSchedule timed_schedule(const ScheduleRequest& asked);
 
-/// Its timeline, under that heading.
+/// Returns its timeline with that heading.
 std::string timeline_svg(const TimedSchedule& timed, const std::string& title);
 
 }  // namespace penstock::experiment

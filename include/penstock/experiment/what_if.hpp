@@ -1,5 +1,5 @@
 #pragma once
-// The same plan on another machine, or with other batches.
+// Simulations of a plan on another machine, or with other batches.
 
 #include <cstdint>
 #include <optional>
@@ -13,39 +13,39 @@
 namespace penstock::experiment {
 
 enum class ChangedKey : std::uint8_t {
-  devices,           ///< number of devices; data-parallel replicas grow or shrink with it
+  devices,           ///< number of devices; data-parallel replicas scale with it
   network,           ///< bandwidth between nodes, per device
   node_links,        ///< bandwidth within nodes, per device
-  memory,            ///< of a device, with what is reserved of it
-  memory_bandwidth,  ///< of a device
-  flops,             ///< peak of a device in the model's precision
-  speed,             ///< kernels so many times as fast, whatever the costs are
-  micro_batch,       ///< samples that a replica takes at a time
-  mini_batch,        ///< samples of an iteration
+  memory,            ///< memory per device, including what is reserved
+  memory_bandwidth,  ///< per device
+  flops,             ///< peak per device in the model's precision
+  speed,             ///< factor on the speed of kernels, with any costs
+  micro_batch,       ///< samples per replica at a time
+  mini_batch,        ///< samples per iteration
 };
 
-/// "network=200Gb/s" or "devices=2x".
+/// A change such as "network=200Gb/s" or "devices=2x".
 struct WhatIfChange {
   ChangedKey key = ChangedKey::devices;
-  std::string text;  ///< as given, without blanks around
+  std::string text;  ///< as given, trimmed
   double value = 0;  ///< factor, or B/s, B, FLOP/s, devices, samples
   bool factor = false;
 };
-/// A list with commas between. Throws BadInput for an unknown key, with the list of all; for a value that is
-/// none of the key's unit and no factor; for a key given twice.
+/// Parses a list separated by commas. Throws BadInput for an unknown key, with the list of all keys; for a
+/// value that is neither in the key's unit nor a factor; and for a key given twice.
 std::vector<WhatIfChange> what_if_changes(std::string_view text);
 
 /// One line of the answer.
 struct WhatIfRow {
   std::string change;                          ///< "today", one change, or "all"
-  std::optional<report::CellResult> result{};  ///< none where the plan cannot be changed so
-  core::Bytes capacity{};                      ///< memory of the device that has least
-  std::string note{};                          ///< why there is no result, or what is wrong with it
+  std::optional<report::CellResult> result{};  ///< none if the change is impossible for this plan
+  core::Bytes capacity{};                      ///< memory of the device with the least
+  std::string note{};                          ///< reason why there is no result, or a warning about it
 };
 
-/// Simulates the plan as it is, with each change alone, and with all of them where there are several. What a
-/// change does not name stays: stages, degrees, schedule, samples of a replica. In-flight counts are derived
-/// anew where batches or replicas change. `input`: complete.
+/// Simulates the plan unchanged, with each change separately, and with all of them if there are several.
+/// Everything that a change does not name stays: stages, degrees, schedule, samples per replica. In-flight
+/// counts are derived again if batches or replicas change. Precondition: `input` is complete.
 std::vector<WhatIfRow> what_if(const PlanInput& input, const std::vector<WhatIfChange>& changes,
                                const sim::SimulationOptions& simulation);
 
