@@ -1,5 +1,5 @@
 #pragma once
-// What a table of replays says about the simulator.
+// Agreement of simulation and measurement in a table of replays.
 
 #include <span>
 
@@ -10,7 +10,7 @@ namespace penstock::report {
 struct Agreement {
   std::int64_t plans = 0, noisy = 0;
   trace::Accuracy time, peak;
-  double tau = 0;  ///< Kendall's, of iteration times; NaN where there is no ranking
+  double tau = 0;  ///< Kendall's tau of iteration times; NaN if there is no ranking
 };
 Agreement agreement(std::span<const ReplayRow> rows);
 

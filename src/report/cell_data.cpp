@@ -23,7 +23,7 @@ std::vector<std::size_t> indices(const std::vector<core::DeviceId>& devices) {
   return out;
 }
 
-/// Dimensions of more than one device: letters, devices, the name of groups.
+/// Dimensions with more than one device: letters, devices, name of groups.
 Json divided(const plan::Stage& stage) {
   Json out = Json::array();
   for (auto dim = plan::kStatedDims.rbegin(); dim != plan::kStatedDims.rend(); ++dim)
@@ -62,14 +62,14 @@ core::Bytes held(const trace::MemoryByKind& memory) {
   return out;
 }
 
-/// Flat lists of numbers, each time counted from the one before. Compute: kind, stage, micro-batch, start,
+/// Flat lists of numbers, each time relative to the one before. Compute: kind, stage, micro-batch, start,
 /// duration. Communication: the same, then bytes. Memory: time, activations, buffers.
 struct FoldedLane {
   std::vector<std::int64_t> compute, communication, memory;
   core::Bytes capacity, fixed, peak;
   core::Seconds busy, exposed;
   std::vector<std::int64_t> peers;      ///< of communication, -1 for an all-reduce; not compared
-  std::vector<core::DeviceId> devices;  ///< whose lane it is; not compared
+  std::vector<core::DeviceId> devices;  ///< devices of the lane; not compared
 
   auto content() const {
     return std::tie(compute, communication, memory, capacity, fixed, peak, busy, exposed);
@@ -128,7 +128,7 @@ std::vector<FoldedLane> lane_of_each_device(const trace::Trace& trace) {
   return out;
 }
 
-/// Devices that do alike share the lane of the first, whose place it keeps.
+/// Merges equal devices into the lane of the first, at its position.
 std::vector<FoldedLane> folded(const trace::Trace& trace) {
   const auto less = [](const FoldedLane* a, const FoldedLane* b) { return a->content() < b->content(); };
   std::vector<FoldedLane> all = lane_of_each_device(trace), out;

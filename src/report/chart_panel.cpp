@@ -16,10 +16,11 @@
 namespace penstock::report {
 namespace {
 
-constexpr int kPlotLeft = 62, kPlotTop = 40, kPlotWide = 256, kPlotHigh = 142;  ///< of the plot in the panel
+/// Position and size of the plot in the panel.
+constexpr int kPlotLeft = 62, kPlotTop = 40, kPlotWide = 256, kPlotHigh = 142;
 constexpr std::size_t kTitleLetters = 48;
 
-/// The page's (page/style.css, page/chart.js).
+/// Colours of the page (page/style.css, page/chart.js).
 constexpr std::array<std::string_view, 7> kInks = {"#0072b2", "#b96f00", "#00805e", "#c44e00",
                                                    "#a8518a", "#2f8fc4", "#5b636c"};
 constexpr std::array<std::string_view, 6> kShapes = {"M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0Z",
@@ -33,7 +34,7 @@ std::string_view ink_of(std::size_t ink) {
   return kInks[ink % kInks.size()];
 }
 
-/// 1, 2 or 5 times a power of ten that divides the whole into at most so many.
+/// Step of 1, 2 or 5 times a power of ten that divides the whole into at most `most` parts.
 double nice_step(double whole, int most) {
   const double decade = std::pow(10, std::floor(std::log10(whole / most)));
   for (const double factor : {1.0, 2.0, 5.0})
@@ -41,7 +42,7 @@ double nice_step(double whole, int most) {
   return 10 * decade;
 }
 
-/// Where values stand above the plot's lower edge.
+/// Height of values above the plot's lower edge.
 class Up {
  public:
   Up(const ChartPanel& panel, int pixels) : pixels_(pixels) {
@@ -74,7 +75,7 @@ class Up {
   std::vector<double> ticks_;
 };
 
-/// Where places stand along the plot; by their logarithms where the largest is four times the least or more.
+/// Position along the plot; logarithmic if the largest is at least four times the smallest.
 class Across {
  public:
   explicit Across(const ChartPanel& panel) {
@@ -95,11 +96,11 @@ class Across {
   bool log_ = false;
 };
 
-/// Where lines have equal points, later markers stand beside the first, and later lines are dashed, so that
-/// none hides another.
+/// Markers already drawn. If lines have equal points, later markers are moved beside the first, and later
+/// lines are dashed, so that none hides another.
 class TakenPixels {
  public:
-  /// How far right of the pixel a marker stands: 0, then 7, -7, 14, ... pixels.
+  /// Horizontal offset of a marker in pixels: 0, then 7, -7, 14, ...
   Tenths step(Tenths x, Tenths y) {
     constexpr Tenths kStep = 7 * kPixel;
     const int before = counts_[{x / kPixel, y / kPixel}]++;
@@ -114,7 +115,7 @@ std::string shortened(const std::string& text, std::size_t letters) {
   return display_width(text) <= letters ? text : wrapped(text, letters - 2).front() + " …";
 }
 
-/// Four digits, and all that stand before the point.
+/// Four digits, and all digits before the point.
 std::string number_text(double value) {
   return value >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
 }
@@ -147,7 +148,7 @@ std::string lines_element(const ChartPanel& panel, int x, int y) {
   TakenPixels taken;
   for (const ChartLine& line : panel.lines) {
     std::string path, markers;
-    bool over = false, beside = false;  // over: the line joins two points that are taken
+    bool over = false, beside = false;  // over: the line joins two occupied points
     for (const auto& [place, value] : line.points) {
       const Tenths px_x = (x + kPlotLeft) * kPixel + across.at(place), px_y = bottom * kPixel - up.at(value);
       path += fmt::format("{}{} {}", path.empty() ? "M" : "L", px(px_x), px(px_y));

@@ -16,14 +16,14 @@ namespace penstock::report {
 namespace {
 
 constexpr int kField = 46, kRow = 22, kLabel = 64, kTop = 66, kPanelHead = 22, kPanelFoot = 24, kGap = 18,
-              kLetter = 7;  // at most, of 12 pixels
-/// A ratio of twice `even`, or of half, has the full colour.
+              kLetter = 7;  // maximum, for 12 pixels
+/// Ratio to `even`, or its inverse, with the full colour.
 constexpr double kFullColour = 2;
 using Colour = std::array<double, 3>;
 /// Orange and blue of Okabe and Ito (Color Universal Design, 2008).
 constexpr Colour kAbove = {230, 159, 0}, kBelow = {0, 114, 178};
 
-/// The texts that a column has in these rows: ascending where all are numbers, else in their order.
+/// Texts of a column in these rows: ascending if all are numbers, otherwise in their order.
 class Labels {
  public:
   void add(const std::string& text) {
@@ -131,7 +131,7 @@ class Drawing {
     return kPanelHead + kRow * static_cast<int>(found->second.up.texts().size()) + kPanelFoot + kGap;
   }
 
-  /// And how wide it is.
+  /// Returns the panel and its width.
   std::pair<std::string, int> panel(const std::string& row, const std::string& column, int left,
                                     int top) const {
     const auto found = panels_.find({row, column});
@@ -166,7 +166,7 @@ class Drawing {
                             y + 1, kField - 2, kRow - 2);
   }
 
-  /// What fits under a field: of a long name its first letters.
+  /// Label under a field: a long name is shortened to its first letters.
   static std::string short_label(const std::string& label) {
     constexpr std::size_t kMost = 7;
     const std::string first = label.substr(0, label.find('/'));

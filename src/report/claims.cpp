@@ -45,7 +45,7 @@ bool agree(const Rows& rows, const ClaimRow& a, const ClaimRow& b, const std::ve
   });
 }
 
-/// The columns in which the rows of a ratio agree.
+/// Columns in which the rows of a ratio agree.
 std::vector<std::string> shared(const Measure& measure, const Rows& rows) {
   if (!measure.same.empty() || !measure.over) return measure.same;
   std::vector<std::string> out;
@@ -54,7 +54,7 @@ std::vector<std::string> shared(const Measure& measure, const Rows& rows) {
   return out;
 }
 
-/// The rows of `over`, of those that differ in `best` alone the one with the largest value.
+/// Rows of `over`; among those that differ only in `best`, the one with the largest value.
 std::vector<const ClaimRow*> bases(const Measure& measure, const Rows& rows) {
   std::vector<std::string> others = rows.axes;
   std::erase(others, measure.best);
@@ -76,11 +76,11 @@ std::vector<const ClaimRow*> bases(const Measure& measure, const Rows& rows) {
 }
 
 struct Value {
-  const ClaimRow* row;  ///< of the numerator
+  const ClaimRow* row;  ///< row of the numerator
   double value;
 };
 
-/// The values before `along`; `missing` counts those that a row without a number leaves out.
+/// Values before `along`; `missing` counts those left out because a row has no number.
 std::vector<Value> raw_values(const Measure& measure, const Rows& rows, std::size_t& missing) {
   std::vector<Value> out;
   const auto keep = [&](const ClaimRow& row, std::optional<double> value) {
@@ -104,7 +104,7 @@ std::vector<Value> raw_values(const Measure& measure, const Rows& rows, std::siz
   return out;
 }
 
-/// Each value over the one before it along the first column, within rows that agree in all axes but the
+/// Each value over the one before it along the first column, within rows that agree in all axes except the
 /// columns.
 std::vector<double> steps(const Rows& rows, const std::vector<std::string>& columns,
                           std::vector<Value> values) {
@@ -156,12 +156,12 @@ Interval reduced(Reduction how, const std::vector<double>& values, double even) 
   return {count, count};
 }
 
-/// 1 above, -1 below, 0 on both sides of `even` or at it.
+/// Returns 1 above `even`, -1 below, 0 on both sides or at it.
 int side(Interval interval, double even) {
   return interval.low > even ? 1 : interval.high < even ? -1 : 0;
 }
 
-/// An open end stays open.
+/// Widens an interval; an open end stays open.
 Interval widened(Interval interval, double tolerance) {
   if (std::isfinite(interval.low)) interval.low -= std::abs(interval.low) * tolerance;
   if (std::isfinite(interval.high)) interval.high += std::abs(interval.high) * tolerance;

@@ -18,13 +18,13 @@ std::string ours(const Finding& finding) {
   return finding.ours ? text(*finding.ours) : "";
 }
 
-/// "12", or "9 of 12" where rows have no value.
+/// Returns "12", or "9 of 12" if rows have no value.
 std::string values(const Finding& finding) {
   const std::string count = std::to_string(finding.values);
   return finding.missing == 0 ? count : fmt::format("{} of {}", count, finding.values + finding.missing);
 }
 
-/// The reason is there for what is not reproduced.
+/// Reason, for claims that are not reproduced.
 std::string reason(const Claim& claim, const Finding& finding) {
   return finding.verdict == Verdict::reproduced ? "" : claim.reason;
 }

@@ -28,7 +28,7 @@ bool contains(const Names& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-/// A number in the form of its column's kind (ColumnWords).
+/// Formats a number by its column's kind (ColumnWords).
 std::string shown_number(double number, std::string_view kind) {
   if (kind == "share") return shown::percent(number);
   if (kind == "signed") return shown::error(number);
@@ -60,7 +60,7 @@ std::string_view kind_of(std::string_view name) {
   return words ? words->kind : "text";
 }
 
-/// All values of a row as people read them, by the names of their columns.
+/// Values of a row for people, by column name.
 std::map<std::string, std::string> shown_values(const CellResult& row, const Rows& axes, std::size_t index) {
   std::map<std::string, std::string> out;
   each_field(row, kAllAndRatio,
@@ -75,7 +75,7 @@ bool is_number(std::string_view name) {
   return kind_of(name) != "text";
 }
 
-/// [row], of columns that say which problem and planner a row is about.
+/// [row] columns that identify problem and planner
 using Keys = std::vector<Names>;
 
 Keys keys_of(std::span<const CellResult> rows, const Names& names) {

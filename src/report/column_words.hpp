@@ -1,6 +1,5 @@
 #pragma once
-// How columns of results are called and shown: by the page and by tables of chosen columns. Private to the
-// room.
+// Names and formats of result columns, for the page and tables of chosen columns. Private to the room.
 
 #include <span>
 #include <string>
@@ -8,9 +7,9 @@
 
 namespace penstock::report {
 
-/// `kind` says how a value is shown (page/values.js, column_choice.cpp). A narrow page drops columns of the
-/// highest priority number first, so what tells rows apart has low ones; from kDetailColumn on they are in a
-/// row's own section alone.
+/// `kind`: format of a value (page/values.js, column_choice.cpp). A narrow page drops columns with the
+/// highest priority number first, so columns that identify rows have low ones. Columns from kDetailColumn on
+/// appear only in a row's section.
 struct ColumnWords {
   std::string_view name, title, kind;
   int priority;
@@ -20,9 +19,9 @@ inline constexpr int kDetailColumn = 100;
 
 std::span<const ColumnWords> plan_words();
 std::span<const ColumnWords> schedule_words();
-/// Null for a name without words.
+/// Returns null for a name without words.
 const ColumnWords* words_of(std::span<const ColumnWords> words, std::string_view name);
-/// "zero_stage" without words of its own is "Zero stage".
+/// Title of a column; without words "zero_stage" becomes "Zero stage".
 std::string title_of(std::span<const ColumnWords> words, std::string_view name);
 
 }  // namespace penstock::report

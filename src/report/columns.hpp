@@ -1,16 +1,16 @@
 #pragma once
-// The one list of columns: CSV and JSON, written and read, all follow it. Private to the room.
+// The list of columns that CSV and JSON follow, for writing and reading. Private to the room.
 
 #include "penstock/report/results.hpp"
 
 namespace penstock::report {
 
-inline constexpr Columns kAbout{false, false, false, false};  ///< only what a row is about
+inline constexpr Columns kAbout{false, false, false, false};  ///< only columns that identify a row
 inline constexpr Columns kAll{true, true, true,
-                              true};  ///< that files hold: ratios are made when they are read
+                              true};  ///< columns in files: ratios are computed when they are read
 inline constexpr Columns kAllAndRatio{true, true, true, true, true};
 
-/// Calls visit(name, value) for the wanted columns of the row, in their order.
+/// Calls visit(name, value) for the selected columns of the row, in their order.
 template <class Row, class Visit>
 void each_field(Row& row, const Columns& columns, Visit&& visit) {
   visit("model", row.model);

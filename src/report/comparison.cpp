@@ -15,14 +15,14 @@
 namespace penstock::report {
 namespace {
 
-/// What the rows of one problem agree in: all but the planner.
+/// Key of a problem: everything except the planner.
 About problem_of(const CellResult& row) {
   CellResult out = row;
   out.planner.clear();
   return about(out);
 }
 
-/// Throughput by problem, of the first row of each that has one.
+/// Throughput by problem, from the first row of each that has one.
 using Baselines = std::map<About, double>;
 
 Baselines baselines(std::span<const CellResult> rows, const std::string& planner) {
@@ -43,7 +43,7 @@ struct ExtraColumns {
   bool setting = false, tokens = false, measured = false;
 };
 
-/// The problem, the answer, how good it is; then how it was found.
+/// Cells: problem, answer, its quality, then the search.
 std::vector<std::string> cells(const CellResult& row, const std::string& model, const ExtraColumns& extra) {
   std::vector<std::string> out = {model, row.cluster, std::to_string(row.devices),
                                   std::to_string(row.mini_batch)};

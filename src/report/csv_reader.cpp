@@ -17,7 +17,7 @@ void CsvReader::read_field() {
   if (field.starts_with('\'') && like_formula(field)) field.erase(0, 1);
 }
 
-/// Stops at the comma or line end behind the field.
+/// Reads a field up to the comma or line end behind it.
 void CsvReader::read_text(std::string& field) {
   for (bool quoted = false; !rest_.empty();) {
     if (!quoted && (rest_.front() == ',' || rest_.front() == '\n' || rest_.starts_with("\r\n"))) return;

@@ -7,16 +7,16 @@
 
 namespace penstock::report {
 
-/// Lines end with LF or CR LF; a field in quotes may go over several, and "" in it is one quote.
-/// The apostrophe that csv_cell puts before text like a formula is taken off.
+/// Lines end with LF or CR LF; a quoted field may span several lines, and "" in it is one quote. The
+/// apostrophe that csv_cell puts before text like a formula is removed.
 class CsvReader {
  public:
   explicit CsvReader(std::string_view text) : rest_(text) {}
 
-  /// Goes to the next record, past empty lines; false at the end.
+  /// Goes to the next record, skipping empty lines; returns false at the end.
   bool next();
   const std::vector<std::string>& fields() const { return fields_; }
-  /// That the record begins on, from 1.
+  /// Line on which the record begins, from 1.
   int line() const { return line_; }
 
  private:

@@ -12,7 +12,7 @@ using core::Picoseconds;
 using trace::MemoryKind;
 using trace::Span;
 
-/// Appends a level; the last one of a moment holds.
+/// Appends a level; the last one at a moment replaces earlier ones.
 void append(Curve& curve, Picoseconds time, std::int64_t value) {
   if (!curve.empty() && curve.back().time == time) curve.pop_back();
   const std::int64_t before = curve.empty() ? 0 : curve.back().value;
@@ -44,7 +44,7 @@ std::vector<Curve> sums(std::vector<Steps>& steps) {
   return out;
 }
 
-/// In whole bytes per second, so that rates add up exactly and return to zero.
+/// Mean rate in whole bytes per second, so that rates add up exactly and return to zero.
 std::int64_t mean_rate(const Span& span) {
   return std::llround(static_cast<double>(span.bytes.value()) / to_seconds(span.end - span.start).value());
 }
@@ -61,7 +61,7 @@ Curve memory_curve(const trace::DeviceTrace& device, MemoryKind kind) {
   return out;
 }
 
-/// Between stages, or within a pass.
+/// True for transfers between stages or within a pass.
 bool sends(const Span& span) {
   return span.kind == trace::TaskKind::transfer || span.kind == trace::TaskKind::collective;
 }

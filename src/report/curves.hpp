@@ -1,5 +1,5 @@
 #pragma once
-// Quantities over time that a trace implies: memory of a device, load of a link. Private to the room.
+// Quantities over time derived from a trace: memory of a device, load of a link. Private to the room.
 
 #include <string>
 #include <vector>
@@ -15,21 +15,21 @@ struct Sample {
   std::int64_t value;
 };
 
-/// In order of time, one sample per moment and only where the value changes; the first at time zero. Empty
-/// when the value is always zero.
+/// Sorted by time, one sample per moment and only where the value changes; the first is at time zero. Empty
+/// if the value is always zero.
 using Curve = std::vector<Sample>;
 
-/// Bytes of one kind.
+/// Bytes of one kind over time.
 Curve memory_curve(const trace::DeviceTrace& device, trace::MemoryKind kind);
 
-/// Bytes of transfers under way, by device.
+/// [device] bytes of current transfers.
 struct Moving {
   std::vector<Curve> out, in;
 };
 Moving moving_bytes(const trace::Trace& trace);
 
-/// Bytes per second on each link of the cluster: a transfer loads every link of its route with its mean rate,
-/// bytes by duration, from start to end. One that takes no time loads nothing.
+/// [link of the cluster] bytes per second: a transfer loads every link of its route with its mean rate, bytes
+/// by duration, from start to end. A transfer of no duration adds nothing.
 std::vector<Curve> link_load(const trace::Trace& trace, const cluster::Cluster& cluster);
 
 }  // namespace penstock::report

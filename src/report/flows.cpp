@@ -16,7 +16,7 @@ using trace::TaskKind;
 /// A stage on a device.
 struct Served {
   StageId stage;
-  std::size_t first = 0;  ///< where its computations are listed: forward passes by micro-batch, then backward
+  std::size_t first = 0;  ///< index of its first computation: forward passes by micro-batch, then backward
 };
 
 /// Finds computations by device, stage, direction and micro-batch.
@@ -45,7 +45,7 @@ class Computations {
     return kNoSpan;
   }
 
-  /// Computations on the peer that share samples with the sender, in order of their start.
+  /// Computations on the peer that share samples with the sender, sorted by start.
   std::vector<std::uint32_t> receivers(const Span& sender, DeviceId peer) const {
     std::vector<std::uint32_t> out;
     const Samples sent = samples(*find(sender.device, sender.stage), sender.micro_batch);
@@ -59,7 +59,7 @@ class Computations {
           out.push_back(span);
       }
     }
-    std::sort(out.begin(), out.end());  // spans are in order of their start
+    std::sort(out.begin(), out.end());  // spans are sorted by start
     return out;
   }
 
@@ -68,7 +68,7 @@ class Computations {
     std::int64_t first, end;
   };
 
-  /// With other stages; the rest stays on its device.
+  /// True for computations that exchange data with other stages.
   static bool exchanges(TaskKind kind) {
     return kind == TaskKind::forward || kind == TaskKind::backward || kind == TaskKind::input_gradient;
   }
@@ -88,7 +88,7 @@ class Computations {
     spans_[slot(served, span.kind == TaskKind::forward, span.micro_batch)] = static_cast<std::uint32_t>(i);
   }
 
-  /// Devices may share every micro-batch, or take them in turn.
+  /// Numbers replicas, which may share every micro-batch or take them in turn.
   void number_replicas(const Served& served) {
     const std::size_t stage = served.stage.index();
     replica_.resize(spans_.size());
@@ -120,7 +120,7 @@ class Computations {
     return trace_.mini_batch * trace_.mini_batches / static_cast<std::int64_t>(count_[stage.index()]);
   }
 
-  /// A replica's share of a micro-batch, cut as the simulator cuts it.
+  /// A replica's share of a micro-batch, divided as in the simulator.
   Samples samples(const Served& served, std::int64_t micro_batch) const {
     const std::int64_t size = micro_batch_size(served.stage), start = micro_batch * size;
     if (at(served, true, micro_batch) == kNoSpan) return {start, start};
@@ -131,15 +131,15 @@ class Computations {
 
   const trace::Trace& trace_;
   std::vector<std::vector<Served>> of_device_;
-  std::vector<std::size_t> count_;  ///< micro-batches of each stage
+  std::vector<std::size_t> count_;  ///< [stage] micro-batches
   std::vector<std::uint32_t> spans_;
-  std::vector<std::int32_t> replica_;  ///< like spans_: which of the devices that share a forward pass
-  std::vector<std::vector<std::int32_t>> replicas_;  ///< [stage][micro-batch] how many they are
+  std::vector<std::int32_t> replica_;  ///< like spans_: index among the devices that share a forward pass
+  std::vector<std::vector<std::int32_t>> replicas_;  ///< [stage][micro-batch] number of such devices
 };
 
 using Group = std::vector<Flow*>;
 
-/// Flows that know their sender, by sender, peer and end: those of one sender and peer stand side by side.
+/// Groups flows with a sender by sender, peer and end: those of one sender and peer are adjacent.
 Group by_sender(const trace::Trace& trace, std::vector<Flow>& flows) {
   Group out;
   for (Flow& flow : flows)

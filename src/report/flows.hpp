@@ -1,5 +1,5 @@
 #pragma once
-// The way of data from one computation through a transfer to the next. Private to the room.
+// Path of data from one computation through a transfer to the next. Private to the room.
 
 #include <cstdint>
 #include <vector>
@@ -10,21 +10,21 @@ namespace penstock::report {
 
 inline constexpr std::uint32_t kNoSpan = UINT32_MAX;
 
-/// One transfer; members are positions in Trace::spans.
+/// One transfer; members are indices into Trace::spans.
 struct Flow {
   std::uint32_t transfer;
-  std::uint32_t sender = kNoSpan;    ///< the computation whose result moves
-  std::uint32_t receiver = kNoSpan;  ///< the computation that needs it
+  std::uint32_t sender = kNoSpan;    ///< computation that made the data
+  std::uint32_t receiver = kNoSpan;  ///< computation that needs the data
 };
 
-/// One per transfer, in the trace's order. A trace names a transfer's stage and micro-batch but neither its
-/// direction nor its receiver, so both are inferred:
-///  - the sender is the backward pass (or input gradient) of that micro-batch on that device if it has ended,
-///    else the forward pass;
-///  - the receiver is the first computation of the same direction on the peer that starts after the transfer,
-///    needs samples of the sender and got nothing else from it. A stage's micro-batches share all
+/// One flow per transfer, in the trace's order. A trace stores a transfer's stage and micro-batch but neither
+/// its direction nor its receiver, so both are inferred:
+///  - the sender is the backward pass (or input gradient) of that micro-batch on that device if it has
+///    ended, otherwise the forward pass;
+///  - the receiver is the first computation of that direction on the peer that starts after the transfer,
+///    needs samples of the sender and received nothing else from it. A stage's micro-batches share all
 ///    samples evenly; the devices that run one, in order of their numbers, share it.
-/// Members stay kNoSpan where no span fits.
+/// Members stay kNoSpan if no span fits.
 std::vector<Flow> flows(const trace::Trace& trace);
 
 }  // namespace penstock::report

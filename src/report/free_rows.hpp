@@ -1,5 +1,5 @@
 #pragma once
-// Rows for slices that may overlap in time, none within a row. Private to the room.
+// Rows for slices that may overlap in time, without overlaps within a row. Private to the room.
 
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace penstock::report {
 
-/// Slices come in order of their start; each gets the first row that is free then, a new one when none is.
+/// Slices come sorted by start; each gets the first row that is free then, or a new one.
 class FreeRows {
  public:
   std::size_t size() const { return busy_until_.size(); }

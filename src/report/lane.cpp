@@ -15,10 +15,10 @@ using core::Picoseconds;
 using trace::Span;
 using trace::TaskKind;
 
-constexpr Tenths kPool = 2 * kPixel;  ///< width within which thin spans are drawn as one
-constexpr Tenths kDigit = 65;         ///< width of a digit in the labels' font, generously
+constexpr Tenths kPool = 2 * kPixel;  ///< width within which thin spans are merged
+constexpr Tenths kDigit = 65;         ///< upper bound on a digit's width in the labels' font
 
-/// Turns spans of one row, in order of time, into boxes.
+/// Converts spans of one row, in order of time, into boxes.
 class LaneRow {
  public:
   LaneRow(const Scale& time, Tenths thinnest) : time_(time), thinnest_(thinnest) {}
@@ -37,7 +37,7 @@ class LaneRow {
   }
 
  private:
-  /// Concurrent communication looks like one; computations keep their boxes, for those carry numbers.
+  /// Merges concurrent communication; computations keep their boxes, because these are numbered.
   void add_wide(const Box& box) {
     flush();
     const bool communication = box.paint >= Paint::all_reduce;
@@ -60,13 +60,13 @@ class LaneRow {
   }
 
   Scale time_;
-  Tenths thinnest_;  ///< drawn at least this wide
+  Tenths thinnest_;  ///< minimum width of a box
   std::vector<Box> boxes_;
   std::array<Picoseconds, kPaints> pooled_{};
   Tenths pool_x_ = 0;
 };
 
-/// The rows of one lane; each is free of overlaps except for concurrent transfers.
+/// Rows of one lane, without overlaps except for concurrent transfers.
 struct LaneRows {
   LaneRow compute, all_reduce, sent, received;
   explicit LaneRows(const Scale& time)
@@ -100,16 +100,17 @@ bool continues(const Box& before, const Box& box) {
          box.x - before.end < kPixel;
 }
 
-/// Every tenth backward pass may be numbered across its neighbours, for its dark digits can be read on them.
+/// True for every tenth backward pass: its number may extend over neighbours, on which dark digits are
+/// readable.
 bool may_spill(const Box& box, Tenths width) {
   return box.paint == Paint::backward && box.micro_batch % 10 == 0 && 3 * (box.end - box.x) >= width;
 }
 
-/// Numbers each box that is wide enough; a run of consecutive micro-batches too narrow for that shares a
+/// Numbers each box that is wide enough; a run of consecutive micro-batches that are too narrow shares a
 /// range. Numbers never touch.
 std::vector<Label> labels(const std::vector<Box>& boxes) {
   std::vector<Label> out;
-  Tenths reached = 0;  // the end of the last label
+  Tenths reached = 0;  // end of the last label
   const auto write = [&](const Box& first, const Box& last, const std::string& text) {
     const Tenths width = kDigit * static_cast<Tenths>(text.size()) + kPixel,
                  middle = (first.x + last.end) / 2;
@@ -133,14 +134,14 @@ std::vector<Label> labels(const std::vector<Box>& boxes) {
 std::vector<Level> memory(const trace::DeviceTrace& device, const Scale& time) {
   const core::Bytes fixed = std::accumulate(device.fixed.begin(), device.fixed.end(), core::Bytes());
   std::vector<Level> out{{0, fixed}};
-  core::Bytes held = fixed;  // the true level; the one drawn may stand higher until the pool ends
+  core::Bytes held = fixed;  // actual level; the drawn one may be higher until the pool ends
   Tenths pool_end = 0;
   const auto settle = [&] {
     if (out.back().bytes != held) out.push_back({pool_end, held});
   };
   const auto& points = device.memory;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    if (i + 1 < points.size() && points[i + 1].time == points[i].time) continue;  // never lasted
+    if (i + 1 < points.size() && points[i + 1].time == points[i].time) continue;  // had no duration
     const Level level{time.at(points[i].time), fixed + points[i].activations + points[i].buffers};
     if (level.x < pool_end) {
       out.back().bytes = std::max(out.back().bytes, level.bytes);
@@ -157,7 +158,7 @@ std::vector<Level> memory(const trace::DeviceTrace& device, const Scale& time) {
 
 }  // namespace
 
-/// Of a chunk that is not the device's first.
+/// True for a chunk other than the device's first.
 static bool later(const trace::DeviceTrace& device, const Span& span) {
   return device.stages.size() > 1 && span.stage != device.stages.front();
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What of one device can be seen at a given width. Private to the room.
+// Visible part of one device's activity at a given width. Private to the room.
 
 #include <cstdint>
 #include <string>
@@ -23,12 +23,12 @@ enum class Paint : std::uint8_t {
 };
 inline constexpr std::size_t kPaints = 9;
 
-/// A rectangle from `x` to `end`; `micro_batch` is -1 when it stands for several spans.
+/// A rectangle from `x` to `end`; `micro_batch` is -1 if it represents several spans.
 struct Box {
   Paint paint = Paint::forward;
   Tenths x = 0, end = 0;
   std::int32_t micro_batch = -1;
-  bool later = false;  ///< of a stage that is not its device's first
+  bool later = false;  ///< of a stage other than its device's first
 };
 
 /// A number or a range ("3-7") centred at `x`.
@@ -45,13 +45,13 @@ struct Level {
 };
 
 struct Lane {
-  std::vector<Box> boxes;  ///< in order of time within each paint
+  std::vector<Box> boxes;  ///< sorted by time within each paint
   std::vector<Label> labels;
   std::vector<Level> memory;
 };
 
 /// One lane per device. Within two pixels, spans thinner than a pixel become one box per paint with the same
-/// total width, and memory its highest level: area and peak are kept, detail is not.
+/// total width, and memory becomes its maximum: area and peak are kept, detail is not.
 std::vector<Lane> lanes(const trace::Trace& trace, const Scale& time);
 
 }  // namespace penstock::report

@@ -26,14 +26,15 @@ bool within(char32_t c, const Range (&ranges)[N]) {
 struct Character {
   char32_t code;
   std::size_t bytes;
-  bool broken = false;  ///< one byte of what is no UTF-8
+  bool broken = false;  ///< one byte of invalid UTF-8
   std::size_t width() const {
     if (code < kZeroWidth[0].first) return 1;
     return within(code, kZeroWidth) ? 0 : within(code, kWide) ? 2 : 1;
   }
 };
 
-/// The first of `text`, which has one. Overlong forms are broken: some terminals would read them.
+/// First character of `text`, which must not be empty. Overlong forms are invalid, because some terminals
+/// would accept them.
 Character character(std::string_view text) {
   constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -52,7 +53,7 @@ bool is_control(char32_t c) {
   return c < 0x20 || (c >= 0x7f && c < 0xa0);
 }
 
-/// How many bytes of `text` fit in `width` cells; one character at least.
+/// Number of bytes of `text` that fit in `width` cells; at least one character.
 std::size_t fitting(std::string_view text, std::size_t width) {
   std::size_t used = 0, cells = 0;
   while (used < text.size()) {
@@ -64,7 +65,7 @@ std::size_t fitting(std::string_view text, std::size_t width) {
   return used;
 }
 
-/// shown(character, its bytes), one after the other.
+/// Concatenates shown(character, its bytes) for all characters.
 template <class Shown>
 std::string by_character(std::string_view text, const Shown& shown) {
   std::string out;

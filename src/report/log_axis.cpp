@@ -5,7 +5,7 @@
 namespace penstock::report {
 namespace {
 
-constexpr double kSame = 1e-9;  ///< logarithms that differ by less are one
+constexpr double kSame = 1e-9;  ///< logarithms that differ by less are equal
 
 double step_below(double value) {
   const double decade = std::pow(10, std::floor(std::log10(value) + kSame));

@@ -7,14 +7,15 @@
 
 namespace penstock::report {
 
-/// From a step of 1, 2, 5, 10, ... at or below `least`, which is above zero, to one at or above `most`.
+/// From the largest step of 1, 2, 5, 10, ... at or below `least`, which is above zero, to the smallest at or
+/// above `most`.
 class LogAxis {
  public:
   LogAxis(double least, double most, int pixels);
   const std::vector<double>& ticks() const { return ticks_; }
-  /// Whether a tick has room for its number: of many those of whole decades have.
+  /// True if a tick has room for its number; with many ticks only whole decades have.
   bool labelled(double tick) const;
-  /// From the origin.
+  /// Distance from the origin.
   Tenths at(double value) const;
 
  private:

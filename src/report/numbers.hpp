@@ -7,7 +7,7 @@
 
 namespace penstock::report {
 
-/// Nothing for a text that is not a number from its first to its last character.
+/// Parses a number; nothing for a text that is not a number from its first to its last character.
 inline std::optional<double> number(const std::string& text) {
   double out = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);

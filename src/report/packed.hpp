@@ -5,7 +5,7 @@
 
 namespace penstock::report {
 
-/// Deflated (RFC 1950), in base64: no character in it means anything to HTML.
+/// Deflates text (RFC 1950) and encodes it in base64, so that no character has a meaning in HTML.
 std::string packed(const std::string& text);
 
 }  // namespace penstock::report

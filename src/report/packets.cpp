@@ -7,8 +7,8 @@
 namespace penstock::report {
 namespace {
 
-constexpr std::size_t kBlock = 256 * 1024;  ///< compressed at a time
-constexpr int kEffort = 1;                  ///< zlib's least: a quarter of the size, at 150 MB/s
+constexpr std::size_t kBlock = 256 * 1024;  ///< bytes compressed at a time
+constexpr int kEffort = 1;                  ///< minimum of zlib: a quarter of the size, at 150 MB/s
 constexpr std::uint64_t kSequence = 1;      ///< the only writer of the file
 
 namespace trace_field {
@@ -44,7 +44,7 @@ constexpr std::uint64_t size_bytes = 3;
 }  // namespace
 
 std::uint64_t Interner::id(std::string_view text, Message& interned) {
-  const auto [known, is_new] = ids_.try_emplace(std::string(text), ids_.size() + 1);  // zero is no id
+  const auto [known, is_new] = ids_.try_emplace(std::string(text), ids_.size() + 1);  // zero is not an id
   if (is_new) {
     Message entry;
     entry.number(interned_field::id, known->second).text(interned_field::name, text);
@@ -53,7 +53,8 @@ std::uint64_t Interner::id(std::string_view text, Message& interned) {
   return known->second;
 }
 
-/// The first packet declares that ids start afresh; packets that use one say so, for readers that lost it.
+/// The first packet declares that ids start over; packets that use ids declare it, for readers that missed
+/// the start.
 PacketWriter::PacketWriter(ByteSink sink)
     : sink_(std::move(sink)),
       categories_(interned_field::categories),
@@ -103,7 +104,7 @@ void PacketWriter::add_sample(TrackId counter, core::Picoseconds time, std::int6
   packet(time);
 }
 
-/// A block is a packet itself: zlib's form (RFC 1950) of a trace of its packets.
+/// Writes a block, which is itself a packet: its packets in zlib's form (RFC 1950).
 void PacketWriter::flush() {
   const auto* bytes = reinterpret_cast<const Bytef*>(block_.bytes().data());
   std::string deflated(compressBound(block_.size()), '\0');

@@ -1,6 +1,6 @@
 #pragma once
-// Perfetto's packets: the messages and field numbers that a trace of ours needs. Private to the room.
-// Source: protos/perfetto/trace/*.proto of google/perfetto, v59.
+// Perfetto's packets: the messages and field numbers that our traces need. Private to the room. Source:
+// protos/perfetto/trace/*.proto of google/perfetto, v59.
 
 #include <span>
 #include <string>
@@ -18,7 +18,7 @@ inline constexpr TrackId kNoTrack = 0;
 
 enum class Unit : std::uint8_t { none, bytes, bytes_per_second };
 
-/// A row of the viewer, shown below its parent in order of `rank`; a counter when it has a unit.
+/// A row of the viewer, shown below its parent in order of `rank`; a counter if it has a unit.
 struct Track {
   std::string_view name;
   TrackId parent = kNoTrack;
@@ -37,15 +37,15 @@ struct Slice {
   std::string_view category;
   core::Picoseconds start, end;
   std::span<const Annotation> annotations;
-  std::span<const std::uint64_t> flows;         ///< that pass through or begin
-  std::span<const std::uint64_t> ending_flows;  ///< that lead here
+  std::span<const std::uint64_t> flows;         ///< flows that pass through or begin
+  std::span<const std::uint64_t> ending_flows;  ///< flows that end here
 };
 
 /// Strings of one kind, each sent once and then named by its id.
 class Interner {
  public:
   explicit Interner(unsigned kind) : kind_(kind) {}
-  /// The string's id; adds a new one to the packet's interned data.
+  /// Returns the string's id; adds a new one to the packet's interned data.
   std::uint64_t id(std::string_view text, Message& interned);
 
  private:
@@ -60,7 +60,7 @@ class PacketWriter {
   TrackId add_track(const Track& track);
   void add_slice(const Slice& slice);
   void add_sample(TrackId counter, core::Picoseconds time, std::int64_t value);
-  void flush();  ///< hands over what has gathered; due at the end
+  void flush();  ///< passes remaining data to the sink; required at the end
 
  private:
   enum class Event : std::uint8_t { begin = 1, end = 2, counter = 4 };
@@ -71,8 +71,8 @@ class PacketWriter {
   ByteSink sink_;
   Interner categories_, event_names_, annotation_names_;
   TrackId tracks_ = 0;
-  Message packet_, event_, inner_, interned_;  ///< reused, so that their memory is
-  Message block_;                              ///< packets not yet handed over
+  Message packet_, event_, inner_, interned_;  ///< reused, to keep their memory
+  Message block_;                              ///< packets not yet passed to the sink
 };
 
 }  // namespace penstock::report

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The frame with each {{name}} replaced. What is put in is not looked at again.
+/// Returns the frame with each {{name}} replaced. Replacements are not scanned again.
 std::string filled(std::string_view frame, const std::map<std::string, std::string, std::less<>>& parts) {
   std::string out;
   for (std::size_t from = 0;;) {
@@ -48,7 +48,7 @@ std::string headlines(const Page& page) {
   return out;
 }
 
-/// What page/cell.js unpacks when a plan is opened.
+/// Data that page/cell.js unpacks when a plan is opened.
 std::string drawings(const std::vector<PageCell>& cells) {
   std::string out;
   for (std::size_t i = 0; i < cells.size(); ++i)
@@ -87,7 +87,7 @@ std::string scripts() {
   return out;
 }
 
-/// In src/report/page/frame.html.
+/// Marker in src/report/page/frame.html.
 constexpr std::string_view kGenerator = "<meta name=\"generator\" content=\"Penstock\">";
 
 }  // namespace

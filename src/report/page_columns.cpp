@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// `place` orders columns as they stand side by side.
+/// A column; `place` is its position.
 Json column(std::span<const ColumnWords> all, const std::string& name, const char* otherwise) {
   const ColumnWords* words = words_of(all, name);
   if (words == nullptr)
@@ -33,12 +33,11 @@ Json value(const std::string& text) {
 Json value(std::int64_t number) {
   return number;
 }
-/// Nine digits are more than the page shows and half as long. One that is not finite becomes null when
-/// written.
+/// Nine digits are more than the page shows, and half as long. A number that is not finite becomes null.
 Json value(double number) {
   return std::strtod(fmt::format("{:.9g}", number).c_str(), nullptr);
 }
-/// The least and the most of something that stages may differ in.
+/// Types with a minimum and a maximum over stages.
 template <class T>
 concept Extent = requires(const T& extent) {
   extent.least, extent.most;
@@ -88,7 +87,7 @@ void add_plans(const Results& results, Json& columns, Json& values) {
   }
 }
 
-/// What a cell says: nothing, a number or a text.
+/// Value of a cell: null, a number or a text.
 Json read(const std::string& cell, bool text) {
   double number = 0;
   const auto [end, fault] = std::from_chars(cell.data(), cell.data() + cell.size(), number);

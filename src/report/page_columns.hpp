@@ -7,9 +7,9 @@
 
 namespace penstock::report {
 
-/// {"study": "plans" or "schedules", "columns": [{name, title, meaning, kind, priority, place}], "values": [a
-/// list for each column], "notes": [of each row]}. Whatever columns rows have are there (columns.hpp); those
-/// that the page has no words for come last in priority.
+/// JSON {"study": "plans" or "schedules", "columns": [{name, title, meaning, kind, priority, place}],
+/// "values": [a list for each column], "notes": [of each row]}. Has all columns of the rows (columns.hpp);
+/// those for which the page has no words have the lowest priority.
 std::string columns_json(const Page& page);
 
 }  // namespace penstock::report

@@ -14,7 +14,7 @@
 namespace penstock::report {
 namespace {
 
-/// Somebody's result on one problem; the larger score is the better one.
+/// A result on one problem; the larger score is better.
 struct Standing {
   std::string name, problem;
   std::optional<double> score;
@@ -23,7 +23,7 @@ struct Standing {
 struct Standings {
   std::set<std::string> names;
   std::map<std::string, std::vector<const Standing*>> problems;
-  std::map<std::string, std::size_t> firsts;  ///< how often no other's score is larger
+  std::map<std::string, std::size_t> firsts;  ///< number of problems on which no other score is larger
 };
 
 bool reaches(double score, double best) {
@@ -48,7 +48,7 @@ Standings standings(const std::vector<Standing>& entries) {
   return out;
 }
 
-/// Those that are first most often; there may be several.
+/// Names that are first most often; there may be several.
 std::vector<std::string> leaders(const Standings& standings) {
   std::size_t most = 0;
   for (const auto& [name, times] : standings.firsts) most = std::max(most, times);
@@ -58,7 +58,7 @@ std::vector<std::string> leaders(const Standings& standings) {
   return out;
 }
 
-/// "graphpipe is", "dapple, megatron and 2 more are each", with these verbs.
+/// Returns "graphpipe is" or "dapple, megatron and 2 more are each", with these verbs.
 std::string subject(const std::vector<std::string>& names, std::string_view one, std::string_view several) {
   constexpr std::size_t kNamed = 3;
   if (names.size() == 1) return fmt::format("{} {}", names.front(), one);
@@ -68,7 +68,7 @@ std::string subject(const std::vector<std::string>& names, std::string_view one,
   return fmt::format("{} and {} {}", fmt::join(names.begin(), last, ", "), *last, several);
 }
 
-/// Where the leader is furthest ahead of the next.
+/// Largest lead of a leader over the next.
 struct Lead {
   double times = 0;
   const Standing* next = nullptr;
@@ -93,7 +93,7 @@ std::string problem_text(const CellResult& row) {
                      row.mini_batch, row.setting.empty() ? "" : ", " + row.setting);
 }
 
-/// Of the one that is fastest on the only problem.
+/// Sentence on the fastest of a single problem.
 std::string fastest_of_one(const Standings& all, const std::string& first) {
   const Lead lead = largest_lead(all, first);
   if (lead.times <= 1) return first + " is fastest.";
@@ -101,7 +101,7 @@ std::string fastest_of_one(const Standings& all, const std::string& first) {
                      lead.next->name);
 }
 
-/// What the only plan is, and how fast.
+/// Sentence on the only plan.
 std::string only_plan(const CellResult& row) {
   return fmt::format("{}: {:.1f} samples/s, {} per iteration, {} on the fullest device.",
                      shown::text(row.strategy), row.samples_per_s.value_or(0), shown::time(row.iteration_s),
@@ -132,7 +132,7 @@ std::string plural(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-/// How many rows there are, and why some have nothing.
+/// Sentence on the number of rows, and the reasons why some have no result.
 std::string rows_without(std::size_t count, std::string_view what,
                          const std::map<std::string, std::size_t>& reasons) {
   std::size_t without = 0;

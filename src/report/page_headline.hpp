@@ -1,5 +1,5 @@
 #pragma once
-// What a page says first, in sentences. Private to the room.
+// Opening sentences of a page. Private to the room.
 
 #include <string>
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace penstock::report {
 
-/// "graphpipe is fastest, or equal, on 10 of 12 problems; at most 1.16 times as fast as the next (spp,
-/// ...).", then how many cells have no plan and why; of schedules, whose bubble is smallest; what became of
-/// the claims.
+/// Returns sentences such as "graphpipe is fastest, or equal, on 10 of 12 problems; at most 1.16 times as
+/// fast as the next (spp, ...).", then the number of cells without a plan and the reasons; for schedules, the
+/// one with the smallest bubble; the verdicts on claims.
 std::vector<std::string> headline(const Page& page);
 
 }  // namespace penstock::report

@@ -12,7 +12,7 @@ std::string blanks_for_controls(char c) {
   return std::string(1, static_cast<unsigned char>(c) < 0x20 ? ' ' : c);
 }
 
-/// Only what would end a cell, open a tag or start a style.
+/// Escapes only characters that would end a cell, open a tag or start a style.
 std::string markdown(std::string_view text) {
   constexpr std::string_view kSpecial = "\\|<>*_`[]";
   std::string out;
@@ -57,7 +57,7 @@ std::string joined(const std::vector<std::string>& cells, const char* between, E
   return out;
 }
 
-/// Titles, and rows of cells, of the columns.
+/// Titles and rows of the columns.
 struct PaperCells {
   std::vector<ChosenColumn> columns;
   std::vector<std::string> titles() const {
@@ -72,7 +72,7 @@ struct PaperCells {
   }
 };
 
-/// The columns of a paper where none are chosen.
+/// Chosen columns; by default those of a paper.
 std::vector<std::string> names_or_usual(std::span<const CellResult> rows,
                                         const std::vector<std::string>& names) {
   return names.empty() ? paper_columns(rows) : names;

@@ -24,10 +24,10 @@ using trace::TaskKind;
 enum Role : std::size_t { compute, send, receive, all_reduce };
 constexpr std::string_view kRoleNames[] = {"compute", "send", "receive", "all-reduce"};
 
-/// The threads of one role on one device.
+/// Threads of one role on one device.
 struct Threads {
   FreeRows rows;
-  std::vector<int> ids;  ///< by row
+  std::vector<int> ids;  ///< [row]
 };
 
 class Writer {
@@ -74,7 +74,7 @@ class Writer {
             process(d), micros(point.time), point.activations.value(), point.buffers.value());
   }
 
-  /// A thread of this role that is free at the span's start.
+  /// Returns a thread of this role that is free at the span's start.
   int thread_for(std::size_t device, Role role, const Span& span) {
     core::require(device < threads_.size(), "a span names devices of its trace");
     Threads& threads = threads_[device][role];
@@ -122,7 +122,7 @@ class Writer {
   }
 
   std::string text_;
-  std::vector<std::array<Threads, 4>> threads_;  ///< by device and role
+  std::vector<std::array<Threads, 4>> threads_;  ///< [device][role]
   int next_thread_ = 1;
 };
 

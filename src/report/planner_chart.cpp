@@ -40,16 +40,16 @@ class PlannerChart {
   static constexpr int kWidth = 940, kLeft = 20, kBar = 600, kTop = 64, kThick = 14, kBottom = 16;
   static constexpr const char* kTime =
       "simulated time of an iteration; a dark mark: no plan that divides as much takes less";
-  static constexpr std::size_t kTitleLetters = 110, kLetters = 140;  ///< of a line
+  static constexpr std::size_t kTitleLetters = 110, kLetters = 140;  ///< per line
 
-  /// Of a bar, in what it measures.
+  /// Length of a bar, in the unit of the chart.
   static double length(const PlannerBar& bar) {
     return bar.aim_words.empty() ? bar.row.iteration_s.value_or(0) : bar.aim;
   }
 
   static int row_height(const PlannerBar& bar) { return bar.row.iteration_s ? 58 : 40; }
 
-  /// The beginning of what is too long for a line, whole characters of UTF-8.
+  /// Shortens a text that is too long for a line, at a UTF-8 character boundary.
   static std::string fitted(const std::string& text, std::size_t letters) {
     if (text.size() <= letters) return text;
     std::size_t end = letters;
@@ -57,7 +57,7 @@ class PlannerChart {
     return text.substr(0, end) + " …";
   }
 
-  /// "1.20 s, 12.3 % above the bound".
+  /// Returns a text such as "1.20 s, 12.3 % above the bound".
   static std::string in_words(const CellResult& row) {
     std::string out = core::show(core::Seconds(*row.iteration_s));
     if (row.gap) out += fmt::format(", {:.1f} % above the bound", *row.gap * 100);

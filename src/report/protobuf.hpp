@@ -1,7 +1,6 @@
 #pragma once
-// The wire format of protocol buffers, as much of it as a writer needs. Private to the room.
-// Source: "Encoding", protobuf.dev/programming-guides/encoding. Differs in that no schema is known: fields
-// are numbers.
+// The part of the protocol buffers wire format that a writer needs. Private to the room. Source: "Encoding",
+// protobuf.dev/programming-guides/encoding. Differs: there is no schema, fields are numbers.
 
 #include <cstdint>
 #include <string>
@@ -19,13 +18,13 @@ class Message {
   std::size_t size() const { return bytes_.size(); }
   std::string_view bytes() const { return bytes_; }
 
-  /// uint64, int64, enum, bool.
+  /// Adds a uint64, int64, enum or bool.
   Message& number(unsigned field, std::uint64_t value) {
     tag(field, 0);
     varint(value);
     return *this;
   }
-  /// fixed64: eight bytes, the least significant first.
+  /// Adds a fixed64: eight bytes, least significant first.
   Message& fixed(unsigned field, std::uint64_t value) {
     tag(field, 1);
     for (int byte = 0; byte < 8; ++byte) bytes_.push_back(static_cast<char>(value >> (8 * byte)));

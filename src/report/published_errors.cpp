@@ -31,7 +31,7 @@ double tau_of(const std::vector<Pair>& group) {
   return core::kendall_tau(a, b);
 }
 
-/// Of runs predicted alike the first.
+/// Regret of a group; among equal predictions the first run is chosen.
 double regret_of(const std::vector<Pair>& group) {
   const auto chosen = std::min_element(
       group.begin(), group.end(), [](const Pair& a, const Pair& b) { return a.predicted < b.predicted; });

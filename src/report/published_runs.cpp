@@ -42,7 +42,7 @@ void check(const CsvRecord& record, const PublishedRun& run) {
     record.fail("schedule", fmt::format("{} stages per rank are not 1f1b", run.vpp));
 }
 
-/// "sequence parallelism; overlap": its parts, without blanks around them.
+/// Splits "sequence parallelism; overlap" into trimmed parts.
 std::vector<std::string> phrases(const std::string& text) {
   std::vector<std::string> out;
   std::istringstream in(text);
@@ -53,7 +53,7 @@ std::vector<std::string> phrases(const std::string& text) {
   return out;
 }
 
-/// "experts=128 chosen=8".
+/// Parses "experts=128 chosen=8".
 std::map<std::string, std::string> parameters(const CsvRecord& record) {
   std::map<std::string, std::string> out;
   std::istringstream in(record.text("parameters"));

@@ -64,7 +64,7 @@ class Scatter {
     return out + text_element(kLeft, kTop - 4, "tick", "predicted iteration time, s");
   }
 
-  /// The diagonal, and what is a fifth longer or shorter.
+  /// The diagonal, and lines at a fifth longer and shorter.
   std::string lines() const {
     const double low = axis_.ticks().front(), high = axis_.ticks().back();
     constexpr double kLonger = 1.2, kShorter = 0.8;

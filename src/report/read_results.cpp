@@ -57,7 +57,7 @@ void read_field(const std::string& field, std::optional<T>& out) {
   if (!field.empty()) read_field(field, out.emplace());
 }
 
-/// Runs `reading`; its fault gets the place in front.
+/// Runs `reading` and adds the place to its errors.
 template <class F>
 void at_place(const core::Place& place, F&& reading) {
   try {

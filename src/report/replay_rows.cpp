@@ -20,7 +20,7 @@ struct Derived {
   T value;
 };
 
-/// The one list of columns.
+/// The list of columns for writing and reading.
 template <class Row, class Visit>
 void each_field(Row& row, Visit&& visit) {
   visit("plan", row.plan);

@@ -47,7 +47,8 @@ std::string body(const std::vector<ReplayRow>& rows, const Screen& screen) {
   return table.text(screen);
 }
 
-/// "44 plans: iteration time off by 2.3 % in the mean, -7.1 % at worst; peak memory by ...".
+/// Returns a text such as "44 plans: iteration time off by 2.3 % in the mean, -7.1 % at worst; peak memory by
+/// ...".
 std::string in_words(const std::string& which, const Agreement& a) {
   return fmt::format(
       "{}: iteration time off by {:.1f} % in the mean, {} at worst; peak memory by {:.1f} % and {}\n", which,

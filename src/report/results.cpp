@@ -24,7 +24,7 @@ std::string csv_cell(const std::optional<T>& value) {
   return value ? csv_cell(*value) : "";
 }
 
-/// As csv, without quotes.
+/// CSV text of a value, without quotes.
 template <class T>
 std::string plain(const T& value) {
   return csv_cell(value);
@@ -44,7 +44,7 @@ Json json(const std::string& text) {
 Json json(std::int64_t number) {
   return number;
 }
-/// A number where there is only one.
+/// A number if minimum and maximum are equal.
 Json json(const plan::Extent& extent) {
   return extent.least == extent.most ? Json(extent.most) : Json(plan::text(extent));
 }
@@ -79,7 +79,7 @@ std::string text(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-/// "optimizer=adam network=fifo" by key.
+/// Parses "optimizer=adam network=fifo" by key.
 std::map<std::string, std::string> setting_of(const CellResult& row) {
   std::map<std::string, std::string> out;
   std::istringstream words(row.setting);
@@ -88,7 +88,7 @@ std::map<std::string, std::string> setting_of(const CellResult& row) {
   return out;
 }
 
-/// Where the axis stands; a new one is put last, in all rows.
+/// Index of the axis; a new one is appended to all rows.
 std::size_t axis_column(Rows& rows, const std::string& axis) {
   auto at = std::find(rows.columns.begin(), rows.columns.end(), axis);
   if (at == rows.columns.end()) {

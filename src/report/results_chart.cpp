@@ -37,7 +37,7 @@ bool more_is_better(Quantity quantity) {
   return quantity == Quantity::throughput;
 }
 
-/// Planners in the order of the rows, of many those with the best value somewhere.
+/// Planners in the order of the rows; of many, those with the best value somewhere.
 std::vector<std::string> lines_of(std::span<const CellResult> rows, Quantity quantity) {
   std::vector<std::pair<std::string, double>> best;
   for (const CellResult& row : rows) {
@@ -60,7 +60,7 @@ std::vector<std::string> lines_of(std::span<const CellResult> rows, Quantity qua
   return out;
 }
 
-/// What stands along the panels: devices, or mini-batches where they alone vary.
+/// Horizontal axis of the panels: devices, or mini-batches if only these vary.
 class Along {
  public:
   explicit Along(std::span<const CellResult> rows)
@@ -82,8 +82,8 @@ class Along {
 
 using Panels = std::vector<std::pair<std::string, std::vector<CellResult>>>;
 
-/// Rows by panel, in the order of the rows. What goes with the axis, as a mini-batch with the devices, is
-/// named only `whole`.
+/// Rows by panel, in the order of the rows. Values that change with the axis, such as a mini-batch with the
+/// devices, are named only if `whole`.
 Panels panels_of(std::span<const CellResult> rows, const Along& along, bool whole) {
   Panels out;
   for (const CellResult& row : rows) {
@@ -97,7 +97,7 @@ Panels panels_of(std::span<const CellResult> rows, const Along& along, bool whol
   return out;
 }
 
-/// Whether a planner has two values at one place of a panel.
+/// True if a planner has two values at one place of a panel.
 bool doubled(const Panels& panels, const Along& along) {
   return std::ranges::any_of(panels, [&](const auto& panel) {
     std::set<std::pair<std::string, std::int64_t>> places;
@@ -121,7 +121,7 @@ ChartPanel panel_of(const Panels::value_type& panel, const Along& along, Quantit
   return out;
 }
 
-/// Samples of the lines, in rows, and how high they are together.
+/// Samples of the lines in rows, and their total height.
 std::pair<std::string, int> legend(const std::vector<std::string>& planners, int top) {
   std::string out;
   int x = 20, y = top;

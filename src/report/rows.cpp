@@ -17,7 +17,7 @@ std::string line(const std::vector<std::string>& cells) {
   return out + '\n';
 }
 
-/// What a cell says: nothing, a number or a text.
+/// Value of a cell: null, a number or a text.
 Json value(const std::string& cell) {
   double number = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);

@@ -1,5 +1,5 @@
 #pragma once
-// What to know of search times. Private to the room.
+// Note on search times. Private to the room.
 
 #include <algorithm>
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace penstock::report {
 
-/// Only searches that ran one by one have their memory measured.
+/// True if searches shared the cores: only searches that ran one by one have their memory measured.
 inline bool shared_cores(std::span<const CellResult> rows) {
   const auto timed = [](const CellResult& row) { return row.search_s.has_value(); };
   const auto alone = [](const CellResult& row) { return row.search_memory_bytes.has_value(); };

@@ -10,7 +10,7 @@
 namespace penstock::report {
 namespace {
 
-/// "llama layers=2 hidden=64" in words.
+/// Splits "llama layers=2 hidden=64" into words.
 std::vector<std::string> words_of(const std::string& model) {
   std::istringstream in(model);
   std::vector<std::string> out;
@@ -18,7 +18,7 @@ std::vector<std::string> words_of(const std::string& model) {
   return out;
 }
 
-/// A label may have blanks: its words are one name.
+/// True if the words after the first are parameters; a label may contain blanks.
 bool has_parameters(const std::vector<std::string>& words) {
   return words.size() > 1 && std::all_of(words.begin() + 1, words.end(),
                                          [](const std::string& word) { return word.find('=') != word.npos; });
@@ -26,7 +26,7 @@ bool has_parameters(const std::vector<std::string>& words) {
 
 struct ModelRows {
   std::size_t rows = 0;
-  std::vector<std::string> shared;  ///< parameters of all of them
+  std::vector<std::string> shared;  ///< parameters common to all of them
 };
 
 std::map<std::string, ModelRows> grouped(std::span<const CellResult> rows) {

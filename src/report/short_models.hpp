@@ -1,5 +1,5 @@
 #pragma once
-// Names of models in a table of several rows: parameters that all rows share stand above it.
+// Short model names for a table: parameters common to all rows are listed above it.
 
 #include <span>
 #include <string>
@@ -10,8 +10,8 @@
 namespace penstock::report {
 
 struct ShortModels {
-  std::vector<std::string> names;  ///< [row] the model with the parameters that other rows of it do not share
-  std::string common;              ///< "llama: layers=2 hidden=64" a line, for each model with shared ones
+  std::vector<std::string> names;  ///< [row] model with the parameters in which its rows differ
+  std::string common;  ///< a line such as "llama: layers=2 hidden=64" for each model with common parameters
 };
 
 ShortModels short_models(std::span<const CellResult> rows);

@@ -1,5 +1,5 @@
 #pragma once
-// Values of a results row as people read them; "-" where there is none. Private to the room.
+// Values of a results row for people; "-" if missing. Private to the room.
 
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ inline std::string text(const std::optional<std::string>& value) {
 inline std::string extent(const std::optional<plan::Extent>& value) {
   return value ? plan::text(*value) : "-";
 }
-/// "3/4": of its stages.
+/// Returns a text such as "3/4": recomputing stages of all stages.
 inline std::string recompute(const CellResult& row) {
   return row.recompute ? fmt::format("{}/{}", *row.recompute, row.stages.value_or(0)) : "-";
 }
@@ -34,11 +34,11 @@ inline std::string decimal(const std::optional<double>& value, int digits) {
 inline std::string percent(const std::optional<double>& share) {
   return share ? fmt::format("{:.1f}%", *share * 100) : "-";
 }
-/// With its sign: "+4.9%"; of nothing "0.0%".
+/// Error with its sign: "+4.9%"; "0.0%" without one.
 inline std::string error(const std::optional<double>& share) {
   return share ? difference(*share, "%") : "-";
 }
-/// "1.21x", of a ratio; nothing where there is none.
+/// Ratio such as "1.21x"; empty if there is none.
 inline std::string times(const std::optional<double>& ratio) {
   return ratio ? fmt::format("{:.2f}x", *ratio) : "";
 }
@@ -48,15 +48,15 @@ inline std::string time(const std::optional<double>& seconds) {
 inline std::string bytes(const std::optional<std::int64_t>& count) {
   return count ? core::show(core::Bytes(*count)) : "-";
 }
-/// Of a mean, or another count that is not whole.
+/// Rounded bytes of a mean.
 inline std::string rounded_bytes(double count) {
   return core::show(core::Bytes(std::llround(count)));
 }
-/// "infeasible: no room" is "infeasible" in short.
+/// Short status: "infeasible: no room" becomes "infeasible".
 inline std::string status(const CellResult& row) {
   return row.status.substr(0, row.status.find(':'));
 }
-/// Whether a table of these rows needs a column for it.
+/// True if a table of these rows needs a column for it.
 inline bool any_setting(std::span<const CellResult> rows) {
   return std::any_of(rows.begin(), rows.end(), [](const CellResult& row) { return !row.setting.empty(); });
 }

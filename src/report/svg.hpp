@@ -10,25 +10,25 @@
 
 namespace penstock::report {
 
-/// Lengths in tenths of a pixel: whole numbers print alike on every machine.
+/// Lengths in tenths of a pixel: whole numbers print equally on every machine.
 using Tenths = std::int64_t;
 inline constexpr Tenths kPixel = 10;
 
-/// Of Okabe and Ito (Color Universal Design, 2008), without black; further kinds begin anew.
+/// Colours of Okabe and Ito (Color Universal Design, 2008), without black; further kinds start over.
 inline constexpr std::array<std::string_view, 7> kColours = {"#0072B2", "#E69F00", "#009E73", "#CC79A7",
                                                              "#D55E00", "#56B4E9", "#F0E442"};
 
-/// "12.3", "12", "-.5": pixels with at most one decimal, as SVG paths take them.
+/// Returns "12.3", "12" or "-.5": pixels with at most one decimal, for SVG paths.
 std::string px(Tenths length);
 
-/// Text made safe for XML; control characters become blanks.
+/// Escapes text for XML; control characters become blanks.
 std::string escaped(std::string_view text);
 
-/// A line of text whose baseline starts at a pixel; `style` names classes of the style sheet.
+/// A line of text with its baseline at a pixel; `style` names classes of the style sheet.
 std::string text_element(int x, int y, std::string_view style, std::string_view content);
 
-/// Position of a part of `whole` on a line of this length.
-/// Quotient first, then product: no compiler can fuse them, so rounding is the same everywhere.
+/// Position of a part of `whole` on a line of this length. Divides first, then multiplies: no compiler can
+/// fuse these, so rounding is equal everywhere.
 struct Scale {
   double whole;
   Tenths length;

@@ -42,7 +42,7 @@ std::vector<std::size_t> natural_widths(const std::vector<Column>& columns, cons
   return widths;
 }
 
-/// A row over as many lines as its cells need.
+/// Lays a row out over as many lines as its cells need.
 std::string laid_out(const std::vector<Column>& columns, const TableFit& fit, const Cells& row) {
   std::vector<Cells> pieces;
   std::size_t lines = 1;
@@ -61,7 +61,7 @@ std::string laid_out(const std::vector<Column>& columns, const TableFit& fit, co
   return out;
 }
 
-/// "no room for: depth, states (--wide shows them)".
+/// Returns a text such as "no room for: depth, states (--wide shows them)".
 std::string left_out(const std::vector<Column>& columns, const TableFit& fit, const Screen& screen) {
   Cells titles;
   for (std::size_t c = 0; c < columns.size(); ++c)

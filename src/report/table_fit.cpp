@@ -6,9 +6,9 @@
 namespace penstock::report {
 namespace {
 
-constexpr std::size_t kFewest = 20;  ///< cells of a column of words: three words or so
+constexpr std::size_t kFewest = 20;  ///< minimum cells of a column of words: about three words
 
-/// Narrower than this a column of words is no use.
+/// Minimum width of a column; narrower columns of words are unreadable.
 std::size_t least(const Column& column, std::size_t width) {
   return column.folds ? std::min(width, std::max(kFewest, display_width(column.title))) : width;
 }
@@ -19,7 +19,7 @@ std::size_t sum(const std::vector<std::size_t>& widths, std::size_t gap) {
   return total;
 }
 
-/// Where in `kept` the column is that leaves next.
+/// Index in `kept` of the column to drop next.
 std::size_t next_to_leave(const std::vector<Column>& columns, const std::vector<std::size_t>& kept) {
   const auto rank = [&](std::size_t column) {
     const int leaves = columns[column].leaves;
@@ -31,7 +31,7 @@ std::size_t next_to_leave(const std::vector<Column>& columns, const std::vector<
   return out;
 }
 
-/// What is left of the room goes to the columns of words, the narrowest served first.
+/// Gives the remaining room to the columns of words, the narrowest first.
 void widen(const std::vector<std::size_t>& wanted, std::size_t left, std::vector<std::size_t>& widths) {
   while (left > 0) {
     std::size_t next = widths.size();

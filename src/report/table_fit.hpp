@@ -1,5 +1,5 @@
 #pragma once
-// Which columns of a table a screen has room for, and how wide they are. Private to the room.
+// Columns of a table for which a screen has room, and their widths. Private to the room.
 
 #include <vector>
 
@@ -8,13 +8,13 @@
 namespace penstock::report {
 
 struct TableFit {
-  std::vector<std::size_t> columns;  ///< those that stay, from left to right
-  std::vector<std::size_t> widths;   ///< theirs, in terminal cells
+  std::vector<std::size_t> columns;  ///< columns that stay, from left to right
+  std::vector<std::size_t> widths;   ///< their widths in terminal cells
 };
 
-/// Of columns that would be `widths` cells wide, on a screen of `room` cells (0: any number) that has `gap`
-/// between two of them. Words fold to no less than a few cells; when columns have left and it is still too
-/// much, the first one is cut.
+/// Fits columns of `widths` cells on a screen of `room` cells (0: unlimited), with `gap` cells between two.
+/// Words fold to no less than a few cells. If columns were dropped and it is still too wide, the first one is
+/// cut.
 TableFit fit(const std::vector<Column>& columns, const std::vector<std::size_t>& widths, std::size_t gap,
              std::size_t room);
 

@@ -14,7 +14,7 @@ namespace {
 
 using trace::TaskKind;
 
-/// A drawing 16 pixels wide around the height zero, and what it stands for.
+/// A drawing 16 pixels wide around the height zero, and its meaning.
 struct LegendEntry {
   std::string_view sample;
   std::string_view meaning;
@@ -50,7 +50,7 @@ constexpr LegendEntry kMemory[] = {
     {R"(<path class="broke" d="M8 -6v11"/>)", "out of memory", {}, false, true},
 };
 
-/// Closer to each other where they would not fit else.
+/// Legend entries, closer together if they would not fit otherwise.
 std::string legend_row(const Scene& scene, int y, std::span<const LegendEntry> entries) {
   constexpr int kGap = 38, kNarrowGap = 26;
   const auto& devices = scene.trace.devices;
@@ -77,14 +77,14 @@ std::string legend_row(const Scene& scene, int y, std::span<const LegendEntry> e
   return out;
 }
 
-/// A step of 1, 2 or 5 times a power of ten that divides the time into at most ten.
+/// Step of 1, 2 or 5 times a power of ten that divides the time into at most ten.
 std::int64_t nice_step(core::Picoseconds whole) {
   for (std::int64_t decade = 1;; decade *= 10)
     for (const int factor : {1, 2, 5})
       if (whole.value() / 10 < decade * factor) return decade * factor;
 }
 
-/// The largest unit of which the time holds at least two.
+/// Largest unit of which the time holds at least two.
 std::pair<std::int64_t, std::string_view> time_unit(core::Picoseconds whole) {
   constexpr std::pair<std::int64_t, std::string_view> kUnits[] = {
       {1'000'000'000'000, "s"}, {1'000'000'000, "ms"}, {1'000'000, "us"}, {1'000, "ns"}};
@@ -93,8 +93,8 @@ std::pair<std::int64_t, std::string_view> time_unit(core::Picoseconds whole) {
   return {1, "ps"};
 }
 
-/// The title, or where it is longer than the picture is wide its beginning and its end, cut at spaces: models
-/// of the zoo are named by all their parameters, and the end says where the plan runs.
+/// Title; if it is wider than the picture, its beginning and end, cut at spaces. Models of the zoo are named
+/// by all their parameters, and the end states the cluster.
 std::string fitted(const std::string& title, double width) {
   constexpr double kLetter = 11;  // px, bold
   const auto most = static_cast<std::size_t>(std::max(40.0, (width - Layout::kLeft) / kLetter));

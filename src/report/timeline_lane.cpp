@@ -10,7 +10,7 @@
 namespace penstock::report {
 namespace {
 
-/// Whose numbers are dark.
+/// True if numbers on this colour are dark.
 bool dark_on(Paint paint) {
   return paint == Paint::recompute || paint == Paint::backward || paint == Paint::weight_gradient;
 }
@@ -22,12 +22,12 @@ std::string bar(std::string_view style, int y, int thickness, std::string_view p
                      style, thickness, px(y * kPixel + thickness * kPixel / 2), path);
 }
 
-/// Relative moves and lines, one path per paint: a box costs about ten bytes.
+/// Relative moves and lines, one path per paint: a box takes about ten bytes.
 std::array<std::string, kPaints> paths(const std::vector<Box>& boxes) {
   std::array<std::string, kPaints> out;
   std::array<Tenths, kPaints> reached{};
   for (const Box& box : boxes) {
-    // Neighbours stay apart where there is room for it.
+    // Leave a gap between neighbours if there is room.
     const Tenths end = box.end - (box.end - box.x >= 3 * kPixel ? kPixel / 2 : 0);
     const auto p = static_cast<std::size_t>(box.paint);
     out[p] += fmt::format("m{} 0h{}", px(box.x - reached[p]), px(end - box.x));
@@ -36,7 +36,7 @@ std::array<std::string, kPaints> paths(const std::vector<Box>& boxes) {
   return out;
 }
 
-/// A white foot marks the passes of later chunks.
+/// White marks at the foot of passes of later chunks.
 std::string feet(const std::vector<Box>& boxes) {
   std::string out;
   Tenths reached = 0;
@@ -53,7 +53,7 @@ std::string boxes(const Layout& layout, const Lane& lane) {
   const auto of = [&path](Paint paint) -> const std::string& {
     return path[static_cast<std::size_t>(paint)];
   };
-  // An all-reduce reaches deeper than the computations drawn over it, so that its hidden part shows below
+  // An all-reduce reaches lower than the computations drawn over it, so that its hidden part is visible below
   // them.
   return bar("idle", 0, layout.boxes, fmt::format("M0 0h{}", layout.plot())) +
          bar("all_reduce", 0, layout.boxes + Layout::kMarks - 1, of(Paint::all_reduce)) +
@@ -75,7 +75,7 @@ std::string numbers(const Layout& layout, const std::vector<Label>& labels) {
   return out + "</g>\n";
 }
 
-/// The outline of the memory held, closed along the floor.
+/// Outline of the memory held, closed along the floor.
 std::string outline(const std::vector<Level>& levels, const Scale& height, Tenths floor, int width) {
   std::string out = fmt::format("M0 {}", px(floor));
   Tenths x = 0, y = floor;
@@ -88,22 +88,22 @@ std::string outline(const std::vector<Level>& levels, const Scale& height, Tenth
   return out + fmt::format("H{}V{}z", width, px(floor));
 }
 
-/// All lanes share one scale, a little above the highest peak, so that small amounts can be seen and
-/// compared.
+/// Common memory scale of all lanes, a little above the highest peak, so that small amounts are visible and
+/// comparable.
 core::Bytes full_scale(const Scene& scene) {
   core::Bytes highest(1);
   for (const trace::DeviceSummary& device : scene.summary.devices) highest = std::max(highest, device.peak);
   return highest + highest / 8;
 }
 
-/// The device's own capacity shows as a line where the scale reaches it.
+/// Line at the device's capacity, if the scale includes it.
 std::string capacity_line(core::Bytes capacity, core::Bytes full, const Scale& height, Tenths floor,
                           int width) {
   if (capacity > full) return "";
   return fmt::format("<path class=\"capacity\" d=\"M0 {}H{}\"/>\n", px(floor - height.at(capacity)), width);
 }
 
-/// Where the device runs out of memory, and why when the mouse asks.
+/// Mark where the device runs out of memory, with the cause as a tooltip.
 std::string failure_line(const Scene& scene, std::size_t d, Tenths floor) {
   for (const trace::OutOfMemory& failure : scene.failures)
     if (failure.device.index() == d)
@@ -130,7 +130,7 @@ std::string memory(const Scene& scene, std::size_t d, const std::vector<Level>& 
                      px(scene.time.at(summary.peak_time)), px(floor - height.at(summary.peak)));
 }
 
-/// "stage 3", or "stages 3, 11"; of more than there is room for the first and the last.
+/// Returns "stage 3" or "stages 3, 11"; of too many stages only the first and the last.
 std::string stage_names(const trace::DeviceTrace& device) {
   constexpr std::size_t kRoom = 3;
   if (device.stages.size() > kRoom)
@@ -141,7 +141,7 @@ std::string stage_names(const trace::DeviceTrace& device) {
   return out;
 }
 
-/// Who, on the left; how busy and how full, on the right.
+/// Captions: name on the left; utilisation and memory on the right.
 std::string captions(const Scene& scene, const Drawn& drawn) {
   const std::size_t d = drawn.devices.front();
   const trace::DeviceTrace& device = scene.trace.devices[d];

@@ -1,5 +1,5 @@
 #pragma once
-// The parts of the timeline picture, each a piece of SVG text. Private to the room.
+// Parts of the timeline picture, each a piece of SVG text. Private to the room.
 
 #include <algorithm>
 #include <string>
@@ -22,7 +22,7 @@ struct Layout {
   int top(std::size_t lane_number) const { return kTop + static_cast<int>(lane_number) * (lane() + gap); }
 };
 
-/// What every part looks at.
+/// Input of every part.
 struct Scene {
   const trace::Trace& trace;
   const TimelineStyle& style;
@@ -30,20 +30,20 @@ struct Scene {
   Layout layout;
   Scale time;
   std::vector<trace::OutOfMemory> failures = {};
-  std::size_t lanes = 0;  ///< that are drawn
+  std::size_t lanes = 0;  ///< number of drawn lanes
   bool shows(trace::TaskKind kind) const {
     return std::any_of(trace.spans.begin(), trace.spans.end(), [&](const auto& s) { return s.kind == kind; });
   }
 };
 
 std::string heading(const Scene& scene);
-std::string legend(const Scene& scene);     ///< of what is in the picture
+std::string legend(const Scene& scene);     ///< for content of the picture
 std::string time_axis(const Scene& scene);  ///< ticks above and below, grid lines behind the lanes
-/// Devices whose lanes look the same, drawn once, at a place counted from above.
+/// Devices with equal lanes, drawn once.
 struct Drawn {
   std::size_t place = 0;
   std::vector<std::size_t> devices;
-  std::string name{};  ///< of these devices
+  std::string name{};  ///< name of these devices
 };
 std::string lane_picture(const Scene& scene, const Drawn& drawn, const Lane& lane);
 

@@ -17,7 +17,7 @@ bool holds_memory(const trace::DeviceTrace& device) {
                      [&](const auto& point) { return some(point.activations) || some(point.buffers); });
 }
 
-/// Many devices get thinner lanes; where nothing is known of memory, it gets no room.
+/// Layout: many devices get thinner lanes; memory gets no room if there is no data.
 Layout layout_for(int width, const std::vector<trace::DeviceTrace>& devices) {
   width = std::max(width, 900);
   Layout out{width, 16, 15, 9};
@@ -27,10 +27,10 @@ Layout layout_for(int width, const std::vector<trace::DeviceTrace>& devices) {
   return out;
 }
 
-/// More devices than this are drawn with those as one that look alike.
+/// With more devices, equal lanes are drawn once.
 constexpr std::size_t kMostApart = 32;
 
-/// "device 3"; of several that look alike "8-15", or the first and the last.
+/// Returns "device 3"; for several equal ones "8-15", or the first and the last.
 std::string name_of(const std::vector<std::size_t>& devices) {
   if (devices.size() == 1) return fmt::format("device {}", devices.front());
   const bool row = devices.back() - devices.front() + 1 == devices.size();
@@ -39,7 +39,7 @@ std::string name_of(const std::vector<std::size_t>& devices) {
 
 std::vector<Drawn> drawn_lanes(const Scene& scene, const std::vector<Lane>& lanes) {
   std::vector<Drawn> out;
-  std::map<std::string, std::size_t> seen;  // by what is drawn at the top
+  std::map<std::string, std::size_t> seen;  // by the drawn content
   for (std::size_t d = 0; d < lanes.size(); ++d) {
     const bool alone = lanes.size() <= kMostApart;
     const auto [found, fresh] =
@@ -51,7 +51,7 @@ std::vector<Drawn> drawn_lanes(const Scene& scene, const std::vector<Lane>& lane
   return out;
 }
 
-/// Blue and orange stay apart for every kind of colour vision, and in grey.
+/// Blue and orange are distinguishable for every kind of colour vision, and in grey.
 constexpr std::string_view kStyle = R"(<style>
 text{font:11px 'DejaVu Sans',Verdana,Helvetica,Arial,sans-serif;fill:#222}
 .title{font-size:17px;font-weight:bold}.summary{font-size:13px}.name{font-weight:bold}.quiet{fill:#666}

@@ -24,14 +24,14 @@ using trace::TaskKind;
 enum Stream : std::size_t { compute, send, receive, all_reduce };
 constexpr std::string_view kStreams[] = {"compute", "send", "receive", "all-reduce"};
 
-/// A flow as one of its computations sees it.
+/// A flow at one of its computations.
 struct FlowEnd {
   std::uint32_t span;
   std::uint64_t flow;
   bool arrives;
 };
 
-/// By span, so that writing the spans in order meets them in order.
+/// Sorted by span, so that writing spans in order finds them in order.
 std::vector<FlowEnd> flow_ends(const std::vector<Flow>& flows) {
   std::vector<FlowEnd> out;
   for (std::size_t i = 0; i < flows.size(); ++i) {
@@ -63,8 +63,8 @@ class Writer {
  private:
   struct Device {
     TrackId track;
-    std::array<FreeRows, 4> rows;                    ///< by Stream
-    std::array<std::vector<TrackId>, 4> row_tracks;  ///< the same
+    std::array<FreeRows, 4> rows;                    ///< [Stream]
+    std::array<std::vector<TrackId>, 4> row_tracks;  ///< [Stream]
   };
 
   void add_device(std::size_t d, const cluster::Cluster* cluster) {
@@ -81,7 +81,7 @@ class Writer {
     }
   }
 
-  /// From the moment on, to the end of all.
+  /// Adds a slice from the failure to the end of the trace.
   void add_failure(const trace::OutOfMemory& failure) {
     core::Picoseconds end = failure.time;
     for (const Span& span : trace_.spans) end = std::max(end, span.end);
@@ -141,7 +141,7 @@ class Writer {
     slice(span.peer, receive, span, name, Annotation{"from device", index(span.device)});
   }
 
-  /// "F3", "B3" and so on; "3" for a transfer of unknown direction.
+  /// Returns "F3", "B3" and so on; "3" for a transfer of unknown direction.
   static std::string label(TaskKind kind, const Span& span) {
     constexpr std::string_view kLetters[trace::kTaskKinds] = {"F", "B", "I", "W", "R", "", "", "", ""};
     if (span.micro_batch < 0) return std::string(trace::name(kind));
@@ -170,14 +170,14 @@ class Writer {
   }
 
   const trace::Trace& trace_;
-  std::vector<Flow> flows_;  ///< flow ids are positions plus one
+  std::vector<Flow> flows_;  ///< flow ids are indices plus one
   std::vector<FlowEnd> ends_;
   PacketWriter out_;
   TrackId root_ = kNoTrack;
   std::vector<Device> devices_;
-  std::size_t next_transfer_ = 0, next_end_ = 0;   ///< in flows_ and ends_
-  std::vector<std::uint64_t> leaving_, arriving_;  ///< flows of the slice at hand
-  std::vector<Annotation> notes_;                  ///< of the slice at hand
+  std::size_t next_transfer_ = 0, next_end_ = 0;   ///< in flows_; in ends_
+  std::vector<std::uint64_t> leaving_, arriving_;  ///< flows of the current slice
+  std::vector<Annotation> notes_;                  ///< of the current slice
 };
 
 }  // namespace

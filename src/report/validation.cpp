@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kColumns[] = {"plan",        "measured_s", "measured_low_s", "measured_high_s",
                                          "simulated_s", "error"};
 
-/// The fields of our columns, empty where the record ends before.
+/// Fields of our columns; missing ones at the end are empty.
 std::vector<std::string> own_fields(std::vector<std::string> fields) {
   fields.resize(std::size(kColumns));
   return fields;

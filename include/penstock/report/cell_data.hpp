@@ -1,5 +1,5 @@
 #pragma once
-// All that the page shows of one cell when its section is opened, as one piece of text.
+// Content of one cell's section on the page, as one piece of text.
 
 #include <optional>
 #include <string>
@@ -11,22 +11,22 @@
 
 namespace penstock::report {
 
-/// A stretch of the critical path; without a device it is on the way between two.
+/// A part of the critical path; without a device it is a transfer between two.
 struct PathPart {
   std::optional<core::DeviceId> device;
   std::string kind;  ///< "compute", "transfer", ...
   core::Picoseconds start, end;
 };
 
-/// What a resource contributes to the critical path.
+/// Contribution of a resource to the critical path.
 struct PathShare {
   std::string name;
   core::Picoseconds time;
-  double share = 0;                          ///< of the path
-  std::optional<core::Picoseconds> without;  ///< iteration, were the resource infinitely fast
+  double share = 0;                          ///< share of the path
+  std::optional<core::Picoseconds> without;  ///< iteration time with the resource infinitely fast
 };
 
-/// What devices spend an iteration on, in the mean.
+/// Mean time of devices in one part of an iteration.
 struct TimeShare {
   std::string key, name;
   core::Picoseconds time;
@@ -34,27 +34,27 @@ struct TimeShare {
 
 struct CellData {
   plan::Plan plan;
-  std::vector<std::string> operators;      ///< names, indexed by OpId
+  std::vector<std::string> operators;      ///< [OpId] name
   std::vector<plan::Boundary> boundaries;  ///< of its stages
   trace::Trace trace;
-  std::vector<PathPart> path;  ///< by time
+  std::vector<PathPart> path;  ///< sorted by time
   std::vector<PathShare> shares;
   std::vector<TimeShare> waterfall{};  ///< in order; the sum is the iteration
 };
 
-/// More spans than this have no place in a page.
+/// Maximum number of spans in a page.
 inline constexpr std::size_t kMostSpansOfPage = 200'000;
 
-/// Spans that a page draws of the trace: of devices that do alike, those of the first.
+/// Number of spans that a page draws of the trace: of equal devices only the first is drawn.
 std::size_t drawn_spans(const trace::Trace& trace);
 
-/// JSON (page/cell.js reads it), deflated (RFC 1950), in base64: no character in it means anything to HTML.
-/// Requires drawn_spans() of at most kMostSpansOfPage.
+/// JSON (read by page/cell.js), deflated (RFC 1950), in base64, so that no character has a meaning in HTML.
+/// Precondition: drawn_spans() is at most kMostSpansOfPage.
 std::string packed(const CellData& cell);
 
-/// The JSON itself. Times are whole picoseconds, sizes bytes. A lane is one device, or several that compute,
-/// send and hold the same at the same times, but for whom they send to. Computations and transfers are flat
-/// lists of numbers in order of time, each start counted from the one before.
+/// The JSON itself. Times are whole picoseconds, sizes bytes. A lane is one device, or several with equal
+/// computations, transfers (except for their targets) and memory over time. Computations and transfers are
+/// flat lists of numbers in order of time, each start relative to the one before.
 std::string to_json(const CellData& cell);
 
 }  // namespace penstock::report

@@ -1,5 +1,5 @@
 #pragma once
-// The table an experiment ends with: each planner against a baseline, problem by problem.
+// Final table of an experiment: each planner relative to a baseline, by problem.
 
 #include <span>
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace penstock::report {
 
-/// Gives each row its ratio: its throughput over that of the planner `baseline` (as planners::written) on the
-/// same problem. Rows of the baseline, and those of a problem that it has no plan for, have none.
+/// Sets each row's ratio: its throughput over that of the planner `baseline` (as planners::written) on the
+/// same problem. Rows of the baseline have none, nor rows of a problem for which it has no plan.
 void add_ratios(std::vector<CellResult>& rows, const std::string& baseline);
 
-/// All rows as one table, grouped by problem (model, cluster, devices, mini-batch, and setting where rows
-/// have one). With a baseline, rows of other planners show their throughput ratio to it; a last line states
-/// the largest ratio and where. Search times, which no two runs share, only when `measured`.
+/// All rows as one table, grouped by problem (model, cluster, devices, mini-batch, and setting if rows have
+/// one). With a baseline, rows of other planners show their throughput ratio to it, and a last line states
+/// the largest ratio. Search times, which differ between runs, only if `measured`.
 std::string comparison(std::span<const CellResult> rows, const std::string& baseline, bool measured,
                        const Screen& screen = {});
 

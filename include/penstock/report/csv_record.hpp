@@ -1,5 +1,5 @@
 #pragma once
-// Tables of numbers that others wrote, read by the names of their columns.
+// CSV tables from others, read by the names of their columns.
 
 #include <cstdint>
 #include <map>
@@ -10,10 +10,10 @@
 namespace penstock::report {
 
 /// One record of a CSV file (RFC 4180) with a header. All readers throw BadInput naming file, line and
-/// column: a column that is missing, and what is not as asked for.
+/// column, for a missing column and for invalid values.
 class CsvRecord {
  public:
-  using Header = std::map<std::string, std::size_t>;  ///< column to its place in a record
+  using Header = std::map<std::string, std::size_t>;  ///< column to index in a record
   CsvRecord(std::shared_ptr<const Header> header, std::vector<std::string> fields, int line,
             std::string file);
 
@@ -22,7 +22,7 @@ class CsvRecord {
   std::string text(const std::string& column) const;
   std::string word(const std::string& column, const std::vector<std::string>& known) const;
   std::int64_t count(const std::string& column, std::int64_t least, std::int64_t most) const;
-  /// Whole numbers with blanks between; none where the field is empty.
+  /// Whole numbers separated by blanks; empty if the field is empty.
   std::vector<std::int64_t> counts(const std::string& column, std::int64_t least, std::int64_t most) const;
   double positive(const std::string& column) const;  ///< finite, above zero
   [[noreturn]] void fail(const std::string& column, const std::string& message) const;
@@ -37,7 +37,7 @@ class CsvRecord {
   std::string file_;
 };
 
-/// Records below the header.
+/// Records after the header.
 std::vector<CsvRecord> csv_records(const std::string& text, const std::string& file);
 
 }  // namespace penstock::report

@@ -1,5 +1,5 @@
 #pragma once
-// How far one number is from another, as people read it.
+// Relative difference of two numbers, as text for people.
 
 #include <fmt/format.h>
 
@@ -8,7 +8,8 @@
 
 namespace penstock::report {
 
-/// "+4.9 %", "-0.3 %" of the shares 0.049 and -0.003, and `unit` behind; what rounds to nothing has no sign.
+/// Returns "+4.9 %" or "-0.3 %" for the shares 0.049 and -0.003, followed by `unit`; zero after rounding has
+/// no sign.
 inline std::string difference(double share, std::string_view unit = " %") {
   const std::string number = fmt::format("{:+.1f}", share * 100);
   const bool none = number == "+0.0" || number == "-0.0";

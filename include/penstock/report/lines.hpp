@@ -1,5 +1,5 @@
 #pragma once
-// Text as a terminal shows it: how wide it is, where it may be broken, what of it must not get there.
+// Text in a terminal: its width, its line breaks, and removal of harmful characters.
 
 #include <string>
 #include <string_view>
@@ -7,27 +7,27 @@
 
 namespace penstock::report {
 
-/// How much room there is, and how a reader gets at what had none.
+/// Room on the screen, and a hint for readers on content that has none.
 struct Screen {
-  std::size_t width = 0;  ///< terminal cells; 0: as many as it takes, as in files
-  std::string more;       ///< such as "--wide shows them"
+  std::size_t width = 0;  ///< terminal cells; 0: unlimited, as in files
+  std::string more;       ///< hint such as "--wide shows them"
 };
 
-/// Terminal cells that UTF-8 text takes: combining marks take none, East Asian wide characters two.
+/// Terminal cells of UTF-8 text: combining marks take none, East Asian wide characters two.
 std::size_t display_width(std::string_view text);
 
-/// Lines of at most `width` cells (1 or more), broken at blanks, which go; a longer word is cut. Leading
-/// blanks stay. At least one line.
+/// Splits text into lines of at most `width` cells (1 or more), at blanks, which are removed; a longer word
+/// is cut. Leading blanks stay. Returns at least one line.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
-/// Every line of `text` that is wider than `width` cells, wrapped; all others as they are. 0: none is.
+/// Wraps every line of `text` that is wider than `width` cells; 0 wraps none.
 std::string folded(std::string_view text, std::size_t width);
 
-/// Control characters, line breaks among them, are blanks.
+/// Replaces control characters, including line breaks, by blanks.
 std::string in_one_line(std::string_view text);
 
-/// The text with control characters but line feed and tab written as "\u001b", which JSON reads as the same,
-/// and bytes that are no UTF-8 as U+FFFD: nothing in it commands a terminal.
+/// Escapes control characters other than line feed and tab as "\u001b", which JSON reads as the same, and
+/// replaces bytes that are not UTF-8 by U+FFFD. The result has no terminal commands.
 std::string harmless(std::string_view text);
 
 }  // namespace penstock::report

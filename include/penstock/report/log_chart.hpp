@@ -1,5 +1,5 @@
 #pragma once
-// Measured points, and lines through them, on two logarithmic axes.
+// Chart of measured points, and lines through them, on two logarithmic axes.
 
 #include <string>
 #include <utility>
@@ -18,7 +18,7 @@ struct LogChart {
   std::vector<ChartSeries> series;
 };
 
-/// One SVG picture. Throws an internal error where no series has points.
+/// Returns one SVG picture. Throws an internal error if no series has points.
 std::string log_chart_svg(const LogChart& chart);
 
 }  // namespace penstock::report

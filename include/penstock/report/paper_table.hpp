@@ -9,11 +9,11 @@
 
 namespace penstock::report {
 
-/// One line per row with the named columns (column_names), by default paper_columns; a row without a plan
-/// shows its status. A last line states what all rows have in common. GitHub-flavoured Markdown.
+/// GitHub-flavoured Markdown with one line per row and the named columns (column_names), by default
+/// paper_columns; a row without a plan shows its status. A last line states the values common to all rows.
 std::string to_markdown(std::span<const CellResult> rows, const std::vector<std::string>& names = {});
 
-/// The same table as a `tabular` for LaTeX with the package booktabs; what rows have in common is a comment.
+/// LaTeX `tabular` with that content, for the package booktabs; values common to all rows are a comment.
 std::string to_latex(std::span<const CellResult> rows, const std::vector<std::string>& names = {});
 
 }  // namespace penstock::report

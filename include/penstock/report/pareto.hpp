@@ -1,5 +1,5 @@
 #pragma once
-// What can be traded for what: the points that no other beats.
+// Pareto front: points that no other dominates.
 
 #include <cstddef>
 #include <span>
@@ -11,21 +11,21 @@
 
 namespace penstock::report {
 
-/// Positions, rising, of the points that no other beats. All numbers of a point are to be small, and all
-/// points have equally many. One point beats another that is no smaller in any number and larger in one; of
-/// equal points the first stays.
+/// Ascending indices of the points that no other dominates. All numbers of a point are minimised, and all
+/// points have equally many. A point is dominated by one that is no larger in any number and smaller in one;
+/// of equal points the first stays.
 std::vector<std::size_t> pareto_front(std::span<const std::vector<double>> points);
 
 /// A plan in the picture.
 struct ParetoPoint {
   CellResult row;
   bool front = false;
-  std::string label;  ///< of those on the front: their row in the table
+  std::string label;  ///< for points on the front: their row in the table
 };
 
-/// Iteration time over memory of the fullest device, both logarithmic, as SVG: a colour for each number of
-/// devices: those on the front filled and labelled, the others hollow. All rows have a plan. `title` stands
-/// above.
+/// SVG of iteration time over memory of the fullest device, both logarithmic. Each number of devices has a
+/// colour; points on the front are filled and labelled, others hollow. All rows have a plan. `title` is the
+/// heading.
 std::string pareto_svg(std::span<const ParetoPoint> points, std::string_view title);
 
 }  // namespace penstock::report

@@ -1,5 +1,5 @@
 #pragma once
-// A picture of planners on one problem.
+// Bar chart of planners on one problem.
 
 #include <span>
 #include <string>
@@ -11,15 +11,15 @@ namespace penstock::report {
 
 struct PlannerBar {
   CellResult row;
-  std::string unseen;       ///< in a few words, what the planner does not see
-  double aim = 0;           ///< instead of the iteration's time, where plans are ranked by something else
-  std::string aim_words{};  ///< that value in words; empty: they are ranked by time
+  std::string unseen;       ///< limits of the planner, in a few words
+  double aim = 0;           ///< value of the objective, if it is not time
+  std::string aim_words{};  ///< that value in words; empty: ranked by time
 };
 
-/// Iteration times as bars, in the given order, as SVG: each with the bound that no plan of its kind beats as
-/// a mark, the gap to it in words, the plan's strategy, and what the planner does not see. A row without a
-/// plan has its reason. Bars of an aim have no bound, which is one of time. `title` stands above, and below
-/// it what the bars are, where it is not time.
+/// SVG of iteration times as bars, in the given order. Each has its lower bound as a mark, the gap to it in
+/// words, the plan's strategy, and the planner's limits. A row without a plan shows the reason. Bars of
+/// another objective have no bound, which is a time. `title` is the heading; `aim` below it states what the
+/// bars are, if it is not time.
 std::string planner_chart_svg(std::span<const PlannerBar> bars, std::string_view title,
                               std::string_view aim = {});
 

@@ -1,5 +1,5 @@
 #pragma once
-// How far predictions are from runs that others measured.
+// Errors of predictions for runs that others measured.
 
 #include <optional>
 #include <span>
@@ -13,31 +13,31 @@ namespace penstock::report {
 
 struct PublishedPrediction {
   const PublishedRun* run = nullptr;
-  double seconds = 0;  ///< of an iteration
+  double seconds = 0;  ///< seconds per iteration
   double gib = 0;      ///< peak of the fullest device
 };
 
-/// Errors of one set of measured runs: predicted over measured less one.
+/// Errors of one set of measured runs: predicted / measured - 1.
 struct PublishedErrors {
   std::string set;
   std::size_t runs = 0;
-  double mean = 0, median = 0, p90 = 0, worst = 0;  ///< of the error's size
-  double bias = 0;                                  ///< mean of the error itself
-  /// Mean over groups of runs that differ in how they are divided alone: whether the predictions rank them as
-  /// the measurements do (core::kendall_tau), and how much longer than the group's fastest run the one takes
-  /// that is predicted to be fastest. Nothing where no group has two runs.
+  double mean = 0, median = 0, p90 = 0, worst = 0;  ///< of the absolute error
+  double bias = 0;                                  ///< mean of the signed error
+  /// Means over groups of runs that differ only in how they are divided. tau: whether predictions rank them
+  /// like measurements (core::kendall_tau). regret: how much longer the run predicted to be fastest takes
+  /// than the group's fastest. Nothing if no group has two runs.
   std::optional<double> tau, regret;
   std::size_t memory_runs = 0;   ///< runs with measured memory
-  std::optional<double> memory;  ///< mean of the error's size
+  std::optional<double> memory;  ///< mean absolute error
 };
 
-/// Set by set, in order of appearance.
+/// Errors by set, in order of appearance.
 std::vector<PublishedErrors> published_errors(std::span<const PublishedPrediction> predictions);
-/// One row per set.
+/// Table with one row per set.
 std::string published_errors_table(const std::vector<PublishedErrors>& errors, const Screen& screen);
-/// CSV for programs. Predictions by the costs they stand on, which is the column `costs`.
+/// Predictions by the costs they use, which become the column `costs`; CSV for programs.
 using Rungs = std::vector<std::pair<std::string, std::span<const PublishedPrediction>>>;
 std::string published_errors_csv(const Rungs& rungs);  ///< a row per set
-std::string predictions_csv(const Rungs& rungs);       ///< a row per run; no error where nobody measured it
+std::string predictions_csv(const Rungs& rungs);       ///< a row per run; no error without a measurement
 
 }  // namespace penstock::report

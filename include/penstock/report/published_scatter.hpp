@@ -1,5 +1,5 @@
 #pragma once
-// A picture of predictions beside runs that others measured.
+// Scatter plot of predictions and measurements of published runs.
 
 #include <span>
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace penstock::report {
 
-/// Predicted over measured iteration times as SVG, both axes logarithmic in seconds: a dot per run in its
-/// set's colour, sets in order of appearance with their mean error, the diagonal, and 20 % to either side of
-/// it dashed. `title` stands above. At least one prediction.
+/// SVG of predicted over measured iteration times, both axes logarithmic in seconds. It has a dot per run in
+/// its set's colour, sets in order of appearance with their mean error, the diagonal, and dashed lines at
+/// +-20 %. `title` is the heading. Precondition: at least one prediction.
 std::string published_scatter_svg(std::span<const PublishedPrediction> predictions, std::string_view title);
 
 }  // namespace penstock::report

@@ -1,5 +1,5 @@
 #pragma once
-// Planners on one problem, the fastest plan first.
+// Table of planners on one problem, the fastest plan first.
 
 #include <optional>
 #include <string>
@@ -10,19 +10,19 @@
 
 namespace penstock::report {
 
-/// Rows by simulated throughput, falling; equal ones and those without a plan in the given order, the latter
+/// Rows by simulated throughput, descending. Ties, and rows without a plan, keep their order; the latter come
 /// last.
 std::vector<CellResult> ranked(std::vector<CellResult> rows);
 
-/// What rows are ranked by, where that is not time.
+/// Column of the objective that rows are ranked by, if it is not time.
 struct AimColumn {
   std::string title;
   std::vector<std::string> cells;  ///< [row]
 };
 
-/// One line per row: planner, throughput, strategy, utilisation, memory, estimated and simulated iteration
-/// and the estimate's error, gap to the lower bound, search; behind the planner the aim's column; below the
-/// table the reasons of rows whose status is not "ok".
+/// One line per row: planner, objective, throughput, strategy, utilisation, memory, estimated and simulated
+/// iteration with the estimate's error, gap to the lower bound, search. Reasons of rows whose status is not
+/// "ok" follow below the table.
 std::string ranking(const std::vector<CellResult>& rows, const Screen& screen = {},
                     const std::optional<AimColumn>& aim = {});
 

@@ -1,5 +1,5 @@
 #pragma once
-// Results as tables of data: one row per experiment cell, with the birth certificate of the numbers.
+// Results as tables of data: one row per experiment cell, with provenance.
 
 #include <cstdint>
 #include <map>
@@ -14,7 +14,8 @@
 
 namespace penstock::report {
 
-/// One row. What a cell could not produce (no plan, not simulated) has no value: empty in CSV, null in JSON.
+/// One row. Values that a cell could not produce (no plan, no simulation) are missing: empty in CSV, null in
+/// JSON.
 struct CellResult {
   std::string model;
   std::string cluster;
@@ -22,57 +23,60 @@ struct CellResult {
   std::string planner;
   std::int64_t mini_batch = 0;                    ///< samples per iteration
   std::optional<std::string> strategy;            ///< the plan in one line (plan::in_words)
-  std::optional<std::int64_t> pipeline_parallel;  ///< as plan::Strategy has them, all to `schedule`
+  std::optional<std::int64_t> pipeline_parallel;  ///< as in plan::Strategy, up to `schedule`
   std::optional<plan::Extent> data_parallel;
   std::optional<plan::Extent> tensor_parallel;
   std::optional<plan::Extent> zero;
-  std::optional<std::int64_t> recompute;    ///< stages that do
-  std::optional<plan::Extent> micro_batch;  ///< samples that a replica takes at a time
+  std::optional<std::int64_t> recompute;    ///< stages that recompute
+  std::optional<plan::Extent> micro_batch;  ///< samples per replica at a time
   std::optional<std::int64_t> stages;       ///< number of stages
   std::optional<std::int64_t> depth;        ///< stages on the longest path
   std::optional<std::string> schedule;
-  std::optional<double> estimate_s;               ///< iteration time the planner expects
-  std::optional<double> iteration_s;              ///< iteration time of the trace
-  std::optional<double> estimate_error;           ///< estimate_s / iteration_s - 1: above 0 expected too long
-  std::optional<double> lower_bound_s;            ///< no plan of its family is faster (score::bound_for)
-  std::optional<double> gap;                      ///< iteration_s / lower_bound_s - 1
-  std::optional<double> samples_per_s;            ///< mini_batch / iteration_s
-  std::optional<double> tokens_per_s;             ///< of models with attention (graph::tokens)
-  std::optional<double> tflops_per_device;        ///< model TFLOP/s of a device, in the mean over devices
-  std::optional<double> mfu;                      ///< model FLOPs utilisation (cost::Utilisation), 0 to 1
-  std::optional<double> bubble;                   ///< idle share of compute, 0 to 1
+  std::optional<double> estimate_s;         ///< iteration time that the planner estimates
+  std::optional<double> iteration_s;        ///< iteration time of the trace
+  std::optional<double> estimate_error;     ///< estimate_s / iteration_s - 1: above 0 if estimated too long
+  std::optional<double> lower_bound_s;      ///< lower bound for its family (score::bound_for)
+  std::optional<double> gap;                ///< iteration_s / lower_bound_s - 1
+  std::optional<double> samples_per_s;      ///< mini_batch / iteration_s
+  std::optional<double> tokens_per_s;       ///< for models with attention (graph::tokens)
+  std::optional<double> tflops_per_device;  ///< mean model TFLOP/s per device
+  std::optional<double> mfu;                ///< model FLOPs utilisation (cost::Utilisation), 0 to 1
+  std::optional<double> bubble;             ///< idle share of compute, 0 to 1
   std::optional<std::int64_t> peak_memory_bytes;  ///< of the fullest device
-  std::optional<double> search_s;      ///< wall time of the planner, its judging of candidates included, also
-                                       ///< where it found nothing; cells run side by side share the cores
-  std::optional<double> judging_s;     ///< part of it spent on simulating candidates, summed over threads
+  /// Wall time of the planner including evaluations, also if it found nothing; cells in parallel share the
+  /// cores.
+  std::optional<double> search_s;
+  std::optional<double> judging_s;     ///< part of it spent on evaluations, summed over threads
   std::optional<std::int64_t> states;  ///< table rows the planner computed
-  std::optional<std::int64_t>
-      search_memory_bytes;  ///< growth of the process's resident memory during the search, at its
-                            ///< peak; only where searches run one after the other
-  std::string costs;   ///< of operators: "analytic", "profile of ...", "calibration of ...", which may be
-                       ///< "..., foreign to ..."
-  std::string status;  ///< "ok", "timed out: ...", "memory full: ...", "infeasible: ...", "limit: ...", "bad
-                       ///< input: ...", "internal: ..."
+  /// Peak growth of the process's resident memory during the search; only if searches run one after the
+  /// other.
+  std::optional<std::int64_t> search_memory_bytes;
+  /// Origin of operator times: "analytic", "profile of ...", "calibration of ...", possibly "..., foreign to
+  /// ...".
+  std::string costs;
+  /// "ok", "timed out: ...", "memory full: ...", "infeasible: ...", "limit: ...", "bad input: ...",
+  /// "internal: ..."
+  std::string status;
   std::string setting{};   ///< "optimizer=adam network=fifo": further axes of an experiment
-  std::string date{};      ///< of the search, ISO 8601, where cells of an experiment come from several runs
-  std::string hardware{};  ///< machine of the search, likewise
+  std::string date{};      ///< date of the search, ISO 8601, if cells of an experiment come from several runs
+  std::string hardware{};  ///< machine of the search, in the same case
   std::optional<double> ratio{};  ///< samples_per_s over the baseline's on the same problem (add_ratios)
 };
 
-/// Model, cluster, devices, planner, mini-batch, setting: what tells the rows of an experiment apart.
+/// Model, cluster, devices, planner, mini-batch, setting: the values that identify a row of an experiment.
 using About = std::tuple<std::string, std::string, std::int64_t, std::string, std::int64_t, std::string>;
 About about(const CellResult& row);
 
-/// Which columns a table has, besides those that say which problem and planner a row is about.
+/// Columns of a table, in addition to those that identify a row.
 struct Columns {
   bool axes = false;     ///< setting
-  bool results = true;   ///< what the same inputs always give
-  bool measured = true;  ///< what depends on machine and day: search_s, judging_s, search_memory_bytes
+  bool results = true;   ///< results that depend only on the inputs
+  bool measured = true;  ///< measurements: search_s, judging_s, search_memory_bytes
   bool origin = false;   ///< date, hardware
-  bool ratio = false;    ///< ratio, which files of `penstock run` lack
+  bool ratio = false;    ///< ratio, which files of `penstock run` do not have
 };
 
-/// How the numbers came to be; filled by the caller, for a report reads no clock and no environment.
+/// Origin of the numbers. The caller fills it in, because a report reads no clock and no environment.
 struct Provenance {
   std::string version;  ///< of Penstock
   std::string commit;
@@ -85,20 +89,20 @@ struct Provenance {
   std::uint64_t seed = 0;
 };
 
-/// Header, then one line per row. Quoting after RFC 4180 (Shafranovich, 2005); differs in ending lines with
-/// LF alone, so that results read well in a diff. Numbers take the fewest digits that read back equal.
+/// Header, then one line per row. Quoting as in RFC 4180 (Shafranovich, 2005). Differs: lines end with LF
+/// only, so that diffs of results are readable. Numbers have the fewest digits that read back equal.
 std::string to_csv(std::span<const CellResult> rows, const Columns& columns = {});
 
-/// {"provenance": {...}, "results": [...]}, same field names and order as the CSV.
+/// JSON {"provenance": {...}, "results": [...]}, with the field names and order of the CSV.
 std::string to_json(std::span<const CellResult> rows, const Provenance& provenance,
                     const Columns& columns = {});
-/// {"results": [...]}: the provenance stands elsewhere.
+/// JSON {"results": [...]}, without the provenance.
 std::string rows_json(std::span<const CellResult> rows, const Columns& columns);
 std::string to_json(const Provenance& provenance);
 
 /// One row with all columns as one line of JSON; a number that is not finite is left out.
 std::string to_record(const CellResult& row);
-/// Reads it. Throws BadInput for text that is no row.
+/// Parses to_record's text. Throws BadInput for other text.
 CellResult parse_record(const std::string& text);
 
 struct Results {
@@ -107,20 +111,19 @@ struct Results {
   std::string baseline{};  ///< planner that ratios divide by; empty: rows have no ratio
 };
 
-/// Reads what to_json or rows_json wrote, which leaves the provenance empty. Of a row's columns only those
-/// that say what it is about must be there: files of other versions, and other columns, are read too. Throws
+/// Parses the text of to_json or rows_json; the latter leaves the provenance empty. Only the columns that
+/// identify a row are required, so that files of other versions and with other columns are read, too. Throws
 /// BadInput naming the file and the row or key.
 Results parse_results(const std::string& text, const std::string& file);
-/// Reads to_json's text of a provenance. Throws BadInput likewise.
+/// Parses to_json's text of a provenance. Throws BadInput like parse_results.
 Provenance parse_provenance(const std::string& text, const std::string& file);
 
-/// Gives the rows the columns that to_csv's text has; its lines about none of the rows are passed over.
-/// Throws BadInput naming file, line and column.
+/// Adds the columns of to_csv's text to the rows; lines about other rows are ignored. Throws BadInput naming
+/// file, line and column.
 void add_columns(std::vector<CellResult>& rows, const std::string& csv, const std::string& file);
 
 /// Every column as text, numbers in the fewest digits that read back equal. Each of the further axes in
-/// `setting` is a column of its own, and what it says goes before a result of that name. `ratio`: with the
-/// column of that name.
+/// `setting` becomes a column, which replaces a result of that name. `ratio`: include that column.
 Rows to_rows(std::span<const CellResult> rows, bool ratio = false);
 
 }  // namespace penstock::report

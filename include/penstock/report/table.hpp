@@ -1,5 +1,5 @@
 #pragma once
-// The one text table every command prints.
+// The text table of every command.
 
 #include <cstdint>
 #include <string>
@@ -14,20 +14,21 @@ enum class Align : std::uint8_t { left, right };
 struct Column {
   std::string title;
   Align align = Align::left;
-  /// Where the screen is narrow, columns with 1 leave first, then those with 2, and so on; then those with 0,
-  /// the rightmost first. The first column stays.
+  /// Priority on narrow screens: columns with 1 are dropped first, then those with 2, and so on; then those
+  /// with 0, the rightmost first. The first column stays.
   int leaves = 0;
-  bool folds = false;  ///< words, which may take several lines
+  bool folds = false;  ///< column of words, which may take several lines
 };
 
-/// Collects rows, then lays them out; columns are as wide as their widest cell on the screen.
+/// Collects rows, then lays them out; a column is as wide as its widest cell on the screen.
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  /// One cell per column. Line breaks and other control characters are shown as blanks.
+  /// Adds one cell per column. Line breaks and other control characters become blanks.
   void add(std::vector<std::string> cells);
-  /// Lines end in '\n' and never in blanks. On a narrow screen columns of words fold, others leave, and a
-  /// last line names these.
+  /// Lines end in '
+  /// ' and never in blanks. On a narrow screen columns of words fold, others are dropped, and a last line
+  /// names the dropped ones.
   std::string text(const Screen& screen = {}) const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// One replay beside its simulation, task by task.
+// A replay compared with its simulation, task by task.
 
 #include <string>
 
@@ -13,15 +13,14 @@ namespace penstock::report {
 std::string comparison_table(const ReplayRow& row, const trace::Comparison& comparison,
                              const Screen& screen = {});
 
-/// A line per task: kind,device,peer,stage,micro_batch, then start and duration, measured and simulated, in
-/// seconds, and error, of the duration. What concerns a whole stage has micro-batch -1, what is no transfer
-/// no peer.
+/// CSV with a line per task: kind,device,peer,stage,micro_batch, then measured and simulated start and
+/// duration in seconds, and the error of the duration. Tasks of a whole stage have micro-batch -1; only
+/// transfers have a peer.
 std::string comparison_csv(const trace::Comparison& comparison);
 
-/// {"provenance": ..., "replay": the row as in to_json of a ReplayTable, "iterations_s": every repeat,
+/// JSON {"provenance": ..., "replay": the row as in to_json of a ReplayTable, "iterations_s": every repeat,
 /// "graph_iterations_s": every launch of the iteration as one graph, "stages": [...], "kinds": [...],
-/// "only_measured": ..., "only_simulated": ...}; a pair is
-/// {"measured", "simulated", "error"}.
+/// "only_measured": ..., "only_simulated": ...}. A pair is {"measured", "simulated", "error"}.
 std::string comparison_json(const ReplayRow& row, const std::vector<core::Seconds>& iterations,
                             const std::vector<core::Seconds>& as_graph, const trace::Comparison& comparison,
                             const Provenance& provenance);

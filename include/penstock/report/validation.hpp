@@ -1,12 +1,12 @@
 #pragma once
-// Plans that were both measured and simulated: the table that says how far a simulation may be trusted.
+// Plans that were both measured and simulated: the table that shows how far to trust a simulation.
 
 #include <string>
 #include <vector>
 
 namespace penstock::report {
 
-/// Iteration times of one plan, seconds.
+/// Iteration times of one plan, in seconds.
 struct ValidationRow {
   std::string plan;
   double measured_s = 0;  ///< median
@@ -15,8 +15,8 @@ struct ValidationRow {
   double error = 0;  ///< simulated_s / measured_s - 1
 };
 
-/// CSV (RFC 4180) with the header plan,measured_s,measured_low_s,measured_high_s,simulated_s,error; more
-/// columns after these are left aside. Throws BadInput naming file, line and key; times must be above zero.
+/// Parses CSV (RFC 4180) with the header plan,measured_s,measured_low_s,measured_high_s,simulated_s,error;
+/// further columns are ignored. Throws BadInput naming file, line and key; times must be above zero.
 std::vector<ValidationRow> parse_validation(const std::string& text, const std::string& file);
 
 }  // namespace penstock::report
