@@ -31,7 +31,8 @@ std::vector<std::size_t> numbers(const std::vector<StageId>& stages) {
   return out;
 }
 
-/// Copies of shared parameters are updated together; in groups, those of devices with one number.
+/// Checks that copies of shared parameters can be updated together; in groups, those of devices with equal
+/// numbers.
 void check_shared(const graph::OpGraph& graph, const plan::Plan& plan) {
   for (const plan::SharedParameters& shared : plan::shared_parameters(graph, plan)) {
     const auto refuse = [&](const char* why) {
@@ -44,7 +45,7 @@ void check_shared(const graph::OpGraph& graph, const plan::Plan& plan) {
   }
 }
 
-/// A device is a member of one group.
+/// Checks that each device is a member of one group.
 void check_colocated(const plan::Plan& plan) {
   const auto rank = plan::rank_of_stage(plan);
   for (std::size_t s = 0; s < rank.size(); ++s)
@@ -89,7 +90,7 @@ void check(const graph::OpGraph& graph, const plan::Plan& plan) {
   }
 }
 
-/// What the k-th pass of a row uses, by rank and replica; of a pair its forward comes first.
+/// Weights used by the k-th pass of a row, by rank and replica; in a pair the forward comes first.
 schedule::WeightsUsed weights_by_pass(const plan::Plan& plan, const schedule::Schedule& order) {
   schedule::WeightsUsed out = schedule::weights_used(plan, order.ranks, order.rank_of_stage);
   for (std::size_t rank = 0; rank < out.size(); ++rank)
@@ -103,7 +104,7 @@ schedule::WeightsUsed weights_by_pass(const plan::Plan& plan, const schedule::Sc
   return out;
 }
 
-/// A program of ranks as one of devices, each with what it sends and is sent.
+/// Converts a program of ranks to one of devices, each with its messages.
 class Lowering {
  public:
   Lowering(const graph::OpGraph& graph, const schedule::ScheduledPlan& scheduled)
@@ -138,7 +139,7 @@ class Lowering {
   }
 
  private:
-  /// Of the i-th device of a rank; the replicas of a colocated stage are others than those of the rest.
+  /// Instructions of the i-th device of a rank; a colocated stage numbers its replicas differently.
   std::vector<Instruction> instructions(std::size_t rank, std::size_t device) const {
     std::vector<Instruction> out;
     std::size_t pass = 0;
@@ -160,7 +161,7 @@ class Lowering {
     return out;
   }
 
-  /// `bytes`: of all parts.
+  /// Adds messages; `bytes` are those of all parts.
   void add(const program::Message& of_ranks, const std::vector<core::OpId>& tensors, core::Bytes bytes) {
     if (out_.messages.size() >= kMostMessages)
       throw core::Error(core::ExitCode::limit, "the program has more than 2^24 messages");
@@ -200,7 +201,7 @@ class Lowering {
   const plan::StageGraph& stages_;
   const program::Program ranks_;
   const schedule::WeightsUsed weights_;
-  std::vector<StageId> source_;  ///< [stage] as Message::source
+  std::vector<StageId> source_;  ///< [stage] see Message::source
   DevicePrograms out_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// How tasks are called in messages.
+// Names of tasks in messages.
 
 #include <exception>
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace penstock::replay {
 
-/// "device 2, forward of micro-batch 3 on stage 1".
+/// Returns a text such as "device 2, forward of micro-batch 3 on stage 1".
 std::string task_name(core::DeviceId device, const Instruction& instruction);
-/// "the tensors of micro-batch 3 on stage 0 from device 1".
+/// Returns a text such as "the tensors of micro-batch 3 on stage 0 from device 1".
 std::string name(const Message& message);
 
-/// The exception being handled, with `task` in front of its text; a request to stop as it is. What is none of
-/// ours becomes Error(device_failed).
+/// Returns the exception being handled, with `task` in front of its text; requests to stop are unchanged.
+/// Foreign exceptions become Error(device_failed).
 std::exception_ptr told(const std::string& task);
 
 }  // namespace penstock::replay

@@ -1,5 +1,5 @@
 #pragma once
-// An iteration as one graph.
+// Runs an iteration as one graph.
 
 #include <vector>
 
@@ -10,17 +10,17 @@
 
 namespace penstock::replay {
 
-/// Puts all work of an iteration on the streams of its devices at once, events between streams its only
-/// order, and launches it as one graph where the devices can (Stream::bundle): no thread waits for another,
-/// so what is left is what the devices themselves take. Each of the `launches` that count is timed between
-/// events; two iterations come before, one without a graph. Messages go as fast as the devices copy, replicas
-/// sum around a ring, and buffers of messages are held to the end of the iteration. Every launch is an
-/// iteration of training, but for Adam, whose steps in a captured graph keep their number.
+/// Puts all work of an iteration on the streams of its devices at once, ordered only by events between
+/// streams, and launches it as one graph if the devices support it (Stream::bundle). No thread waits for
+/// another, so the time is that of the devices. Each of the measured `launches` is timed between events; two
+/// iterations come before, one without a graph. Messages go as fast as the devices copy, replicas sum around
+/// a ring, and message buffers are held to the end of the iteration. Every launch is an iteration of
+/// training, except for Adam, whose step number is fixed in a captured graph.
 ///
-/// Workers, one per device with instructions (others null), have run the program before, so that libraries
-/// are ready. Throws BadInput for a program of several mini-batches, which leave weights in other buffers
-/// than before, for tensor parallelism and for parameters that stages share. Error(device_failed) where
-/// memory is out; Interrupted between launches.
+/// Workers (one per device with instructions, others null) must have run the program before, so that
+/// libraries are ready. Throws BadInput for a program of several mini-batches, whose weights move to other
+/// buffers, for tensor parallelism, and for parameters that stages share. Throws Error(device_failed) if
+/// memory runs out; Interrupted between launches.
 std::vector<core::Seconds> run_as_cuda_graph(const DevicePrograms& program, const graph::OpGraph& graph,
                                              const plan::Plan& plan,
                                              const std::vector<DeviceWorker*>& workers, int launches,

@@ -1,5 +1,5 @@
 #pragma once
-// The seam between a device and the others of its tensor-parallel or context group.
+// Interface between a device and the others of its tensor-parallel or context group.
 
 #include <cstddef>
 #include <functional>
@@ -16,10 +16,10 @@ class Peers {
  public:
   using Shared = std::vector<std::span<const std::byte>>;
   virtual ~Peers() = default;
-  /// Shares data with the group: returns once every member has shared its data and used that of the others;
-  /// no member changes its data meanwhile. `use` is called once, with what each device shares, in the order
-  /// of the group. In the time of the replay that takes `time` from when the last one comes. Throws where
-  /// another device fails.
+  /// Shares data with the group. Returns once every member has shared its data and used that of the others;
+  /// no member changes its data meanwhile. Calls `use` once, with the data of each device in the order of the
+  /// group. In the time of the replay it takes `time` from the arrival of the last member. Throws if another
+  /// device fails.
   virtual void share(const Shared& own, core::Seconds time,
                      const std::function<void(const std::vector<Shared>&)>& use) = 0;
 };

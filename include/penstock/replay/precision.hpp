@@ -1,5 +1,5 @@
 #pragma once
-// In which numbers a replay computes.
+// Precision in which a replay computes.
 
 #include "penstock/graph/op_graph.hpp"
 #include "penstock/kernels/precision.hpp"
@@ -7,10 +7,10 @@
 
 namespace penstock::replay {
 
-/// fp32 for models of four-byte numbers, whose training is in fp32 throughout; for those of two bytes the
-/// format of the plan's weights. Kernels' gradients are in that too, an optimizer's moments and master
-/// weights in fp32 (the backends' updates). Throws BadInput where a plan's precision says otherwise, or, of
-/// two bytes, nothing, and for models of other numbers.
+/// Returns fp32 for models of four-byte numbers, whose training must be in fp32 throughout; for two-byte
+/// models the format of the plan's weights. Kernels' gradients have that format, too; moments and master
+/// weights are fp32 (the backends' updates). Throws BadInput if a plan's precision differs from this, or is
+/// missing for two-byte models, and for models of other numbers.
 kernels::Precision precision_of(const graph::OpGraph& graph, const plan::Training& training);
 
 }  // namespace penstock::replay

@@ -1,5 +1,5 @@
 #pragma once
-// The processes that execute one plan together.
+// Processes that execute one plan together.
 
 #include <vector>
 
@@ -7,24 +7,25 @@
 
 namespace penstock::replay {
 
-/// Processes that an MPI launcher has started. A process makes one object of this class, once; the thread
-/// that makes it is the only one to call MPI meanwhile.
+/// Processes that an MPI launcher has started. A process creates one object of this class, once; only the
+/// thread that creates it may call MPI during its lifetime.
 class Processes {
  public:
-  /// Throws BadInput where this build has no MPI, or where MPI does not know of as many processes: then the
-  /// launcher is another MPI's.
+  /// Throws BadInput if this build has no MPI, or if MPI reports another number of processes: then the
+  /// launcher belongs to another MPI.
   Processes(int expected, std::size_t devices);
-  /// Waits for all, for a minute at most; after a failure for nobody.
+  /// Waits for all processes, for a minute at most; does not wait after a failure.
   ~Processes();
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  /// Ranks on this machine, this one too, ascending.
+  /// Ranks on this machine, including this one, ascending.
   const std::vector<int>& on_this_machine() const { return neighbours_; }
 
-  /// Devices go to processes in blocks, as a cluster counts them node by node and launchers do ranks.
+  /// Assigns devices to processes in blocks, because clusters number them node by node and launchers do so
+  /// with ranks.
   void deal(std::size_t devices) { devices_ = devices; }
   /// Process that hosts a device's worker.
   int host(core::DeviceId device) const {

@@ -1,5 +1,5 @@
 #pragma once
-// What every device of a plan does in an iteration, one instruction after the other, and what it is sent.
+// Program of every device in an iteration: its instructions and messages.
 
 #include <cstdint>
 #include <vector>
@@ -16,21 +16,21 @@ using program::Samples;
 
 using MessageId = std::int32_t;
 
-/// Some samples of what one stage hands another: the tensors that cross the boundary, or, the other way,
-/// their gradients. Between stages on one device too, where nothing moves. From or to tensor-parallel groups
-/// they travel in parts, as in the simulator.
+/// Samples that one stage sends to another: the tensors that cross the boundary or, in the other direction,
+/// their gradients. Messages between stages on one device move no data. Messages of tensor-parallel groups
+/// travel in parts, as in the simulator.
 struct Message {
   bool gradient = false;
   core::StageId from, to;  ///< sending and receiving
   core::DeviceId sender, receiver;
-  std::vector<core::OpId> tensors;  ///< whose outputs, ascending; empty: an order that is imposed, no data,
-                                    ///< for which nobody makes room
+  /// Operators whose outputs are sent, ascending; empty: an imposed order without data and buffers.
+  std::vector<core::OpId> tensors;
   Samples samples;
-  std::int32_t part = 0, parts = 1;  ///< of the bytes of all tensors side by side, nearly equal
-  core::Bytes bytes;                 ///< of the part, uncompressed
+  std::int32_t part = 0, parts = 1;  ///< of the bytes of all tensors concatenated, nearly equal
+  core::Bytes bytes;                 ///< bytes of the part, uncompressed
   std::int32_t sent_in = -1;         ///< micro-batch of `from`
   std::int32_t needed_in = -1;       ///< micro-batch of `to`
-  core::StageId source{};            ///< `from`; of a colocated stage its first part, for all of them
+  core::StageId source{};            ///< `from`; for a colocated stage its first part, for all parts
 };
 
 /// One pass, reduction, update or barrier of one device.
@@ -38,36 +38,39 @@ struct Instruction {
   schedule::ActionKind kind =
       schedule::ActionKind::forward;  ///< forward, backward, input_gradient, weight_gradient,
                                       ///< recompute, reduce_gradient, step or barrier
-  core::StageId stage;                ///< invalid of a barrier
-  std::int32_t shared = -1;         ///< of a reduce_gradient among stages: index into DevicePrograms::shared
-  std::int32_t micro_batch = -1;    ///< of the stage, among all; -1 of what concerns the whole stage
-  Samples samples;                  ///< this device's share
-  std::int32_t weights = -1;        ///< of forward, recompute and gradients: updates in the weights it uses,
-                                    ///< counted from the beginning of the program
-  std::vector<MessageId> receives;  ///< arrived before it starts; the others of a group receive the rest
+  core::StageId stage;                ///< invalid for a barrier
+  std::int32_t shared = -1;       ///< for a reduce_gradient among stages: index into DevicePrograms::shared
+  std::int32_t micro_batch = -1;  ///< of the stage, among all; -1 for instructions of a whole stage
+  Samples samples;                ///< this device's share
+  /// For forward, recompute and gradients: number of updates in the weights it uses, from the beginning of
+  /// the program.
+  std::int32_t weights = -1;
+  std::vector<MessageId> receives;  ///< received before it starts; the others of a group receive the rest
   std::vector<MessageId> sends;     ///< ready when it ends
-  std::vector<MessageId> opens;     ///< receives for which it leaves room; and those it sends to its device
+  /// Receives for which it frees buffers, including those it sends to its own device.
+  std::vector<MessageId> opens;
 };
 
 struct DevicePrograms {
   std::vector<Message> messages;
-  std::vector<std::vector<Instruction>> devices;  ///< [device], empty where it serves no stage
-  std::vector<std::vector<MessageId>>
-      open_at_start;  ///< [device] receives there is room for from the beginning
+  std::vector<std::vector<Instruction>> devices;      ///< [device] empty if it serves no stage
+  std::vector<std::vector<MessageId>> open_at_start;  ///< [device] receives with a free buffer from the start
   std::int64_t mini_batches = 1;
-  std::vector<plan::SharedParameters> shared;  ///< among stages
+  std::vector<plan::SharedParameters> shared;  ///< parameters shared among stages
 };
 
-/// The plan's program (program::lower), which the simulator runs too, for each device: with its own samples,
-/// what it sends and is sent, and the weights that each pass uses, as the schedule's policy says
-/// (schedule::WeightPolicy), of those that the STEPs before it have made; recomputation those of its backward
-/// pass. Differs from what the simulator runs: gradients are not cut into buckets, and a pair that overlaps
-/// runs as its forward, then its backward. Precondition: plan::structural_violations has none, the order no
-/// violations. Throws BadInput as program::lower does, and for what is not replayed: colocated stages whose
-/// groups have other sizes than those of their devices' other stages, ZeRO, compression,
-/// predicted weights, numbers of another precision (precision_of), parameters shared between stages without a
-/// flush, or by groups that divide them differently; and naming rank and pass where a policy asks for weights
-/// that are not made yet. Error(limit): more than 2^24 messages.
+/// Lowers the plan's program (program::lower, which the simulator runs too) for each device: with its own
+/// samples, its messages, and the weights that each pass uses. These follow from the schedule's policy
+/// (schedule::WeightPolicy) and the preceding STEPs; recomputation uses those of its backward pass. Differs
+/// from the simulator's program: gradients are not divided into buckets, and an overlapped pair runs as its
+/// forward, then its backward.
+///
+/// Precondition: plan::structural_violations and the order have no violations. Throws BadInput like
+/// program::lower, and for features that cannot be replayed: colocated stages whose groups differ in size
+/// from those of their devices' other stages, ZeRO, compression, predicted weights, another precision
+/// (precision_of), and parameters shared between stages without a flush, or by groups that divide them
+/// differently. Also throws BadInput naming rank and pass if a policy needs weights that do not exist yet.
+/// Error(limit): more than 2^24 messages.
 DevicePrograms lower(const graph::OpGraph& graph, const schedule::ScheduledPlan& scheduled);
 
 }  // namespace penstock::replay

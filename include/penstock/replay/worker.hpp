@@ -1,5 +1,5 @@
 #pragma once
-// The seam between the scheduler of a replay and the devices that execute it.
+// Interface between the scheduler of a replay and the devices that execute it.
 
 #include <memory>
 #include <vector>
@@ -11,14 +11,14 @@
 
 namespace penstock::replay {
 
-/// Part of a buffer. Whoever holds it keeps the buffer alive.
+/// Part of a buffer; keeps the buffer alive.
 struct Region {
   std::shared_ptr<kernels::Buffer> buffer;
   core::Bytes offset, bytes;
 };
 
-/// One device at work. Its instructions come one at a time, in order, from one thread; `incoming` may be
-/// asked from another one meanwhile.
+/// A device during a replay. Its instructions come one at a time, in order, from one thread; `incoming` may
+/// be called from another thread at the same time.
 class Worker {
  public:
   virtual ~Worker() = default;
@@ -27,34 +27,34 @@ class Worker {
   /// group run the same instructions.
   virtual void join(Peers&) {}
 
-  /// Does a pass, a step, or nothing of a barrier or reduction (of a reduction what concerns the group alone:
-  /// sums over samples that it has divided). Work is done when it returns.
+  /// Runs a pass or a step; does nothing for a barrier. For a reduction, runs only the part within the group:
+  /// sums over samples that it has divided. The work is done when it returns.
   virtual void run(const Instruction& instruction) = 0;
 
-  /// Buffers for the message's tensors, in their order: makes room. Once per message with bytes, when they
-  /// come: after it has been opened by the receiver and sent by the sender. Between stages of one device by
-  /// the thread of its instructions, right after `outgoing`; the same memory is not copied.
+  /// Allocates buffers for the message's tensors, in their order. Called once per message with bytes, on
+  /// arrival, after the receiver opened it and the sender sent it. Between stages of one device it is called
+  /// by the thread of its instructions, right after `outgoing`; identical memory is not copied.
   virtual std::vector<Region> incoming(const Message& message) = 0;
-  /// What the message's tensors hold; once per message with bytes, after the instruction that sends it. They
-  /// keep their values as long as the regions are held.
+  /// Content of the message's tensors. Called once per message with bytes, after the instruction that sends
+  /// it. The values stay valid as long as the regions are held.
   virtual std::vector<Region> outgoing(const Message& message) = 0;
 
   /// Gradients of the stage's weights, summed over this device's micro-batches of the mini-batch whose last
-  /// backward pass has run: what replicas sum up, in the same order on each. Asked after the REDUCE_GRAD; the
-  /// sum is written there before the STEP, beside later passes.
+  /// backward pass has run. Replicas sum these, in the same order on each. Called after the REDUCE_GRAD; the
+  /// sum is written there before the STEP, while later passes run.
   virtual std::vector<Region> gradients(core::StageId stage) = 0;
-  /// Gradients of the parameters that the stage shares with others: of its copy of the owner's. `gradients`
-  /// is without them.
+  /// Gradients of the parameters that the stage shares with others, for its copy of the owner's. `gradients`
+  /// excludes them.
   virtual std::vector<Region> shared_gradients(core::StageId stage,
                                                const std::vector<core::OpId>& owners) = 0;
   virtual kernels::Backend& backend() = 0;
 
-  /// This device's part of the loss of every mini-batch so far, in the order they were run. None where the
-  /// setup asks for no losses.
+  /// This device's part of the loss of every mini-batch so far, in the order of running. Empty if the setup
+  /// does not request losses.
   virtual std::vector<double> losses() const { return {}; }
 
   struct Memory {
-    plan::MemoryByKind now{}, at_peak{};  ///< bytes the device holds; at the moment of its largest sum
+    plan::MemoryByKind now{}, at_peak{};  ///< bytes held now; at the maximum of their sum
   };
   virtual Memory memory() const = 0;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Which devices of a plan form tensor-parallel or context groups.
+// Devices of a plan that form tensor-parallel or context groups.
 
 #include <vector>
 
@@ -7,13 +7,13 @@
 
 namespace penstock::replay {
 
-/// Groups of two devices or more; a device is in one at most. Where a stage divides experts, all its devices
-/// are one: who shares among whom, PartOfPeers says.
+/// Groups of two devices or more; a device is in at most one. If a stage divides experts, all its devices
+/// form one group, and PartOfPeers selects those that share.
 struct Groups {
   explicit Groups(const plan::Plan& plan);
 
   std::vector<std::vector<core::DeviceId>> list;
-  /// Index into `list`; -1: the device works alone.
+  /// Index into `list`; -1: the device is in no group.
   int of(core::DeviceId device) const;
 };
 

@@ -1,12 +1,12 @@
 #pragma once
-// Some of the devices that share.
+// A subset of the devices of a group.
 
 #include "penstock/replay/peers.hpp"
 
 namespace penstock::replay {
 
-/// Every `stride`-th of a group's members, `count` from `first` on. All of the group share when these do,
-/// each among its own part.
+/// Every `stride`-th member of a group, `count` from `first` on. All members of the group share at the same
+/// time, each within its own subset.
 class PartOfPeers : public Peers {
  public:
   PartOfPeers(Peers& all, std::size_t first, std::size_t stride, std::size_t count)

@@ -47,7 +47,7 @@ void ProcessGroup::arrive(std::size_t member, std::uint64_t round, Peers::Shared
   come(member, round, std::move(what), std::move(bytes));
 }
 
-/// Nobody of this process comes to the next round before all of it have parted from this one.
+/// No member of this process enters the next round before all of them have left this one.
 void ProcessGroup::share(std::size_t member, const Peers::Shared& own, core::Seconds time,
                          const std::function<void(const std::vector<Peers::Shared>&)>& use) {
   const std::uint64_t number = shares_[member]++;

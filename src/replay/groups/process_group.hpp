@@ -1,5 +1,5 @@
 #pragma once
-// Devices of a tensor-parallel group side by side, on threads of their own and in other processes.
+// Devices of a tensor-parallel group in parallel, on separate threads and in other processes.
 
 #include <cstdint>
 #include <functional>
@@ -14,34 +14,35 @@
 
 namespace penstock::replay {
 
-/// The process group of a tensor-parallel group, as far as it is in this process. A member that shares waits
-/// for the others as the monitor lets it: until one fails, or nothing moves. Members of other processes have
-/// such an object there; here their bytes arrive, into memory of their own, which is why nobody waits until
-/// those members have used what they were sent.
+/// The part of a tensor-parallel group in this process. A member that shares waits for the others through the
+/// monitor: until one fails, or nothing moves. Members of other processes have such an object there. Their
+/// bytes are copied here on arrival, so no member waits until those have used what they received.
 class ProcessGroup {
  public:
   using Send = std::function<void(std::size_t member, std::uint64_t round, const Peers::Shared& what)>;
   struct Members {
     std::size_t all, here;  ///< how many, and how many are of this process
-    Send send{};            ///< to the processes of the others, if any, what one of here shares; keeps a copy
+    /// number of all members; number in this process
+    Send send{};
   };
-  /// `throttle`: a collective takes no less than the time it is given. `name`: of the group, for messages.
+  /// `throttle`: a collective takes at least the time it is given. `name`: of the group, for messages.
   ProcessGroup(Monitor& monitor, Members members, bool throttle, std::string name);
 
   Peers& member(std::size_t number) { return *peers_[number]; }
-  /// What one of another process shares has come: `what` is of `bytes`.
+  /// Data shared by a member of another process has arrived: `what` points into `bytes`.
   void arrive(std::size_t member, std::uint64_t round, Peers::Shared what, Blob bytes);
-  /// How long a device has shared since this was last asked, from when the last one came; by its own thread.
+  /// Time that a device has shared since the last call, from the arrival of the last member; called by its
+  /// own thread.
   core::Seconds taken(std::size_t member) { return std::exchange(taken_[member], core::Seconds(0)); }
 
  private:
   class Member;
-  /// A collective.
+  /// One collective.
   struct Round {
     std::vector<Peers::Shared> shared;  ///< [member]
     std::vector<Blob> bytes;            ///< of members of other processes
     std::size_t came = 0, used = 0;
-    core::Seconds began;  ///< when the last one came
+    core::Seconds began;  ///< arrival of the last member
   };
   void share(std::size_t member, const Peers::Shared& own, core::Seconds time,
              const std::function<void(const std::vector<Peers::Shared>&)>& use);
@@ -53,9 +54,9 @@ class ProcessGroup {
   const bool throttle_;
   const std::string name_;
   std::vector<std::unique_ptr<Peers>> peers_;  ///< [member]
-  std::map<std::uint64_t, Round> rounds_;      ///< the present one, and the next where others are ahead
-  std::vector<std::uint64_t> shares_;          ///< [member] how many; of its own thread, as the next
-  std::vector<core::Seconds> taken_;           ///< [member]
+  std::map<std::uint64_t, Round> rounds_;      ///< the current one, and the next if others are ahead
+  std::vector<std::uint64_t> shares_;  ///< [member] number of shares; used by its own thread, like the next
+  std::vector<core::Seconds> taken_;   ///< [member]
 };
 
 }  // namespace penstock::replay

@@ -1,5 +1,5 @@
 #pragma once
-// The tensor-parallel groups with devices of this process.
+// The tensor-parallel groups with devices in this process.
 
 #include <functional>
 #include <map>
@@ -14,16 +14,16 @@ namespace penstock::replay {
 
 class ProcessGroups {
  public:
-  /// Sends a note to each of the processes `to`, where it is to arrive(). `processes`: null where there is
-  /// one.
+  /// Sends a note to each of the processes `to`, which call arrive() with it. `processes`: null for a single
+  /// process.
   using Send = std::function<void(const std::vector<int>& to, Blob note)>;
   ProcessGroups(Monitor& monitor, const Groups& groups, const Processes* processes, bool throttle, Send send);
 
-  /// null: the device works alone.
+  /// Returns null for a device in no group.
   Peers* peers(core::DeviceId device) const;
-  /// As ProcessGroup's; zero for a device that works alone.
+  /// Like ProcessGroup's; zero for a device in no group.
   core::Seconds taken(core::DeviceId device);
-  /// What a device of another process shares.
+  /// Handles data shared by a device of another process.
   void arrive(Blob note);
 
  private:

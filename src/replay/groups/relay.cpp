@@ -55,8 +55,8 @@ void Relay::serve(std::size_t member, const std::function<void()>& task) {
   hand_over(member);
 }
 
-/// Turns go round: when it comes back after all have come, all have used what was shared when it comes back
-/// once more.
+/// Members take turns. When the turn returns after all have arrived, all data is shared; when it returns once
+/// more, all have used it.
 void Relay::share(std::size_t member, const Peers::Shared& own, core::Seconds time,
                   const std::function<void(const std::vector<Peers::Shared>&)>& use) {
   clock_[member] += std::max(core::Seconds(0), stopwatch_() - began_);
@@ -80,7 +80,7 @@ void Relay::take_turn(std::size_t member) {
   wake_.wait(lock, [&] { return turn_ == member; });
 }
 
-/// To the next one that has not ended.
+/// Passes the turn to the next member that has not ended.
 void Relay::hand_over(std::size_t member) {
   {
     const std::lock_guard lock(mutex_);

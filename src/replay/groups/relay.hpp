@@ -15,21 +15,21 @@ namespace penstock::replay {
 
 class Relay {
  public:
-  /// `stopwatch` says what time it is.
+  /// `stopwatch` returns the current time.
   Relay(std::size_t members, std::function<core::Seconds()> stopwatch);
   Peers& member(std::size_t number) { return *members_[number]; }
 
-  /// Runs task [member] for each, on threads that take turns. When each ends on a clock that begins at zero
-  /// for all, as if they computed side by side: a collective begins when the last one comes and takes the
-  /// time it is given, whatever it takes here. Rethrows the first failure; the others end at their next
-  /// collective. Internal error where one ends while others share.
+  /// Runs task [member] for each, on threads that take turns. Returns the end of each on a clock that begins
+  /// at zero for all, as if they computed in parallel. A collective begins when the last member arrives and
+  /// takes the time it is given, whatever it takes here. Rethrows the first failure; the others end at their
+  /// next collective. Internal error if one ends while others share.
   std::vector<core::Seconds> run(const std::vector<std::function<void()>>& tasks);
-  /// What the collectives of the last run take, waiting left out.
+  /// Time of the collectives in the last run, without waiting.
   core::Seconds collectives() const { return collectives_; }
 
  private:
   class Member;
-  struct Halted {};  ///< thrown where another one has failed
+  struct Halted {};  ///< thrown if another member has failed
   void share(std::size_t member, const Peers::Shared& own, core::Seconds time,
              const std::function<void(const std::vector<Peers::Shared>&)>& use);
   void serve(std::size_t member, const std::function<void()>& task);
@@ -41,13 +41,13 @@ class Relay {
   std::vector<std::unique_ptr<Peers>> members_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::size_t turn_ = 0;  ///< who runs; all below are that one's
+  std::size_t turn_ = 0;  ///< member that is running; all members below belong to it
   std::vector<Peers::Shared> shared_;
-  std::vector<int> rounds_;           ///< [member] collectives it came to
+  std::vector<int> rounds_;           ///< [member] collectives reached
   std::vector<bool> ended_;           ///< [member]
   std::vector<core::Seconds> clock_;  ///< [member]
   core::Seconds collectives_;
-  core::Seconds began_;  ///< when whose turn it is began to compute
+  core::Seconds began_;  ///< start of the computation of the member that is running
   std::exception_ptr failure_;
 };
 

@@ -15,7 +15,7 @@ std::size_t in_words(std::size_t bytes) {
 
 }  // namespace
 
-// Group, member, round, how many buffers, the size of each; then the buffers, in whole words.
+// Format: group, member, round, number of buffers, the size of each; then the buffers, in whole words.
 Blob written(const SharedNote& note, const Peers::Shared& shared) {
   std::vector<std::uint64_t> heading = {note.group, note.member, note.round, shared.size()};
   for (const auto& buffer : shared) heading.push_back(buffer.size());

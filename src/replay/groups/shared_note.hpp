@@ -1,5 +1,5 @@
 #pragma once
-// What a device of a tensor-parallel group shares, as bytes for another process.
+// Data that a device of a tensor-parallel group shares, as bytes for another process.
 
 #include <cstdint>
 #include <vector>
@@ -10,13 +10,14 @@ namespace penstock::replay {
 
 using Blob = std::vector<std::byte>;
 
-/// Whose, and for which of the group's collectives.
+/// Sender, and number of the group's collective.
 struct SharedNote {
   std::uint64_t group = 0, member = 0, round = 0;
 };
 
 Blob written(const SharedNote& note, const Peers::Shared& shared);
-/// The spans are of `bytes`, aligned for any number. Internal error where these are not what was written.
+/// The spans point into `bytes`, aligned for any number. Internal error if `bytes` were not written by
+/// `written`.
 SharedNote read_shared(const Blob& bytes, Peers::Shared& shared);
 
 }  // namespace penstock::replay

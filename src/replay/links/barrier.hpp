@@ -11,7 +11,7 @@ namespace penstock::replay {
 /// Every member sends every other an empty message and waits for all of theirs.
 class Barrier {
  public:
-  /// Of n members or none; its transfers are numbered from `first` on.
+  /// For n members (or none); its transfers are numbered from `first` on.
   Barrier(std::size_t members, std::size_t first) : members_(members), first_(first) {}
   std::vector<Transfer> transfers(const std::vector<core::DeviceId>& devices) const {
     std::vector<Transfer> out;

@@ -1,5 +1,5 @@
 #pragma once
-// Bytes of devices on their way to devices of other processes, by the library of the devices.
+// Transfers between devices of different processes, by the library of the devices.
 
 #include <deque>
 #include <map>
@@ -10,20 +10,20 @@
 
 namespace penstock::replay {
 
-/// A channel leads from one device to another, one for each direction, so that no message waits behind one to
-/// another device. Both ends put the same things on it in the same order, which go one after the other. Used
-/// by one thread, but for `abort`.
+/// A channel leads from one device to another, one for each direction, so that no message waits for a message
+/// to another device. Both ends put the same transfers on it in the same order; they run one after the other.
+/// Used by one thread, except for `abort`.
 class Channels {
  public:
   using Way = std::pair<core::DeviceId, core::DeviceId>;  ///< from, to
-  /// One end, on a device of this process: rank 0 of `library` sends, rank 1 receives.
+  /// Adds one end, on a device of this process: rank 0 of `library` sends, rank 1 receives.
   void add(Way way, std::size_t rank, kernels::Backend& backend,
            std::unique_ptr<kernels::Collectives> library);
   bool empty() const { return lanes_.empty(); }
 
-  /// Sends, or receives, whichever end is here; `land` calls `landed`.
+  /// Sends or receives, depending on the end in this process; `land` calls `landed`.
   void put(Way way, Pieces pieces, std::function<void()> landed);
-  /// Goes on with everything; whether anything landed.
+  /// Makes progress on all channels; returns true if any transfer landed.
   bool land();
   void abort();
 
@@ -36,7 +36,7 @@ class Channels {
     std::size_t rank;
     std::unique_ptr<kernels::Collectives> library;
     std::unique_ptr<kernels::Stream> stream;
-    std::deque<Task> tasks{};  ///< the first one is under way
+    std::deque<Task> tasks{};  ///< the first one is running
     std::unique_ptr<kernels::Event> over{};
   };
   static void begin(Lane& lane);

@@ -6,7 +6,7 @@
 
 namespace penstock::replay {
 
-/// Part of a buffer as a buffer: who holds the memory keeps it.
+/// Part of a buffer as a buffer; the owner of the memory keeps it alive.
 class Slice : public kernels::Buffer {
  public:
   Slice(kernels::Element element, std::int64_t count, void* data) : Buffer(element, count), data_(data) {}
@@ -19,15 +19,15 @@ class Slice : public kernels::Buffer {
 /// A piece of a device as a buffer: elements of all kinds are whole pairs of bytes.
 Slice halves(const Piece& piece);
 
-/// Puts copies on a stream of the backend that `to` is of; as many pieces of the same sizes. What is the same
-/// memory stays as it is.
+/// Puts copies on a stream of the backend of `to`; both have pieces of equal sizes. Identical memory is
+/// skipped.
 void put_copies(kernels::Backend& backend, const Pieces& from, const Pieces& to, kernels::Stream& stream);
 
-/// Copies pieces of devices of one kind onto one of them, on a stream of its own. One thread at a time.
+/// Copies pieces of devices of one kind onto one of them, on its own stream. One thread at a time.
 class Copier {
  public:
   explicit Copier(kernels::Backend& backend) : backend_(backend), stream_(backend.make_stream()) {}
-  /// Returns when the bytes are there.
+  /// Returns when the copy is complete.
   void copy(const Pieces& from, const Pieces& to);
 
  private:

@@ -15,7 +15,7 @@ namespace {
 using core::DeviceId;
 using kernels::Invitation;
 
-/// What several processes put together, one thing after the other.
+/// Appends an item with its size, so that several processes can combine theirs.
 void append(Blob& to, const void* data, std::size_t size) {
   const auto* first = static_cast<const std::byte*>(data);
   to.insert(to.end(), reinterpret_cast<const std::byte*>(&size),
@@ -57,7 +57,7 @@ DeviceNet::DeviceNet(const Processes& processes, Monitor& monitor, ProcessLinks&
   for (std::size_t g = 0; g < all.size(); ++g) join(monitor, all[g], invited[g]);
 }
 
-/// Processes of other machines see to theirs.
+/// Processes of other machines check theirs.
 bool DeviceNet::on_host(ProcessLinks& links) const {
   Blob own;
   for (Worker* const worker : workers_) {
@@ -85,7 +85,7 @@ bool DeviceNet::on_host(ProcessLinks& links) const {
   return host;
 }
 
-/// In an order that all processes know.
+/// Groups in an order that is equal in all processes.
 std::vector<DeviceNet::Group> DeviceNet::groups(const std::vector<Message>& messages,
                                                 const Reductions& reductions) const {
   const auto spans = [&](const Devices& devices) {
@@ -105,7 +105,7 @@ std::vector<DeviceNet::Group> DeviceNet::groups(const std::vector<Message>& mess
   return out;
 }
 
-/// [group] By the first device of each.
+/// [group] invitation, made by the process of its first device.
 std::vector<Invitation> DeviceNet::invitations(ProcessLinks& links, const std::vector<Group>& groups) const {
   Blob own;
   for (const Group& group : groups) {
@@ -124,7 +124,7 @@ std::vector<Invitation> DeviceNet::invitations(ProcessLinks& links, const std::v
   return out;
 }
 
-/// Processes come to the groups in one order, so that all who are waited for are on their way.
+/// Processes join groups in one order, so that every process that is waited for is on its way.
 void DeviceNet::join(Monitor& monitor, const Group& group, const Invitation& invitation) {
   std::vector<kernels::Backend*> ranks;
   std::vector<std::size_t> own;

@@ -1,5 +1,5 @@
 #pragma once
-// What joins devices of several processes that are not on the host.
+// Connections between devices of several processes that are not on the host.
 
 #include "links/channels.hpp"
 #include "links/process_links.hpp"
@@ -9,22 +9,22 @@
 
 namespace penstock::replay {
 
-/// Made by all processes together; empty where devices are on the host. Sums whose replicas live in several
-/// processes have a library among these, and devices that send each other messages a channel.
+/// Created by all processes together; empty if devices are on the host. Gradient sums whose replicas are in
+/// several processes have a library here, and devices that send each other messages have a channel.
 class DeviceNet {
  public:
   using Devices = std::vector<core::DeviceId>;
 
-  /// BadInput where some devices are on the host and others not, where processes of one machine are on the
-  /// same device, or where devices cannot reach each other.
+  /// Throws BadInput if only some devices are on the host, if processes of one machine use the same device,
+  /// or if devices cannot reach each other.
   DeviceNet(const Processes& processes, Monitor& monitor, ProcessLinks& links,
             const std::vector<Worker*>& workers, const std::vector<Message>& messages,
             const Reductions& reductions);
 
-  /// [devices] of the sums that this process has a part in.
+  /// [devices] libraries of the sums in which this process takes part.
   const std::map<Devices, std::shared_ptr<kernels::Collectives>>& sums() const { return sums_; }
   Channels& channels() { return channels_; }
-  /// Ends what its devices wait for. From any thread.
+  /// Ends the waits of its devices. Thread-safe.
   void abort();
 
  private:

@@ -52,7 +52,7 @@ void Flows::share(double now) {
 
 std::vector<double> Flows::fair_rates() const {
   std::vector<double> rates(flows_.size());
-  std::vector<double> room;  // [link] not taken by flows whose rate is settled
+  std::vector<double> room;  // [link] capacity not taken by flows with a fixed rate
   for (const cluster::Link& link : cluster_.links()) room.push_back(link.bandwidth.value());
   std::vector<int> open(room.size());
   for (const Flow& flow : flows_)

@@ -9,7 +9,7 @@
 namespace penstock::replay {
 namespace {
 
-/// All that process `rank` notes, in an order that all know.
+/// Visits all records of process `rank`, in an order that is equal in all processes.
 template <class Visit>
 void each(const DevicePrograms& program, const Processes& processes, int rank, Records& records,
           const Visit& visit) {

@@ -7,10 +7,10 @@
 
 namespace penstock::replay {
 
-/// Throws Error(device_failed) for what is not MPI_SUCCESS.
+/// Throws Error(device_failed) unless `status` is MPI_SUCCESS.
 void check_mpi(int status);
 
-/// Of transfers' bytes, and of what processes tell each other beside them; made by Processes.
+/// Communicators for transfers' bytes and for notes between processes; created by Processes.
 struct Communicators {
   MPI_Comm transfers, notes;
 };

@@ -11,7 +11,7 @@ struct Chunk {
   int size = 0;
 };
 
-/// At least one, be it empty.
+/// Chunks of the pieces; at least one, which may be empty.
 std::vector<Chunk> chunks(const Pieces& pieces) {
   std::vector<Chunk> out;
   for (const Piece& piece : pieces)
@@ -21,7 +21,7 @@ std::vector<Chunk> chunks(const Pieces& pieces) {
   return out;
 }
 
-/// Does `landed` when called as often as there are chunks; holds the pieces until then.
+/// Calls `landed` after as many calls as there are chunks; keeps the pieces until then.
 std::function<void()> at_last(std::size_t chunks, const Pieces& pieces, std::function<void()> landed) {
   return [left = std::make_shared<std::size_t>(chunks), pieces, landed = std::move(landed)] {
     if (--*left == 0) landed();
@@ -31,7 +31,7 @@ std::function<void()> at_last(std::size_t chunks, const Pieces& pieces, std::fun
 }  // namespace
 
 Flights::~Flights() {
-  if (!empty()) new auto(std::move(landed_));  // a process that ends early: MPI may still write there
+  if (!empty()) new auto(std::move(landed_));  // after an early end MPI may still write there
 }
 
 void Flights::add(MPI_Request request, std::function<void()> landed) {

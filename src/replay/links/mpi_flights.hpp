@@ -1,5 +1,5 @@
 #pragma once
-// Messages that MPI is about to carry.
+// Messages that MPI is carrying.
 
 #include <functional>
 #include <vector>
@@ -11,7 +11,7 @@ namespace penstock::replay {
 
 using Blob = std::vector<std::byte>;
 
-/// Of one thread. What is still under way in the end is left to MPI, memory and all.
+/// Used by one thread. Messages that are still running at the end are left to MPI, including their memory.
 class Flights {
  public:
   Flights() = default;
@@ -20,26 +20,26 @@ class Flights {
   Flights& operator=(const Flights&) = delete;
 
   void add(MPI_Request request, std::function<void()> landed);
-  /// Calls `landed` of those that have; whether there were any.
+  /// Calls `landed` of finished messages; returns true if there were any.
   bool land();
   bool empty() const { return requests_.empty(); }
 
   void send(
       MPI_Comm over, int to, int tag, const Pieces& pieces, std::function<void()> landed = [] {});
-  /// One message: kMostInOne at most.
+  /// Sends one message: at most kMostInOne.
   void send(MPI_Comm over, int to, int tag, Blob bytes);
-  static constexpr std::size_t kMostInOne = std::size_t{1} << 30;  ///< bytes; MPI counts in int
+  static constexpr std::size_t kMostInOne = std::size_t{1} << 30;  ///< bytes; MPI counts with int
 
-  /// A message that has come, and is to be received.
+  /// A message that has arrived and can be received.
   struct Caller {
     MPI_Message message;
     int from = 0, tag = 0, bytes = 0;
   };
   static bool called(MPI_Comm over, Caller& caller);
-  /// Into pieces of the sender's sizes; `caller` is the first of their messages.
+  /// Receives into pieces of the sender's sizes; `caller` is the first of their messages.
   void receive(MPI_Comm over, Caller caller, const Pieces& pieces, std::function<void()> landed);
   void receive(Caller caller, std::function<void(Blob)> landed);
-  /// Of a few bytes, which have come with the call.
+  /// Receives a few bytes that arrived with the call.
   static Blob take(Caller caller);
 
  private:

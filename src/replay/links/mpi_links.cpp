@@ -21,16 +21,16 @@ constexpr std::chrono::seconds kFarewell{1};
 constexpr int kPings = 8, kEagerPolls = 200;
 constexpr std::chrono::microseconds kPause{100};
 
-/// What processes tell each other.
+/// Kinds of notes between processes.
 enum Kind : int {
-  opened,    ///< the transfer whose number follows: there is room for it
-  departed,  ///< the same: it is on its channel
-  beat,      ///< still alive, and whether busy
-  ping,      ///< the time it was sent
-  pong,      ///< that, and the answerer's
+  opened,    ///< the numbered transfer has a buffer at the receiver
+  departed,  ///< the numbered transfer is on its channel
+  beat,      ///< still alive; whether busy
+  ping,      ///< time of sending
+  pong,      ///< that time, and the answerer's
   failed,    ///< exit code and text
-  noted,     ///< what is gathered or exchanged
-  shared     ///< what is handed on to `share`'s other end
+  noted,     ///< gathered or exchanged data
+  shared     ///< data for the other end of `share`
 };
 
 template <class T>
@@ -46,7 +46,7 @@ T read(const Blob& bytes) {
   return out;
 }
 
-/// Exit code and text, as others are told.
+/// Exit code and text of a failure, for other processes.
 Blob in_words(const std::exception_ptr& why) {
   Blob out;
   try {
@@ -80,8 +80,8 @@ void require_one(const Blob& note, const char* otherwise) {
   if (note.size() > Flights::kMostInOne) throw core::Error(core::ExitCode::limit, otherwise);
 }
 
-/// A receiver tells the sender that there is room, the sender sends once it has something; bytes go from
-/// where they are made to where they are used.
+/// A receiver notifies the sender when its buffer is ready; the sender sends once it has data. Bytes go
+/// directly from their source to their destination.
 class MpiLinks : public ProcessLinks {
  public:
   MpiLinks(const Processes& processes, Monitor& monitor, ThreadLinks& local, std::vector<Transfer> transfers,
@@ -163,7 +163,7 @@ class MpiLinks : public ProcessLinks {
   }
 
  private:
-  /// By process 0, or by all, before anybody gives anything more.
+  /// Collects the data of all processes, at process 0 or at all, before any of them contributes again.
   std::vector<Blob> collect(Blob own, bool by_all) {
     require_one(own, "a process has noted more than 1 GiB: ask for fewer iterations");
     const auto words = [this] {
@@ -190,7 +190,7 @@ class MpiLinks : public ProcessLinks {
     Pieces from;
   };
 
-  /// To be done by the progress thread.
+  /// Schedules work for the progress thread.
   void order(std::function<void()> what) {
     {
       const std::lock_guard lock(mutex_);
@@ -224,7 +224,7 @@ class MpiLinks : public ProcessLinks {
     while (!flights_.empty() && Clock::now() < end) flights_.land();
   }
 
-  /// Whether there was anything to do.
+  /// Makes progress; returns true if there was anything to do.
   bool step() {
     bool did = obey();
     Flights::Caller caller;
@@ -239,7 +239,7 @@ class MpiLinks : public ProcessLinks {
     return did;
   }
 
-  /// Short ones at once: they keep their order, on which those who use a channel rely.
+  /// Short notes are read at once: they keep their order, on which users of a channel rely.
   void take_note(const Flights::Caller& caller) {
     if (caller.tag != Kind::failed && caller.tag != Kind::noted && caller.tag != Kind::shared)
       return read_note(caller.from, caller.tag, Flights::take(caller));
@@ -270,7 +270,7 @@ class MpiLinks : public ProcessLinks {
       if (to != processes_.rank()) tell(to, kind, bytes);
   }
 
-  /// An order of tasks without data waits for no message.
+  /// Starts the transfer if ready. An order without data needs no message from the receiver.
   void depart_if_ready(std::size_t transfer) {
     Outgoing& out = outgoing_[transfer];
     if (!out.sent || (!out.opened && transfers_[transfer].bytes.value() > 0)) return;
@@ -297,7 +297,7 @@ class MpiLinks : public ProcessLinks {
       flights_.receive(communicators().transfers, caller, *room, [=, this] { local_.arrive(transfer); });
   }
 
-  /// None where there is none: then the replay has failed.
+  /// Returns none if there is no buffer because the replay has failed.
   std::optional<Pieces> room_for(std::size_t transfer) {
     try {
       return local_.expect(transfer);
@@ -344,7 +344,7 @@ class MpiLinks : public ProcessLinks {
     monitor_.change([&] { ++pongs_; });
   }
 
-  /// Heartbeat: tells the others that this process lives, and whether they are to be patient; notices
+  /// Heartbeat: signals the others that this process lives, and whether they must be patient; detects
   /// processes that have become silent.
   void keep_in_touch() {
     const Seconds now = monitor_.now();
@@ -370,19 +370,19 @@ class MpiLinks : public ProcessLinks {
   std::condition_variable wake_;
   std::vector<std::function<void()>> orders_;
 
-  // Under the monitor's lock.
+  // Guarded by the monitor's lock.
   int barriers_ = 0, met_ = 0, pongs_ = 0;
   std::size_t came_ = 0;
   Seconds quickest_, ahead_;
   std::vector<Blob> gathered_;  ///< [rank]
 
-  // Of the progress thread.
+  // Used by the progress thread.
   bool closed_ = false, told_ = false;
   std::vector<Outgoing> outgoing_;             ///< [transfer]
-  std::vector<std::optional<Seconds>> heard_;  ///< [rank] when last, once it was
+  std::vector<std::optional<Seconds>> heard_;  ///< [rank] time of the last note, if any
   Seconds beaten_;
   Flights flights_;
-  Channels* channels_ = nullptr;  ///< where there are devices other than the host
+  Channels* channels_ = nullptr;  ///< set if there are devices other than the host
   std::function<void()> abort_;
   std::thread progress_thread_;
 };

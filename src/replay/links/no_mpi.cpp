@@ -1,4 +1,4 @@
-// What a build without MPI has in its place.
+// Replacement in a build without MPI.
 #include "links/process_links.hpp"
 #include "penstock/core/error.hpp"
 

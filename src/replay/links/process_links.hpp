@@ -11,31 +11,31 @@ namespace penstock::replay {
 
 using Blob = std::vector<std::byte>;
 
-/// What is sent to a device of this process goes by `local`, all else from process to process. Beside links:
-/// where processes meet, learn each other's time, and hand over what they have noted. Every wait ends when a
-/// process fails, or has not been heard of for a while.
+/// Transfers to a device of this process use `local`, all others go between processes. Processes also
+/// synchronise here, compare clocks, and collect their records. Every wait ends when a process fails, or has
+/// been silent for a while.
 class ProcessLinks : public Links {
  public:
-  /// Returns once all processes are here.
+  /// Returns once all processes have called it.
   virtual void meet(const std::function<std::string()>& awaited) = 0;
-  /// By how much the clock of process 0 is ahead of this one's; all ask side by side. From the quickest of
-  /// several answers (Cristian, Distributed Computing 1989): wrong by half its way there and back at most.
+  /// Difference of process 0's clock to this one's; all processes call it at the same time. From the quickest
+  /// of several answers (Cristian, Distributed Computing 1989): the error is at most half its round trip.
   virtual core::Seconds ahead() = 0;
-  /// To process 0 what every process gives, [rank]; to others nothing. Error(limit) beyond 1 GiB.
+  /// Returns to process 0 the data of every process, [rank]; to others nothing. Error(limit) beyond 1 GiB.
   virtual std::vector<Blob> gather(Blob own) = 0;
-  /// The same to all.
+  /// Like gather, for all processes.
   virtual std::vector<Blob> all_gather(Blob own) = 0;
 
-  /// To each of the processes `to`, in no order among notes. Error(limit) beyond 1 GiB.
+  /// Sends a note to each of the processes `to`; notes have no order. Error(limit) beyond 1 GiB.
   virtual void share(const std::vector<int>& to, Blob note) = 0;
 
-  /// From now on what devices other than the host send goes by these channels, which outlive the links.
-  /// `abort` is called when something has failed: it ends what devices wait for.
+  /// From now on transfers of devices other than the host use these channels, which must outlive the links.
+  /// `abort` is called after a failure: it ends the waits of devices.
   virtual void use(Channels& channels, std::function<void()> abort) = 0;
 };
 
-/// `name`: of a transfer, for messages. `shared` is called with the notes that others share. Defined where
-/// there is MPI: a thread of its own does all that MPI does, for which MPI_THREAD_SERIALIZED is enough.
+/// `name`: text of a transfer, for messages. `shared` is called with notes from others. Defined if there is
+/// MPI: a single thread makes all MPI calls, for which MPI_THREAD_SERIALIZED suffices.
 std::unique_ptr<ProcessLinks> connect(const Processes& processes, Monitor& monitor, ThreadLinks& local,
                                       std::vector<Transfer> transfers, core::Seconds patience,
                                       std::function<std::string(std::size_t)> name,

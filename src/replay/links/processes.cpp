@@ -15,7 +15,7 @@ namespace {
 
 constexpr unsigned kLastWait = 60;  // s, for processes that do not end
 
-Communicators made;  // as global as MPI is
+Communicators made;  // global, as MPI is
 
 MPI_Comm duplicate() {
   MPI_Comm out;

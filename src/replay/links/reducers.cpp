@@ -33,7 +33,7 @@ Reducers::Reducers(Monitor& monitor, const Reductions& reductions, const plan::P
 void Reducers::find_library(const Reduction& reduction) {
   std::vector<kernels::Backend*> ranks;
   for (const core::DeviceId device : reduction.devices) {
-    if (workers_[device.index()] == nullptr) return;  // of another process
+    if (workers_[device.index()] == nullptr) return;  // belongs to another process
     ranks.push_back(&workers_[device.index()]->backend());
   }
   const auto [found, fresh] = libraries_.try_emplace(reduction.devices);
@@ -108,7 +108,7 @@ void Reducers::serve(Links& links, std::size_t device) {
       if (task.terms.empty() && closed) return;
       task.when.start = monitor_.now();
       sum(links, device, task);
-      task.terms.clear();  // whoever waits for this sum may let its gradients go
+      task.terms.clear();  // waiters for this sum may now release its gradients
       task.when.end = monitor_.now();
       monitor_.change([&] { own.tasks[own.ended++].when = task.when; });
     }

@@ -1,5 +1,5 @@
 #pragma once
-// Threads that sum the gradients of replicas beside later passes.
+// Threads that sum the gradients of replicas while later passes run.
 
 #include <map>
 #include <thread>
@@ -13,29 +13,30 @@
 
 namespace penstock::replay {
 
-/// One thread per device with a worker here that has something to sum; it runs one sum at a time, in the
-/// device's order: by the devices' library where they have one, else around a ring.
+/// One thread per device with a worker here that has gradients to sum. It runs one sum at a time, in the
+/// device's order: by the devices' library if there is one, otherwise around a ring.
 class Reducers {
  public:
-  /// Transfers of their rings are numbered from `first_transfer` on. `copiers` bring them, [device]; null on
+  /// Transfers of their rings are numbered from `first_transfer` on. `copiers`: [device] carry them; null on
   /// the host, and for devices of other processes.
   Reducers(Monitor& monitor, const Reductions& reductions, const plan::Plan& plan,
            const std::vector<Worker*>& workers, const std::vector<std::unique_ptr<Copier>>& copiers,
            std::size_t first_transfer);
 
   void add_transfers(std::vector<Transfer>& transfers) const;
-  /// Of devices of several processes. Before `start`.
+  /// Sets the library for devices of several processes. Call before `start`.
   void use(const std::vector<core::DeviceId>& devices, std::shared_ptr<kernels::Collectives> library) {
     libraries_[devices] = std::move(library);
   }
   std::vector<std::jthread> start(Links& links);
 
-  /// By the device's thread: `position` is that of its REDUCE_GRAD, or of a STEP that waits for its own.
+  /// Called by the device's thread: `position` is that of its REDUCE_GRAD, or of a STEP that waits for its
+  /// own.
   void begin(std::size_t device, std::size_t position);
   void wait_for(std::size_t device, std::size_t position, const Instruction& step);
   void wait_for_all(std::size_t device);
 
-  /// Under the monitor's lock.
+  /// Called under the monitor's lock.
   void close() { closed_ = true; }
   void reset();
   void note(Record& record) const;
@@ -47,7 +48,7 @@ class Reducers {
     Interval when{};
   };
   struct Device {
-    std::vector<Task> tasks;  ///< of this iteration, in the order they began
+    std::vector<Task> tasks;  ///< of this iteration, in order of their begin
     std::size_t begun = 0, ended = 0;
   };
   void serve(Links& links, std::size_t device);
@@ -59,7 +60,7 @@ class Reducers {
   void sum_on_device(Links& links, std::size_t reduction, std::size_t member, std::size_t device,
                      const Terms& terms, const Awaited& awaited);
   void find_library(const Reduction& reduction);
-  /// False where there is none for these numbers.
+  /// Returns false if there is no library for these numbers.
   bool sum_by_library(Links& links, std::size_t reduction, std::size_t member, Accumulator& values,
                       const Awaited& awaited);
 
@@ -70,16 +71,16 @@ class Reducers {
   const std::vector<std::unique_ptr<Copier>>& copiers_;
   std::vector<Ring> rings_;  ///< [reduction]
   std::map<std::vector<core::DeviceId>, std::shared_ptr<kernels::Collectives>> libraries_;
-  /// [reduction] The library is called when all replicas have come, so that none waits in it for one that has
-  /// failed.
+  /// [reduction] The library is called once all replicas have arrived, so that none waits in it for a failed
+  /// one.
   std::vector<Barrier> barriers_;
   std::vector<Device> devices_;
   struct Scratch {
     Ring::Scratch ring;
-    /// Gradients that are no fp32 numbers of the host, or of several copies.
+    /// Gradients that are not fp32 numbers of the host, or come from several copies.
     Ring::Scratch::Floats gathered = std::make_shared<std::vector<float>>();
     std::pair<std::unique_ptr<Accumulator>, std::unique_ptr<Accumulator>>
-        on_device;  ///< values, and a room of them
+        on_device;  ///< values, and a buffer of equal size
   };
   std::vector<std::vector<Scratch>> scratch_;  ///< [device][reduction]
   bool closed_ = false;

@@ -20,7 +20,7 @@ core::Bytes gradients(const graph::OpGraph& graph, const std::vector<core::OpId>
   return out;
 }
 
-/// What device `member` of a group has of it.
+/// Bytes of the sum on device `member` of a group.
 core::Bytes part(core::Bytes whole, const plan::Stage& stage, std::size_t member) {
   return core::Bytes(static_cast<std::int64_t>(
       std::ceil(static_cast<double>(whole.value()) * cost::part_of(stage, member))));

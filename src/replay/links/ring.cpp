@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kSliceBytes = std::size_t{4} << 20, kMostSlices = 16;
 
-/// Slice q of n of so many numbers, or of another slice: from `start` on.
+/// Slice q of n of this many numbers, or of another slice, from `start` on.
 struct RingSlice {
   RingSlice(std::size_t numbers, std::size_t n, std::size_t q)
       : start(numbers * q / n), count(numbers * (q + 1) / n - start) {}
@@ -34,8 +34,8 @@ Ring::Ring(std::size_t replicas, core::Bytes bytes, std::size_t first, bool slic
       slices_(sliced ? std::clamp<std::size_t>(bytes_ / replicas / kSliceBytes, 1, kMostSlices) : 1),
       first_(first) {}
 
-/// Member i passes on part i, then i - 1, ...: partial sums first (reduce-scatter), then, from i + 1 on,
-/// whole ones (all-gather).
+/// Member i passes on part i, then i - 1, ...: first partial sums (reduce-scatter), then, from i + 1 on,
+/// complete ones (all-gather).
 std::size_t Ring::part_of(std::size_t step, std::size_t sender) const {
   return (sender + 2 * replicas_ - step) % replicas_;
 }
@@ -52,8 +52,8 @@ std::vector<Transfer> Ring::transfers(const std::vector<core::DeviceId>& devices
   return out;
 }
 
-/// One replica's part in it. Gradients are read, sums grow in `sums`, which neighbours read; so they find
-/// what they look for when the gradients have long been replaced and used.
+/// Work of one replica. It reads gradients and accumulates in `sums`, which neighbours read. So they find
+/// their data even after the gradients have been replaced and used.
 class Ring::Member {
  public:
   Member(const Ring& ring, Links& links, std::size_t member, const FloatPieces& gradients,
@@ -69,7 +69,7 @@ class Ring::Member {
     for (const auto& room : scratch_.rooms) room->resize(most);
   }
 
-  /// With several slices the next move begins before what has come is added.
+  /// With several slices the next move begins before the received one is added.
   void run(const std::function<std::string()>& awaited) const {
     if (ring_.moves() > 0) begin(0);
     for (std::size_t move = 0; move < ring_.moves(); ++move) {
@@ -87,9 +87,9 @@ class Ring::Member {
     return {part, ring_.slices_, move % ring_.slices_};
   }
   bool adds(std::size_t move) const { return move / ring_.slices_ + 1 < ring_.replicas_; }
-  /// No task waits for its arrival.
+  /// True for moves whose arrival no later task waits for.
   bool ends(std::size_t move) const { return move + ring_.slices_ >= ring_.moves(); }
-  /// Cut as the gradients are.
+  /// Pieces of the sums, divided like the gradients.
   Pieces in_sums(const RingSlice& part) const {
     return laid_out(gradients_.part(part.start, part.count), scratch_.sums,
                     scratch_.sums->data() + part.start);
@@ -150,8 +150,8 @@ void Ring::run(Links& links, std::size_t member, Accumulator& values, Accumulato
   }
 }
 
-/// A step of a replica comes after the last one of the replica before it, whose sum it reads. Nothing that it
-/// writes is still to be read: sums have come round by then.
+/// A step of a replica follows the last step of the replica before it, whose sum it reads. It writes nothing
+/// that is still to be read, because sums have come round by then.
 void Ring::put(const std::vector<std::unique_ptr<DeviceAccumulator>>& values,
                const std::vector<std::unique_ptr<DeviceAccumulator>>& rooms) {
   const std::size_t n = values.size();

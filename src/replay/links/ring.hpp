@@ -1,5 +1,5 @@
 #pragma once
-// Sums of gradients around a ring.
+// Gradient sums around a ring.
 
 #include <array>
 #include <functional>
@@ -13,21 +13,21 @@
 namespace penstock::replay {
 
 /// Reduce-scatter, then all-gather around a ring (Patarasuk and Yuan, JPDC 2009): n - 1 steps in which every
-/// replica hands a growing sum of one n-th on, n - 1 that hand the sums round. Parts travel in slices, so
-/// that one is added while the next is on its way. Part q is summed in the order of the replicas from q on
-/// and then copied, so that all end with the same bits. Sums are in fp32.
+/// replica passes on a growing sum of one n-th, and n - 1 that pass the sums around. Parts travel in slices,
+/// so that one is added while the next is sent. Part q is summed in the order of the replicas from q on and
+/// then copied, so that all end with identical bits. Sums are in fp32.
 class Ring {
  public:
-  /// Of `bytes` of gradients of n >= 1 replicas; its transfers are numbered from `first` on. Not `sliced`:
-  /// each part travels as one.
+  /// For `bytes` of gradients of n >= 1 replicas; its transfers are numbered from `first` on. Without
+  /// `sliced` each part travels as one.
   Ring(std::size_t replicas, core::Bytes bytes, std::size_t first, bool sliced = true);
 
-  /// Every slice is sent, be it empty.
+  /// Every slice is sent, even if empty.
   std::vector<Transfer> transfers(const std::vector<core::DeviceId>& devices) const;
 
-  /// Of so many numbers.
+  /// Size of the largest part of this many numbers.
   std::size_t largest_part(std::size_t numbers) const { return (numbers + replicas_ - 1) / replicas_; }
-  /// Kept from one iteration to the next, since new memory comes slowly. What a neighbour still reads is not
+  /// Kept between iterations, because allocating memory is slow. Memory that a neighbour still reads is not
   /// written before the next iteration.
   struct Scratch {
     using Floats = std::shared_ptr<std::vector<float>>;
@@ -35,17 +35,18 @@ class Ring {
     std::array<Floats, 2> rooms = {std::make_shared<std::vector<float>>(),
                                    std::make_shared<std::vector<float>>()};
   };
-  /// What replica `member` does; all do so side by side, with as many numbers in as many pieces. Sums replace
-  /// its gradients, which nobody reads any more when it returns.
+  /// Runs replica `member`; all replicas run in parallel, with equal numbers and pieces. Sums replace its
+  /// gradients, which have no other reader after it returns.
   void run(Links& links, std::size_t member, const FloatPieces& gradients, const Scratch& scratch,
            const std::function<std::string()>& awaited) const;
-  /// The same of rows that are no memory of the host, in one slice; the largest part fits in `room`.
+  /// Like the other overload, for values that are not in host memory, in one slice; the largest part fits in
+  /// `room`.
   void run(Links& links, std::size_t member, Accumulator& values, Accumulator& room,
            const std::function<std::string()>& awaited) const;
-  /// The same sums, bit by bit, put on the streams of all replicas' rows by one thread; nobody waits.
+  /// Puts bit-identical sums on the streams of all replicas' values, from one thread, without waiting.
   static void put(const std::vector<std::unique_ptr<DeviceAccumulator>>& values,
                   const std::vector<std::unique_ptr<DeviceAccumulator>>& rooms);
-  /// The same sums, bit by bit, by one who holds the values of all replicas.
+  /// Bit-identical sums, computed by one thread that has the values of all replicas.
   static void sum(std::span<std::vector<float>> values);
 
  private:

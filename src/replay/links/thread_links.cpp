@@ -132,7 +132,7 @@ void ThreadLinks::serve(std::size_t device) {
 }
 
 void ThreadLinks::carry(std::size_t transfer) {
-  State& state = state_[transfer];  // its pieces are this thread's until they are copied
+  State& state = state_[transfer];  // its pieces belong to this thread until they are copied
   state.to = std::exchange(state.room, nullptr)();
   copy(state.from, state.to);
   arrive(transfer);

@@ -11,11 +11,11 @@
 
 namespace penstock::replay {
 
-/// A thread per receiver here copies bytes that come from here; a transfer has arrived when they are copied
-/// and, where `throttle`, its flow over the cluster's links (flows.hpp) has ended.
+/// One thread per receiver here copies bytes from senders here. A transfer has arrived when its bytes are
+/// copied and, with `throttle`, its flow over the cluster's links (flows.hpp) has ended.
 class ThreadLinks : public Links {
  public:
-  /// `here`: devices of this process; `name`: of a transfer, for messages.
+  /// `here`: true for devices of this process; `name`: text of a transfer, for messages.
   ThreadLinks(Monitor& monitor, const cluster::Cluster& cluster, std::vector<Transfer> transfers,
               bool throttle, const std::function<bool(core::DeviceId)>& here,
               std::function<std::string(std::size_t)> name);
@@ -27,13 +27,13 @@ class ThreadLinks : public Links {
   void open(std::size_t transfer, std::function<Pieces()> room) override;
   void wait(std::size_t transfer, const std::function<std::string()>& awaited) override;
 
-  /// For whoever carries transfers between processes. Of one that leaves; of one that comes, and has been
-  /// opened: room for it, and that its bytes are there.
+  /// For transport between processes. leave: a transfer was sent from here. expect: returns the buffer for an
+  /// opened transfer. arrive: its bytes are there.
   void leave(std::size_t transfer);
   Pieces expect(std::size_t transfer);
   void arrive(std::size_t transfer);
 
-  /// Under the monitor's lock: when transfers travelled; and as if none ever had.
+  /// Called under the monitor's lock: times of a transfer; reset to the initial state.
   Interval when(std::size_t transfer) const { return state_[transfer].when; }
   void reset();
 
@@ -57,7 +57,7 @@ class ThreadLinks : public Links {
   const std::function<std::string(std::size_t)> name_;
   Flows flows_;
   std::vector<State> state_;                     ///< [transfer]
-  std::vector<std::deque<std::size_t>> queues_;  ///< [receiver] to be copied
+  std::vector<std::deque<std::size_t>> queues_;  ///< [receiver] transfers to be copied
   bool closed_ = false;
   std::vector<std::thread> carriers_;
 };

@@ -22,7 +22,7 @@ using core::DeviceId;
 
 using Copiers = std::vector<std::unique_ptr<Copier>>;
 
-/// [device] null on the host, and where there is no worker.
+/// [device] null on the host, and without a worker.
 Copiers copiers_for(const std::vector<Worker*>& workers) {
   Copiers out;
   for (Worker* worker : workers) {
@@ -88,7 +88,7 @@ class Session {
   }
 
  private:
-  /// Those of other processes, where they are not on the host.
+  /// Connects devices of other processes, if they are not on the host.
   void join_devices() {
     if (!remote_) return;
     try {
@@ -203,7 +203,7 @@ class Session {
     });
   }
 
-  /// All devices; whether this was the last one to come, which does `together` first.
+  /// Waits for all devices. The last one to arrive first runs `together`; returns true for it.
   bool meet(std::size_t device, const std::function<void()>& together) {
     const auto awaited = [&] { return fmt::format("device {} waits for the others", device); };
     int generation = 0;
@@ -217,8 +217,8 @@ class Session {
     return last;
   }
 
-  /// For all devices of this process. Nobody sends what belongs to after `together` while others are before
-  /// it.
+  /// Runs `together` for all devices of this process. No process sends data that belongs after it while
+  /// others are before it.
   void lead(const std::function<void()>& together, const std::function<std::string()>& awaited) {
     if (remote_) remote_->meet(awaited);
     if (remote_ && together) ahead_ = remote_->ahead();
@@ -235,19 +235,19 @@ class Session {
   const DevicePrograms& program_;
   const std::vector<Worker*>& workers_;
   const Reductions reductions_;
-  const Copiers arrivals_, moves_;  ///< [device] of its carrier's thread, and of its own
+  const Copiers arrivals_, moves_;  ///< [device] for its carrier's thread; for its own
   Monitor monitor_;
   Reducers sums_;
   const Processes* const processes_;
   ThreadLinks local_;
   std::optional<DeviceNet> net_;
   ProcessGroups process_groups_;
-  std::unique_ptr<ProcessLinks> remote_;  ///< where there are several processes
+  std::unique_ptr<ProcessLinks> remote_;  ///< set if there are several processes
   const int warm_up_, rounds_;
   int devices_ = 0, here_ = 0, generation_ = 0;
-  core::Seconds ahead_;  ///< the clock of process 0
-  Record record_;        ///< of the present iteration; every device writes its own part
-  Records records_;      ///< every device its own peak
+  core::Seconds ahead_;  ///< offset of process 0's clock
+  Record record_;        ///< of the current iteration; every device writes its own part
+  Records records_;      ///< every device writes its own peak
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// A program run by threads side by side.
+// Runs a program with threads in parallel.
 
 #include <vector>
 
@@ -8,12 +8,12 @@
 
 namespace penstock::replay {
 
-/// A thread per device on a core of its own, as far as they go round (without `cores`, on any); one per
-/// receiver that carries messages and one per device that sums gradients have no core of their own. A message
-/// moves once it is sent and there is room for it, and, where `throttle`, takes no less than its fair share
-/// of the cluster's links allows (flows.hpp). Gradients are summed around a ring over the same links, beside
-/// later passes; the stage's update waits for that. Of several processes each runs its own devices, and
-/// process 0 has all records.
+/// Runs a thread per device, each on its own core while there are enough (without `cores`, on any). Threads
+/// that carry messages (one per receiver) and that sum gradients (one per device) are not pinned. A message
+/// moves once it is sent and its buffer is free; with `throttle` it takes at least its fair share of the
+/// cluster's links (flows.hpp). Gradients are summed around a ring over these links, while later passes run;
+/// the stage's update waits for that. Of several processes each runs its own devices, and process 0 has all
+/// records.
 Records run_concurrent(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
                        const std::vector<Worker*>& workers, const ReplayOptions& options,
                        const std::vector<int>& cores);

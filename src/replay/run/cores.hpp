@@ -1,5 +1,5 @@
 #pragma once
-// Which of the machine's cores threads run on.
+// Cores of the machine on which threads run.
 
 #include <sched.h>
 
@@ -7,14 +7,14 @@
 
 namespace penstock::replay {
 
-/// Those that this process may use.
+/// Cores that this process may use.
 std::vector<int> allowed_cores();
 
-/// The calling thread runs on that core from now on. Where that is refused it runs all the same.
+/// Pins the calling thread to that core. Continues without pinning if that is refused.
 void pin(int core);
 
-/// The calling thread, and those that it starts, stay on the core that it is on: devices that take turns find
-/// their caches as they left them.
+/// Keeps the calling thread, and threads that it starts, on the present core: devices that take turns then
+/// find their data in the caches.
 class OnOneCore {
  public:
   OnOneCore();

@@ -29,7 +29,7 @@ std::vector<core::Seconds> run_as_cuda_graph(const DevicePrograms& program, cons
   };
   Recording recording(program, graph, plan, workers);
   stop.check();
-  recording.put(*origin);  // what is needed is made now, not while a graph is captured
+  recording.put(*origin);  // allocates now, not while a graph is captured
   wait();
   const auto launch = origin->bundle(1, [&] { recording.put(*origin); });
   std::vector<core::Seconds> out;

@@ -10,7 +10,7 @@
 namespace penstock::replay {
 namespace {
 
-constexpr core::Seconds kBetweenChecks{0.02};  // for a request to stop
+constexpr core::Seconds kBetweenChecks{0.02};  // interval of checks for a stop
 
 std::chrono::duration<double> duration(core::Seconds time) {
   return std::chrono::duration<double>(time.value());
@@ -53,7 +53,7 @@ void Monitor::wait_at_work(const std::function<bool()>& ready, const std::functi
     wait(ready, awaited);
   } catch (...) {
     const std::lock_guard lock(mutex_);
-    ++at_work_;  // as whoever ends the work expects
+    ++at_work_;  // matches the decrement at the end of the work
     throw;
   }
   begin_work();

@@ -1,5 +1,5 @@
 #pragma once
-// Where the threads of a replay wait for each other, and learn that one of them has failed.
+// Synchronisation of a replay's threads, and propagation of failures.
 
 #include <chrono>
 #include <condition_variable>
@@ -17,18 +17,18 @@ namespace penstock::replay {
 /// Thrown in every thread once one has failed; never leaves the replay.
 struct Ended {};
 
-/// One lock for what the threads share. Every wait is bounded: it ends when a thread fails, when a stop is
-/// requested, or when nothing has moved for `patience` while no thread was at work.
+/// One lock for the state that the threads share. Every wait is bounded: it ends when a thread fails, when a
+/// stop is requested, or when nothing has moved for `patience` while no thread was working.
 class Monitor {
  public:
   Monitor(core::Seconds patience, core::StopToken stop) : patience_(patience), stop_(stop) {}
 
-  core::Seconds now() const {  ///< since it was made
+  core::Seconds now() const {  ///< time since construction
     return core::Seconds(std::chrono::duration<double>(Clock::now() - began_).count());
   }
 
-  /// Something that moves by the clock, asked under the lock: does what is due, returns whether that changed
-  /// anything and when it is to be asked again.
+  /// Result of a callback under the lock for state that changes with time: whether it changed anything, and
+  /// when it must be called again.
   struct Tick {
     bool changed = false;
     std::optional<core::Seconds> next{};
@@ -45,14 +45,14 @@ class Monitor {
     wake_.notify_all();
   }
 
-  /// Waits until ready(), asked under the lock; `awaited` in words. Throws Ended.
+  /// Waits until ready(), called under the lock, is true; `awaited` describes the wait. Throws Ended.
   void wait(const std::function<bool()>& ready, const std::function<std::string()>& awaited) {
     wait_until(ready, &awaited);
   }
-  /// A wait of a thread that is expected to idle: it uses up no patience.
+  /// Wait of a thread that is expected to idle: it uses up no patience.
   void idle(const std::function<bool()>& ready) { wait_until(ready, nullptr); }
 
-  /// Does `task`, during which no wait uses up patience.
+  /// Runs `task`, during which no wait uses up patience.
   template <class Task>
   void work(const Task& task) {
     begin_work();
@@ -65,11 +65,11 @@ class Monitor {
     end_work();
   }
 
-  /// The same within work(): who waits is not at work.
+  /// Like wait(), for callers inside work(): waiting does not count as working.
   void wait_at_work(const std::function<bool()>& ready, const std::function<std::string()>& awaited);
   void sleep_until(core::Seconds moment);
 
-  /// The first failure is what is thrown in the end.
+  /// Stores a failure; the first one is thrown in the end.
   void fail(std::exception_ptr why);
   void rethrow() {
     if (const auto why = failure()) std::rethrow_exception(why);
@@ -79,13 +79,13 @@ class Monitor {
     return failure_;
   }
 
-  // What processes of one replay tell each other.
+  // Functions for processes of one replay.
 
-  /// Whether anything here is at work or under way, or has moved since.
+  /// True if any thread here is working or waiting for a running transfer, or has moved since.
   bool busy(core::Seconds since);
-  /// Another process is at work: waits here use up no patience.
+  /// Another process is working: waits here use up no patience.
   void others_move();
-  /// Another process has ended, `how` in words: who waits, fails.
+  /// Another process has ended, `how` in words: waits fail.
   void lose(std::string how);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// What one iteration leaves behind: who did what when.
+// Record of one iteration: times of all instructions.
 
 #include <vector>
 
@@ -9,11 +9,11 @@
 namespace penstock::replay {
 
 struct Interval {
-  core::Seconds start{-1}, end{-1};  ///< of one clock
+  core::Seconds start{-1}, end{-1};  ///< on one clock
   bool happened() const { return end.value() >= 0; }
 };
 
-/// What a device holds after an instruction.
+/// Memory of a device after an instruction.
 struct Held {
   core::Bytes activations, buffers;
 };
@@ -21,28 +21,29 @@ struct Held {
 struct Record {
   explicit Record(const DevicePrograms& program);
 
-  std::vector<std::vector<Interval>> instructions;      ///< [device][position]
-  std::vector<std::vector<Held>> held;                  ///< [device][position]
-  std::vector<std::vector<core::Seconds>> collectives;  ///< [device][position] time in it that a group shares
-  std::vector<Interval> messages;                       ///< [message] of those that travelled
-  std::vector<std::vector<Interval>> reductions;        ///< [device][position] of a reduce_gradient
+  std::vector<std::vector<Interval>> instructions;  ///< [device][position]
+  std::vector<std::vector<Held>> held;              ///< [device][position]
+  /// [device][position] time shared with a group during it.
+  std::vector<std::vector<core::Seconds>> collectives;
+  std::vector<Interval> messages;                 ///< [message] for those that travelled
+  std::vector<std::vector<Interval>> reductions;  ///< [device][position] for reduce_gradient
 };
 
-/// Over all iterations: the largest memory of each device, and the instruction during which it came to that.
+/// Over all iterations: the maximum memory of a device, and the instruction during which it occurred.
 struct Peak {
   plan::MemoryByKind memory{};
   std::size_t position = 0;
 };
 
 struct Records {
-  std::vector<Record> iterations;           ///< without those to warm up
+  std::vector<Record> iterations;           ///< without warm-up
   std::vector<Peak> peaks;                  ///< [device]
-  std::vector<std::vector<double>> losses;  ///< [device][mini-batch run] its part
+  std::vector<std::vector<double>> losses;  ///< [device][mini-batch run] its part of the loss
 };
 
-/// Notes what `worker` holds after the instruction at `position`.
+/// Records the memory of `worker` after the instruction at `position`.
 void note_memory(const Worker& worker, std::size_t position, Held& held, Peak& peak);
-/// What all devices with a worker have lost.
+/// Collects the losses of all devices with a worker.
 void note_losses(const std::vector<Worker*>& workers, Records& records);
 
 }  // namespace penstock::replay

@@ -51,7 +51,7 @@ void Recording::put(kernels::Stream& origin) {
   messages_.clear();
 }
 
-/// As if nothing had been put. Accumulators that are made later begin by waiting for what they sum.
+/// Resets everything. Accumulators created later begin by waiting for their terms.
 void Recording::begin(kernels::Stream& origin) {
   messages_.assign(program_.messages.size(), {});
   for (Device& device : devices_) device.next = 0, device.at_barrier = false;
@@ -80,7 +80,7 @@ bool Recording::ready(std::size_t d) {
   return instruction.kind != ActionKind::barrier || passes_barrier(d);
 }
 
-/// The last one to come has all wait for all.
+/// The last device to arrive makes all wait for all.
 bool Recording::passes_barrier(std::size_t d) {
   if (!std::exchange(devices_[d].at_barrier, true)) ++waiting_;
   if (waiting_ < alive_) return false;
@@ -90,7 +90,7 @@ bool Recording::passes_barrier(std::size_t d) {
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     if (!works(i)) continue;
     for (const Event& event : events) worker(i).stream().wait(*event);
-    if (i != d) ++devices_[i].next;  // a barrier is nothing else
+    if (i != d) ++devices_[i].next;  // the barrier itself does nothing else
     devices_[i].at_barrier = false;
   }
   waiting_ = 0;

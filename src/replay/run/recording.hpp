@@ -1,5 +1,5 @@
 #pragma once
-// All work of an iteration, put on streams.
+// Puts all work of an iteration on streams.
 
 #include <map>
 
@@ -9,19 +9,19 @@
 
 namespace penstock::replay {
 
-/// Follows a program in the order of its dependencies; never waits. `put` may be called again and again.
+/// Follows a program in the order of its dependencies, without waiting. `put` may be called repeatedly.
 class Recording {
  public:
   Recording(const DevicePrograms& program, const graph::OpGraph& graph, const plan::Plan& plan,
             const std::vector<DeviceWorker*>& workers);
-  /// Everything comes after what `origin` has been given, and before what it is given next.
+  /// All work comes after the work already given to `origin`, and before the work given to it next.
   void put(kernels::Stream& origin);
 
  private:
   using Event = std::shared_ptr<kernels::Event>;
   struct Device {
     std::size_t next = 0;
-    std::unique_ptr<kernels::Stream> arrivals;  ///< bytes come in order
+    std::unique_ptr<kernels::Stream> arrivals;  ///< keeps the order of arriving bytes
     bool at_barrier = false;
   };
   struct Travel {
@@ -29,8 +29,8 @@ class Recording {
     Event sent, opened, arrived;
   };
   struct Sum {
-    std::vector<std::unique_ptr<DeviceAccumulator>> values, rooms;  ///< [replica], made when first used
-    std::vector<std::vector<Region>> regions;                       ///< [replica] of those that have come
+    std::vector<std::unique_ptr<DeviceAccumulator>> values, rooms;  ///< [replica] created on first use
+    std::vector<std::vector<Region>> regions;  ///< [replica] for replicas that have arrived
     std::size_t come = 0;
     std::vector<Event> done;  ///< [replica]
   };
@@ -58,7 +58,7 @@ class Recording {
   std::vector<Device> devices_;
   std::vector<Travel> messages_;
   std::vector<Sum> sums_;                ///< [reduction]
-  std::size_t waiting_ = 0, alive_ = 0;  ///< devices at the barrier, and with instructions
+  std::size_t waiting_ = 0, alive_ = 0;  ///< devices at the barrier; devices with instructions
 };
 
 }  // namespace penstock::replay

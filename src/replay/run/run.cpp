@@ -40,7 +40,7 @@ void check_processes(const DevicePrograms& program, Manner manner, const Process
                                        processes.size(), rank));
 }
 
-/// Two that share multiprocessors, or are not of one kind, do not run side by side.
+/// Throws if two devices share multiprocessors, or differ in kind: they cannot run in parallel.
 void check_side_by_side(const std::vector<const kernels::Backend*>& backends) {
   std::set<std::string> places;
   for (const kernels::Backend* backend : backends) {
@@ -84,7 +84,8 @@ void check(const DevicePrograms& program, const std::vector<Worker*>& workers, M
                     devices, cores));
 }
 
-/// Of the machine's processes each takes its own, in the order of ranks; none where there are too few.
+/// Cores for this process: the machine's processes take theirs in the order of ranks; empty if there are too
+/// few.
 std::vector<int> cores_for(const DevicePrograms& program, const ReplayOptions& options) {
   std::vector<int> cores = allowed_cores();
   const kernels::MachineShare share = share_of_machine(program, options.processes);
@@ -93,7 +94,7 @@ std::vector<int> cores_for(const DevicePrograms& program, const ReplayOptions& o
   return cores;
 }
 
-/// Index of the median; of an even number the earlier one of the two in the middle.
+/// Index of the median; for an even number the earlier of the two in the middle.
 std::size_t median(const std::vector<core::Seconds>& times) {
   std::vector<std::size_t> order(times.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -101,7 +102,7 @@ std::size_t median(const std::vector<core::Seconds>& times) {
   return std::min(order[(order.size() - 1) / 2], order[order.size() / 2]);
 }
 
-/// Of every mini-batch run, of all devices together.
+/// [mini-batch run] loss over all devices.
 std::vector<double> losses(const Records& records) {
   std::vector<double> out;
   for (const std::vector<double>& part : records.losses) {

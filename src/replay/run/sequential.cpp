@@ -25,7 +25,7 @@ using core::DeviceId;
 using core::Seconds;
 using schedule::ActionKind;
 
-/// An instruction or a sum that ends.
+/// End of an instruction or a sum.
 struct Event {
   Seconds time;
   bool is_sum = false;
@@ -35,7 +35,7 @@ struct Event {
   }
 };
 
-/// task(), whose failure is told with the name of the instruction.
+/// Runs task() and adds the name of the instruction to its failure.
 template <class Task>
 auto attempt(std::size_t device, const Instruction& instruction, const Task& task) {
   try {
@@ -101,7 +101,7 @@ class Iteration {
     std::size_t next = 0;
     bool busy = false;
     bool at_barrier = false;
-    int barriers = 0;  ///< passed
+    int barriers = 0;  ///< number passed
   };
   struct Travel {
     bool sent = false, opened = false, arrived = false;
@@ -109,7 +109,7 @@ class Iteration {
   };
   struct Sum {
     std::vector<std::pair<DeviceId, std::vector<std::vector<Region>>>>
-        gradients;  ///< terms of the replicas that have come
+        gradients;  ///< terms of the replicas that have arrived
     bool done = false;
     Seconds start;
   };
@@ -117,7 +117,7 @@ class Iteration {
   const Message& message(MessageId id) const { return program_.messages[static_cast<std::size_t>(id)]; }
   Travel& travel(MessageId id) { return messages_[static_cast<std::size_t>(id)]; }
 
-  // Instructions.
+  // Instructions of devices.
 
   void start_if_ready(std::size_t d) {
     const Device& device = devices_[d];
@@ -148,7 +148,7 @@ class Iteration {
     note(d, computes ? std::max(time, Seconds(0)) : Seconds(0));
   }
 
-  /// Devices of a tensor-parallel group start together.
+  /// Starts the devices of a tensor-parallel group together.
   void start_team_if_ready(std::size_t g) {
     const auto& group = teams_.groups.list[g];
     const std::size_t position = devices_[group.front().index()].next;
@@ -168,7 +168,7 @@ class Iteration {
 
   const Instruction& next(std::size_t d) const { return program_.devices[d][devices_[d].next]; }
 
-  /// The next instruction has run.
+  /// Records that the next instruction has run.
   void note(std::size_t d, Seconds time) {
     Device& device = devices_[d];
     note_memory(*workers_[d], device.next, record_.held[d][device.next], peaks_[d]);
@@ -190,7 +190,7 @@ class Iteration {
     ++device.next;
   }
 
-  /// All devices come to their k-th barrier before one goes on.
+  /// All devices must reach their k-th barrier before one continues.
   bool passes_barrier(Device& device) {
     if (!std::exchange(device.at_barrier, true)) ++at_barrier_;
     if (at_barrier_ < alive_ * (device.barriers + 1)) return false;
@@ -199,7 +199,7 @@ class Iteration {
     return true;
   }
 
-  // Messages.
+  // Messages between stages.
 
   void send(MessageId id) {
     const Message& m = message(id);
@@ -236,7 +236,7 @@ class Iteration {
     travel.from.clear();
   }
 
-  // Sums of gradients.
+  // Sums of gradients among replicas.
 
   bool summed(std::size_t d, std::size_t position) const {
     const std::int32_t sum = reductions_.at[d][position];
@@ -306,9 +306,9 @@ class Iteration {
     start_sums();
   }
 
-  // Time.
+  // The clock.
 
-  /// Goes on to the next moment at which something ends; false: there is none.
+  /// Advances to the next time at which something ends; returns false if there is none.
   bool next_event() {
     const auto flow = flows_.next();
     if (ends_.empty() && !flow) return false;
@@ -344,7 +344,7 @@ class Iteration {
   const Stopwatch& stopwatch_;
   const core::StopToken stop_;
   std::vector<Peak>& peaks_;
-  std::vector<std::vector<float>>& room_;  ///< for sums: fresh memory takes longer than they do
+  std::vector<std::vector<float>>& room_;  ///< buffers for sums: allocating memory takes longer than the sums
   Flows flows_;
   Record record_;
   Seconds now_{};
@@ -352,8 +352,8 @@ class Iteration {
   std::vector<Device> devices_;
   std::vector<Travel> messages_;
   std::vector<Sum> sums_;             ///< [reduction]
-  std::vector<std::size_t> waiting_;  ///< reductions that all replicas have come to, in that order
-  std::vector<std::int32_t> in_sum_;  ///< [device] the sum it takes part in; -1: none
+  std::vector<std::size_t> waiting_;  ///< reductions that all replicas have reached, in that order
+  std::vector<std::int32_t> in_sum_;  ///< [device] current sum; -1: none
   int alive_ = 0, at_barrier_ = 0;
 };
 

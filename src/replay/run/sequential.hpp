@@ -1,5 +1,5 @@
 #pragma once
-// A program run one task at a time, its times put together as if devices ran side by side.
+// Runs a program one task at a time, and combines the times as if devices ran in parallel.
 
 #include <functional>
 
@@ -8,19 +8,19 @@
 
 namespace penstock::replay {
 
-/// Seconds since some moment.
+/// Returns seconds since a fixed moment.
 using Stopwatch = std::function<core::Seconds()>;
 core::Seconds steady_time();
 
-/// Follows a clock of its own in which only instructions, links and sums of gradients take time: a pass or
-/// update as long as `stopwatch` says it ran, a message its flow over the cluster's links (flows.hpp), a sum
-/// its closed form (cost::time of cost::reductions or shared_reduction), started when all replicas and the
-/// rank's sum before it are done. Instructions are run for real in the order in which they start on that
-/// clock, so that memory comes and goes as it would; messages and sums move for real, untimed. So do devices
-/// of a tensor-parallel group, which start each instruction together; one at a time runs to its next
-/// collective, which begins when the last one comes to it and takes its closed form (cost::GroupTimes).
-/// Differs from devices side by side in that nobody competes for memory bandwidth, nor for a host;
-/// cluster::DeviceType::overlap_slowdown is not applied.
+/// Uses a separate clock in which only instructions, links and gradient sums take time. A pass or update
+/// takes the time measured by `stopwatch`; a message takes its flow over the cluster's links (flows.hpp). A
+/// sum takes its closed form (cost::time of cost::reductions or shared_reduction), and starts when all
+/// replicas and the rank's sum before it are done. Instructions run in the order of their starts on that
+/// clock, so that memory changes as it would; messages and sums move data untimed. Devices of a
+/// tensor-parallel group start each instruction together. One at a time runs to its next collective, which
+/// begins when the last one arrives and takes its closed form (cost::GroupTimes). Differs from parallel
+/// devices: there is no competition for memory bandwidth or for a host; cluster::DeviceType::overlap_slowdown
+/// is not applied.
 Records run_sequential(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
                        const std::vector<Worker*>& workers, const ReplayOptions& options,
                        const Stopwatch& stopwatch = steady_time);

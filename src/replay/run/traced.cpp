@@ -15,7 +15,7 @@ using core::Seconds;
 using plan::MemoryKind;
 using trace::TaskKind;
 
-/// Of all that shows.
+/// Interval of everything that a trace shows.
 Interval extent(const DevicePrograms& program, const Record& record) {
   Interval out{Seconds(std::numeric_limits<double>::max()), Seconds(0)};
   const auto include = [&](const Interval& when) {
@@ -31,7 +31,7 @@ Interval extent(const DevicePrograms& program, const Record& record) {
   return out;
 }
 
-/// When the first `count` mini-batches have passed all stages.
+/// Time at which the first `count` mini-batches have passed all stages.
 Seconds end_of(std::int64_t count, const DevicePrograms& program, const plan::Plan& plan,
                const Record& record) {
   Seconds end;
@@ -106,7 +106,7 @@ class Tracer {
     span.bytes = message.bytes;
   }
 
-  /// On one device alone nothing moves.
+  /// Adds a sum; nothing moves for a single device.
   void add_sum(const Reduction& sum) {
     if (sum.devices.size() < 2) return;
     Seconds start;
@@ -147,7 +147,7 @@ class Tracer {
     return held;
   }
 
-  /// Points of one moment are one.
+  /// Points at one time are merged.
   void add_point(trace::DeviceTrace& device, Seconds time, const Held& held) const {
     const Picoseconds moment = std::max(Picoseconds(0), at(time));
     const trace::MemoryPoint point{moment, held.activations, held.buffers};

@@ -1,5 +1,5 @@
 #pragma once
-// From what an iteration left behind to a trace.
+// Converts the record of an iteration to a trace.
 
 #include "penstock/cost/problem.hpp"
 #include "penstock/trace/trace.hpp"
@@ -7,15 +7,15 @@
 
 namespace penstock::replay {
 
-/// First start to last end; of several mini-batches without a flush what one adds in the second half of the
-/// program: by when the first ones have passed all stages, as the simulator counts.
+/// First start to last end. For several mini-batches without a flush, the time per mini-batch in the second
+/// half of the program, from the times at which mini-batches have passed all stages, as in the simulator.
 core::Seconds iteration_time(const DevicePrograms& program, const plan::Plan& plan, const Record& record);
 
-/// Time zero is the first start. A sum of gradients shows on each replica from when all are ready for it.
-/// Memory points stand at the ends of instructions, and where a device came to its peak at the beginning of
-/// that instruction. A trace shows workspace and versions as if they were held throughout, as at the peak;
-/// what other points would exceed the peak by is taken off their activations, so that the trace's peak is the
-/// measured one.
+/// Time zero is the first start. A gradient sum appears on each replica from the time at which all are ready
+/// for it. Memory points are at the ends of instructions; a device's peak is at the beginning of its
+/// instruction. A trace shows workspace and versions as constant, at their values in the peak. Where other
+/// points would then exceed the peak, their activations are reduced, so that the trace's peak is the measured
+/// one.
 trace::Trace trace_of(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
                       const Record& record, const std::vector<Peak>& peaks);
 

@@ -7,26 +7,27 @@
 
 namespace penstock::replay {
 
-/// Where gradients are summed, in fp32; of one length. One thread at a time, but pieces may be read beside.
+/// Values of one length in fp32, in which gradients are summed. One thread at a time, except that pieces may
+/// be read at the same time.
 class Accumulator {
  public:
   virtual ~Accumulator() = default;
   virtual std::size_t size() const = 0;
-  /// All numbers of the regions, one after the other; and back, rounded to the buffers' elements. As many
-  /// numbers as there are here.
+  /// Copies all numbers of the regions here, one after the other; and back, rounded to the buffers' elements.
+  /// The counts must be equal.
   virtual void take(const std::vector<Region>& regions) = 0;
   virtual void give(const std::vector<Region>& regions) = 0;
   virtual Pieces piece(std::size_t first, std::size_t count) = 0;
-  /// The first `count` of `terms`, a room of these, are added from `first` on.
+  /// Adds the first `count` of `terms`, made by room(), to the values from `first` on.
   virtual void add(std::size_t first, const Accumulator& terms, std::size_t count) = 0;
-  /// Becomes the sum over all ranks' rows by the devices' library; false where it is not on a device.
+  /// Becomes the sum over all ranks' values by the devices' library; returns false if it is not on a device.
   virtual bool sum(kernels::Collectives& library, std::size_t rank) = 0;
-  /// A place for `size` numbers, 1 or more, on the same device.
+  /// Returns an accumulator for `size` numbers (at least 1) on the same device.
   virtual std::unique_ptr<Accumulator> room(std::size_t size) const = 0;
 };
 
-/// What such regions fit in. On the device if it has a copier, which its pieces carry, and they are fp32;
-/// else on the host.
+/// Creates an accumulator for such regions. It is on the device if there is a copier, which its pieces carry,
+/// and the regions are fp32; otherwise on the host.
 std::unique_ptr<Accumulator> make_accumulator(kernels::Backend& backend, Copier* copier,
                                               const std::vector<Region>& regions);
 

@@ -18,7 +18,7 @@ Region all_of(const Lease& lease) {
   return {lease, core::Bytes(0), lease->bytes()};
 }
 
-/// Bytes of a buffer in host memory: its own where the buffer is there, else a copy that is written back.
+/// Bytes of a buffer in host memory: its own if it is there, otherwise a copy that is written back.
 class HostView {
  public:
   HostView(Device& device, const Lease& lease) : device_(device), lease_(lease) {
@@ -48,7 +48,7 @@ void share(Device& device, const Shared& own, core::Seconds time,
   device.peers->share(own, time, use);
 }
 
-/// Copies what `from` has of `to`; both are of one tensor.
+/// Copies the numbers of `to` that `from` has; both belong to one tensor.
 void fill(std::span<std::byte> to, const Shard& wanted, std::span<const std::byte> from, const Shard& there,
           std::size_t element) {
   each_common(wanted, there, [&](std::int64_t a, std::int64_t b, std::int64_t count) {

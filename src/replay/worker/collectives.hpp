@@ -1,22 +1,22 @@
 #pragma once
-// What the devices of a tensor-parallel group do with a tensor together.
+// Collectives on tensors among the devices of a tensor-parallel group.
 
 #include "worker/device.hpp"
 #include "worker/sharding.hpp"
 
 namespace penstock::replay {
 
-/// In place, in the order of the group: all end with the same bits. Sums are in fp32. One collective, of
+/// In place, in the order of the group: all end with identical bits. Sums are in fp32. One collective, taking
 /// `time`.
 void all_reduce(Device& device, const std::vector<Lease>& terms, core::Seconds time);
-/// Among these of its peers.
+/// Like all_reduce, among these peers.
 void all_reduce(Device& device, Peers& peers, const std::vector<Lease>& terms, core::Seconds time);
 
 /// A tensor of `samples` times `count` numbers.
 struct Extent {
   std::int64_t samples, count;
 };
-/// Reshards the tensor from `from` to `to`, by a collective where a device lacks numbers.
+/// Reshards the tensor from `from` to `to`, by a collective if a device lacks numbers.
 Lease reshard(Device& device, const Lease& tensor, const Sharding& from, const Sharding& to, Extent extent,
               plan::MemoryKind kind, const std::string& what, core::Seconds time);
 
@@ -27,24 +27,24 @@ struct Resharding {
   std::int64_t count;
   Lease into;
 };
-/// Several at once: one collective, of `time`.
+/// Reshards several tensors at once: one collective, taking `time`.
 void reshard(Device& device, const std::vector<Resharding>& tensors, std::int64_t samples,
              core::Seconds time);
 
-/// Whole tensors of `count` numbers per sample, of which every device has a term; of the sum it gets its
-/// part.
+/// Whole tensors of `count` numbers per sample, of which every device has a term; each device gets its shard
+/// of the sum.
 struct Scattering {
   Lease term;
   Sharding to;
   std::int64_t count;
   Lease into;
 };
-/// Sums are in fp32, in the order of the group. One collective, of `time`.
+/// Sums are in fp32, in the order of the group. One collective, taking `time`.
 void reduce_scatter(Device& device, const std::vector<Scattering>& tensors, std::int64_t samples,
                     core::Seconds time);
 
-/// Fills `into` with what the device before this one has in `own`; before the first is the last one. One
-/// collective, of `time`.
+/// Fills `into` with `own` of the previous device; the first device gets that of the last one. One
+/// collective, taking `time`.
 void shift(Device& device, const std::vector<Lease>& own, const std::vector<Lease>& into, core::Seconds time);
 
 /// Bytes that another device of the group has, at the same place of the same buffer.
@@ -52,7 +52,8 @@ struct Missing {
   std::size_t member, buffer;
   core::Bytes offset, bytes;
 };
-/// Fetches the missing bytes from the other members; no member misses bytes that another one fetches from it.
+/// Fetches the missing bytes from the other members. No member may lack bytes that another one fetches from
+/// it.
 void complete(Device& device, const std::vector<Lease>& buffers, const std::vector<Missing>& missing,
               core::Seconds time);
 

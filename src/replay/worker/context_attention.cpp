@@ -48,7 +48,8 @@ void ContextAttention::run(Pass pass, const Operands& operands, kernels::Stream&
   weight_gradients(operands, stream);
 }
 
-/// Weights come before biases. No function is applied, so that gradients do not look at what was made.
+/// Operands of one projection. Weights come before biases. No function is applied, so gradients do not read
+/// the output.
 Operands ContextAttention::projection(std::size_t which, const Operands& all) const {
   const bool bias = slots_.parameters.size() > 4;
   const auto of_parameters = [&](const std::vector<Buffer*>& buffers) {

@@ -1,5 +1,6 @@
 #pragma once
-// Attention of a device that has some of the tokens of its samples, and meets those of its context group.
+// Attention of a device that has some of the tokens of its samples, and attends to those of its context
+// group.
 
 #include <array>
 
@@ -8,10 +9,10 @@
 namespace penstock::replay {
 
 /// Projects its own tokens and leaves the rest to a ContextCore. Slots are those of the whole attention, for
-/// fewer tokens. Saved beside what the core keeps: what the core made, of its own tokens.
+/// fewer tokens. Saved in addition to the core's tensors: the core's output for its own tokens.
 class ContextAttention : public kernels::Kernel {
  public:
-  /// Of an attention of the device's stages. Throws BadInput as the kernels do.
+  /// For an attention of the device's stages. Throws BadInput like the kernels.
   ContextAttention(Device& device, const ContextGroup& group, core::OpId id, std::int64_t samples);
 
   const kernels::Slots& slots() const override { return slots_; }
@@ -28,7 +29,7 @@ class ContextAttention : public kernels::Kernel {
 
   Device& device_;
   const std::string name_;
-  std::array<kernels::Kernel*, 4> dense_{};  ///< of query, key, value and the result
+  std::array<kernels::Kernel*, 4> dense_{};  ///< of query, key, value and result
   std::unique_ptr<ContextCore> core_;
   kernels::Slots slots_;
 };

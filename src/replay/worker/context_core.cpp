@@ -11,7 +11,7 @@ using graph::Pass;
 using kernels::Slot;
 using plan::MemoryKind;
 
-/// What both kinds have in common: a kernel that meets all keys, or all tokens, at once.
+/// Common part of both kinds: a kernel that attends to all keys, or has all tokens, at once.
 class WholeCore : public ContextCore {
  public:
   WholeCore(Device& device, const ContextGroup& group, core::OpId id, std::int64_t samples,
@@ -32,7 +32,7 @@ class WholeCore : public ContextCore {
   core::Bytes workspace(Pass pass) const override { return kernel_->workspace(pass); }
 
  protected:
-  /// A tensor of the whole attention, and how it is divided by tokens and by heads.
+  /// A tensor of the whole attention, and its division by tokens and by heads.
   struct Divided {
     std::int64_t count;  ///< per sample
     Sharding tokens, heads;
@@ -50,7 +50,7 @@ class WholeCore : public ContextCore {
     return device_.pool->acquire(kernel_->slots().output.element, count, MemoryKind::workspace, name_);
   }
   Lease like(const Slot& slot) const { return room(slot.count()); }
-  /// The kernel's forward pass; it keeps what it wants from the `place`-th saved tensor on.
+  /// The kernel's forward pass; it stores its saved tensors from the `place`-th on.
   void attend(const Triple& met, const Lease& result, const Saved& saved, std::size_t place) const {
     kernel_->run(Pass::forward, operands(met, result, saved, place), *device_.stream);
   }
@@ -67,7 +67,7 @@ class WholeCore : public ContextCore {
   const std::int64_t samples_;
   const Attention whole_;
   kernels::Kernel* kernel_;
-  cost::OpTime time_;  ///< of the exchanges of a pass
+  cost::OpTime time_;  ///< exchanges of a pass
 
  private:
   kernels::Operands operands(const Triple& met, const Lease& result, const Saved& saved,
@@ -80,8 +80,8 @@ class WholeCore : public ContextCore {
   }
 };
 
-/// Own queries meet all keys and values, which are gathered in either pass and not kept (Transformer Engine);
-/// their gradients are scattered as they are summed.
+/// Own queries attend to all keys and values, which are gathered in both passes and not kept (Transformer
+/// Engine); their gradients are reduce-scattered.
 class GatheringCore : public WholeCore {
  public:
   GatheringCore(Device& device, const ContextGroup& group, core::OpId id, std::int64_t samples)
@@ -127,13 +127,13 @@ class GatheringCore : public WholeCore {
   }
 };
 
-/// All tokens of some heads, for which the tokens of the others are traded.
+/// Exchanges tokens for heads: each device gets all tokens of some heads.
 class TradingCore : public WholeCore {
  public:
   TradingCore(Device& device, const ContextGroup& group, core::OpId id, std::int64_t samples)
       : WholeCore(device, group, id, samples, met_by(device, id)) {}
 
-  /// Query, key, value and result of its heads, beside what the kernel keeps.
+  /// Query, key, value and result of its heads, and the kernel's saved tensors.
   std::vector<Slot> saved() const override {
     std::vector<Slot> out = kernel_->slots().inputs;
     out.push_back(kernel_->slots().output);

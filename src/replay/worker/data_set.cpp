@@ -11,7 +11,7 @@ const Lease& DataSet::find(std::map<Key, Lease>& among, core::OpId op, Samples s
   if (lease != nullptr) return lease;
   const kernels::Made& made = device_.wire(op).made;
   const Shard own = device_.shard(op).makes.shard(device_.division.member(), samples.count, made.count);
-  device_.samples(op, samples.count);  // one at least
+  device_.samples(op, samples.count);  // at least one
   lease = device_.backend.allocate(made.element, own.count());
   write(device_.backend, *lease, own, values());
   return lease;

@@ -1,17 +1,18 @@
 #pragma once
-// Inputs and targets on the device, made once: what a loader would have brought there before it is needed.
+// Inputs and targets on the device, made once, in place of a data loader.
 
 #include "penstock/replay/program.hpp"
 #include "worker/device.hpp"
 
 namespace penstock::replay {
 
-/// As much of them as the device has. Its buffers are not counted: an input is while a micro-batch has it.
+/// The device's shard of the data. Its buffers are not counted: an input counts while a micro-batch has it.
 class DataSet {
  public:
   explicit DataSet(Device& device) : device_(device) {}
   const Lease& input(core::OpId op, Samples samples);
-  /// With the sign changed: added to what `op` makes, it leaves the gradient of half the squared distance.
+  /// Target with the sign changed: added to the output of `op`, it gives the gradient of half the squared
+  /// distance.
   const Lease& negative_target(core::OpId op, Samples samples);
 
  private:

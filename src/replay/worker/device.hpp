@@ -1,5 +1,5 @@
 #pragma once
-// What the stages of one device share.
+// State that the stages of one device share.
 
 #include <map>
 #include <tuple>
@@ -13,7 +13,7 @@
 
 namespace penstock::replay {
 
-/// Operators of one shape share a kernel: a device runs one at a time.
+/// Operators of one shape share a kernel, because a device runs one at a time.
 class Kernels {
  public:
   Kernels(kernels::Backend& backend, kernels::Precision precision)
@@ -34,29 +34,29 @@ struct Device {
   const cluster::Cluster& cluster;
   TrainingSetup setup;
   std::shared_ptr<Pool> pool;
-  std::vector<kernels::Wire> wires;  ///< [operator] of whole operators
+  std::vector<kernels::Wire> wires;  ///< [operator] wires of whole operators
   Division division;
-  Peers* peers = nullptr;                           ///< the others of its group
-  std::optional<PartOfPeers> replica{};             ///< which these are, where expert groups share besides
-  std::optional<PartOfPeers> experts{}, holders{};  ///< of its expert group; those that have the same experts
+  Peers* peers = nullptr;                ///< the others of its group
+  std::optional<PartOfPeers> replica{};  ///< its subset of the peers, if expert groups share in addition
+  std::optional<PartOfPeers> experts{}, holders{};  ///< its expert group; devices with the same experts
   std::optional<cost::GroupTimes> group_times;
   std::unique_ptr<kernels::Stream> stream;
   Kernels kernels;
-  std::vector<double> losses{};  ///< of mini-batches so far, where they are asked for
+  std::vector<double> losses{};  ///< of mini-batches so far, if requested
 
   Device(kernels::Backend& backend, const cost::Problem& problem, const plan::Plan& plan,
          core::DeviceId device, const TrainingSetup& setup);
-  /// `all`: replay::Groups.
+  /// `all`: peers of the whole group (replay::Groups).
   void join(Peers& all);
   const kernels::Wire& wire(core::OpId id) const { return wires[id.index()]; }
   const OperatorShard& shard(core::OpId id) const { return division.shard(id); }
-  /// Those that it has of an operator's output. Throws BadInput where it has none.
+  /// Number of samples that the device has of an operator's output. Throws BadInput if it has none.
   std::int64_t samples(core::OpId id, std::int64_t all) const;
   bool dispatches(core::OpId id) const { return division.has(id) && shard(id).dispatches; }
   bool grouped() const { return division.members() > 1; }
-  /// Of collectives among its group.
+  /// Time of collectives in its group.
   core::Seconds time(const std::vector<layout::GroupCollective>& collectives, std::int64_t samples) const;
-  /// As much of a parameter as this device has, before the first update.
+  /// Writes this device's shard of a parameter, before the first update.
   void write_first_weights(kernels::ParameterRef parameter, kernels::Buffer& to);
   const std::string& name(core::OpId id) const { return graph.op(id).name; }
 

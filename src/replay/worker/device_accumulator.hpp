@@ -1,5 +1,5 @@
 #pragma once
-// An accumulator in the memory of a device that is not the host.
+// An accumulator in the memory of a device other than the host.
 
 #include "worker/accumulator.hpp"
 
@@ -7,7 +7,7 @@ namespace penstock::replay {
 
 class DeviceAccumulator : public Accumulator {
  public:
-  /// One number or more. Pieces carry `copier`.
+  /// For one number or more. Pieces carry `copier`.
   DeviceAccumulator(kernels::Backend& backend, Copier* copier, std::size_t size);
   std::size_t size() const override { return static_cast<std::size_t>(values_->count()); }
   void take(const std::vector<Region>& regions) override;
@@ -17,18 +17,18 @@ class DeviceAccumulator : public Accumulator {
   bool sum(kernels::Collectives& library, std::size_t rank) override;
   std::unique_ptr<Accumulator> room(std::size_t size) const override;
 
-  /// The same, put on the stream, which is not waited for.
+  /// Variants that put their work on the stream without waiting.
   kernels::Stream& stream() { return *stream_; }
   void put_taken(const std::vector<Region>& regions);
   void put_given(const std::vector<Region>& regions);
   void put_sum(std::size_t first, const DeviceAccumulator& terms, std::size_t count);
-  /// Copies `count` numbers of another accumulator, from `from` on, to `first` and the following.
+  /// Copies `count` numbers of another accumulator, from `from` on, to the values from `first` on.
   void put_copy(std::size_t first, const DeviceAccumulator& other, std::size_t from, std::size_t count,
                 kernels::Stream& stream);
 
  private:
   Slice slice(std::size_t first, std::size_t count) const;
-  /// move(own, other) for every region and its part of the accumulator.
+  /// Calls move(own, other) for every region and its part of the accumulator.
   template <class Move>
   void each(const std::vector<Region>& regions, const Move& move);
 

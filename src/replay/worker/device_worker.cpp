@@ -106,7 +106,7 @@ class KernelWorker : public DeviceWorker {
   }
 
  private:
-  /// Of parameters whose owner is `wanted`.
+  /// Gradients of parameters whose owner is `wanted`.
   template <class Wanted>
   std::vector<Region> gradients(StageId stage, const Wanted& wanted) {
     StageWeights& weights = stages_.at(stage).weights();
@@ -124,7 +124,7 @@ class KernelWorker : public DeviceWorker {
     if (instruction.shared < 0) stage.sum_over_holders(sums_of_experts_.at(instruction.stage));
   }
 
-  /// How long the sum over a group takes that has no replicas: where there are some, it is part of theirs.
+  /// Time of the sum over a group without replicas; with replicas it is part of their sum.
   void note_sums(const cost::Problem& problem, const plan::Plan& plan) {
     for (const auto& [id, stage] : stages_) {
       sums_[id] = core::Seconds(0);
@@ -150,7 +150,7 @@ class KernelWorker : public DeviceWorker {
   void compute(StageRun& stage, const Instruction& i) {
     if (device_.grouped() && i.kind == ActionKind::forward)
       messages_.complete(i, stage.input_time(i.samples.count));
-    // Gradients, which recomputation may have waited for.
+    // Complete received gradients; recomputation may have waited for them.
     if (device_.grouped() && i.kind != ActionKind::forward)
       messages_.complete(i, stage.gradient_time(i.samples.count));
     switch (i.kind) {

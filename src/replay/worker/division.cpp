@@ -18,10 +18,10 @@ using graph::OpKind;
 using layout::Placement;
 using plan::Partition;
 
-/// One operator over one group.
+/// Divides one operator over one group.
 class Divider {
  public:
-  /// `shares` add up from 0 on; `sizes` are the sources', per sample.
+  /// `shares` are cumulative from 0; `sizes` are those of the sources, per sample.
   Divider(const Operator& op, const kernels::Wire& wire, Partition how, std::vector<std::int64_t> shares,
           std::size_t member, std::vector<std::int64_t> sizes)
       : op_(op),
@@ -39,7 +39,7 @@ class Divider {
     out_.shardings.resize(wire.parameters.size());
   }
 
-  /// `sources`: how each source is sharded.
+  /// `sources`: sharding of each source.
   void divide(const std::vector<Sharding>& sources) {
     if (out_.how == Partition::whole) return;
     if (out_.how == Partition::sequence) return by_tokens();
@@ -81,12 +81,12 @@ class Divider {
                                graph::name(op_.kind), why));
   }
 
-  /// What this device's part is asked to compute.
+  /// Attributes of this device's part.
   template <class Kind>
   Kind& asked() {
     return std::get<Kind>(out_.op.attributes);
   }
-  /// Of a dense layer or convolution.
+  /// Outputs of a dense layer or convolution.
   std::int64_t& outputs() {
     return op_.kind == OpKind::linear ? asked<graph::Linear>().out : asked<graph::Convolution>().out;
   }
@@ -110,7 +110,7 @@ class Divider {
         refuse(fmt::format("has {} {}, too few for device {} of its group", all, of, m));
     return {out};
   }
-  /// As source i is, where that is divided by these columns: then it need not be resharded.
+  /// Division of source i, if it is divided by these columns: then it need not be resharded.
   Sections split_as(const std::vector<Sharding>& sources, std::size_t i, std::int64_t all,
                     const std::string& of) const {
     const bool alike = sources[i].placement == Placement::shard_features && sources[i].width == all;
@@ -130,7 +130,7 @@ class Divider {
     return sections;
   }
 
-  /// Of parameter i a shard along the axis of the rule.
+  /// Divides parameter i along the axis of the rule.
   void shard(std::size_t i, const Sections& bounds) {
     rule_.weights == layout::WeightAxis::first ? cut_first(i, bounds) : cut_last(i, bounds);
   }
@@ -144,19 +144,19 @@ class Divider {
     out_.shardings[i] = features(slot.count(), slot.shape.back(), bounds);
     slot.shape.back() = mine(bounds);
   }
-  /// The last parameter, which is added to a sum once.
+  /// Leaves the last parameter, which is added to a sum once, to the first device.
   void leave_last_to_first_device() {
     if (member_ > 0) out_.parameters.pop_back(), out_.shardings.pop_back();
   }
 
-  // Kinds of operators.
+  // Divisions by kind of operator.
 
   void by_samples() {
     out_.makes = {Placement::shard_batch, 1, 0, {shares_}};
     for (Sharding& sharding : out_.reads) sharding = out_.makes;
   }
 
-  /// Over a context group, of which every member has all weights.
+  /// Divides over a context group, where every member has all weights.
   void by_tokens() {
     const std::size_t members = shares_.size() - 1;
     out_.op = layout::token_shard(op_, static_cast<int>(members));
@@ -223,7 +223,7 @@ class Divider {
     attention.partial = member_ > 0;
   }
 
-  /// Columns of every expert's first matrices, the rows of its last one that read these.
+  /// Divides every expert: columns of its first matrices, and the rows of its last one that read these.
   void each_expert() {
     auto& experts = asked<graph::Experts>();
     const std::int64_t all = experts.inner, hidden = experts.hidden;
@@ -237,7 +237,7 @@ class Divider {
     cut_last(out_.shardings.size() - 1, bounds);
   }
 
-  /// Batch norms and pools look at one channel at a time.
+  /// Divides batch norms and pools, which process each channel separately.
   void channels(const std::vector<Sharding>& sources) {
     auto* norm = std::get_if<graph::Norm>(&out_.op.attributes);
     if (norm != nullptr && norm->form != graph::NormForm::batch)
@@ -252,7 +252,7 @@ class Divider {
     out_.reads[0] = features(sizes_[0], all, bounds);
   }
 
-  /// A part of each of the tensors.
+  /// Takes a part of each of the tensors.
   void side_by_side(const std::vector<Sharding>& sources) {
     Sections sections;
     std::int64_t before = 0;
@@ -271,7 +271,7 @@ class Divider {
     out_.makes = features(wire_.made.count, before, std::move(sections));
   }
 
-  /// Rows, or matrices of a batch, one after the other: `each` numbers of the output.
+  /// Divides rows, or matrices of a batch; the output has `each` numbers per row.
   void flat(const std::string& of, std::int64_t& extent, std::int64_t each) {
     const std::int64_t all = extent;
     const auto bounds = split(all, of);
@@ -281,14 +281,14 @@ class Divider {
       out_.reads[i] = features(sizes_[i], sizes_[i], scaled(bounds, sizes_[i] / all));
   }
 
-  /// Of what works number by number.
+  /// Number of elements of an element-wise operator.
   std::int64_t& elements() {
     if (auto* function = std::get_if<graph::Activation>(&out_.op.attributes)) return function->elements;
     if (auto* sum = std::get_if<graph::Elementwise>(&out_.op.attributes)) return sum->elements;
     return asked<graph::Elements>().elements;
   }
 
-  /// Number by number: as the first source that is divided by features is.
+  /// Divides element-wise operators like the first source that is divided by features.
   void follow(const std::vector<Sharding>& sources) {
     const std::int64_t count = wire_.made.count;
     if (op_.kind == OpKind::reshape && sizes_[0] != count)
@@ -308,7 +308,7 @@ class Divider {
   OperatorShard out_;
 };
 
-/// Experts' matrices lie one below the other.
+/// Assigns experts, whose matrices are stored one after the other.
 void give_experts(OperatorShard& shard, std::size_t parts) {
   shard.dispatches = true;
   for (std::size_t i = 0; i < shard.parameters.size(); ++i) {

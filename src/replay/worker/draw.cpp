@@ -20,7 +20,7 @@ core::Random stream_of(const TrainingSetup& setup, Purpose purpose, core::OpId o
   return core::Random(state);
 }
 
-/// value(random) for every element of every sample, which has a stream of its own.
+/// Draws value(random) for every element of every sample; each sample has its own stream.
 template <class Value>
 Drawn per_sample(const TrainingSetup& setup, Purpose purpose, core::OpId op, std::int64_t count,
                  Samples samples, const Value& value) {
@@ -41,7 +41,7 @@ double symmetric(core::Random& random) {
   return 2 * random.unit() - 1;
 }
 
-/// Numbers of a shard that follow each other in the whole tensor, too.
+/// Consecutive numbers of a shard that are also consecutive in the whole tensor.
 struct Stretch {
   std::int64_t to, from, count;
 };

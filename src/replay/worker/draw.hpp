@@ -1,5 +1,5 @@
 #pragma once
-// The numbers that a replay trains on (TrainingSetup says what they depend on).
+// Random numbers of a replay's training (TrainingSetup states what they depend on).
 
 #include <vector>
 
@@ -11,8 +11,7 @@
 
 namespace penstock::replay {
 
-/// A tensor whose numbers are drawn when they are asked for: models are larger in float64 than a host's
-/// memory.
+/// A tensor whose numbers are drawn on demand, because models in float64 would exceed a host's memory.
 struct Drawn {
   std::int64_t count = 0;
   kernels::Piece piece;
@@ -21,13 +20,13 @@ struct Drawn {
 
 /// A parameter before the first update.
 Drawn first_weights(const TrainingSetup& setup, kernels::ParameterRef parameter, const kernels::Slot& slot);
-/// What the input `op` says of these samples: uniform in [-1, 1), or rows of the table it points into.
+/// Values of the input `op` for these samples: uniform in [-1, 1), or rows of the table it indexes.
 Drawn input_values(const TrainingSetup& setup, core::OpId op, const kernels::Wire& wire, Samples samples);
 /// Targets of `op`, whose output no operator reads: uniform in [-1, 1).
 Drawn target_values(const TrainingSetup& setup, core::OpId op, const kernels::Wire& wire, Samples samples);
 Drawn negative(Drawn drawn);
 
-/// The shard's numbers, of those of the whole tensor, into a buffer of as many.
+/// Writes the shard's numbers, taken from the whole tensor, into a buffer of that size.
 void write(kernels::Backend& backend, kernels::Buffer& to, const Shard& shard, const Drawn& all);
 
 }  // namespace penstock::replay

@@ -15,7 +15,7 @@ using graph::Pass;
 using kernels::Buffer;
 using kernels::Operands;
 
-/// The `count` largest, the first of equal ones.
+/// Indices of the `count` largest; of equal ones the first.
 std::vector<std::size_t> largest(std::span<const float> of, std::size_t count) {
   std::vector<std::size_t> out(of.size());
   std::iota(out.begin(), out.end(), 0);
@@ -80,7 +80,7 @@ void ExpertDispatch::forward(const Operands& all, Dispatched& kept, kernels::Str
   out.write_back();
 }
 
-/// A row's copies, weighed by their shares.
+/// Sum of a row's copies, weighted by their shares.
 void ExpertDispatch::add_up(std::span<const float> copies, std::span<const float> shares,
                             std::span<float> rows) const {
   std::ranges::fill(rows, 0.0f);
@@ -91,7 +91,7 @@ void ExpertDispatch::add_up(std::span<const float> copies, std::span<const float
   }
 }
 
-/// As the kernel of a whole mixture chooses.
+/// Chooses experts like the kernel of a whole mixture.
 std::vector<std::size_t> ExpertDispatch::experts_of(std::size_t row,
                                                     std::span<const float> probabilities) const {
   if (!in_turn_) return largest(probabilities, chosen_);
@@ -100,7 +100,8 @@ std::vector<std::size_t> ExpertDispatch::experts_of(std::size_t row,
   return out;
 }
 
-/// Probabilities of a row's experts over their sum; copies in the order of the devices that they go to.
+/// Routes of all rows: shares are probabilities of a row's experts over their sum; copies are sorted by their
+/// target devices.
 Routes ExpertDispatch::routes_of(std::span<const float> probabilities) const {
   Routes out;
   for (std::size_t row = 0; row < rows_; ++row) {
@@ -119,7 +120,7 @@ Routes ExpertDispatch::routes_of(std::span<const float> probabilities) const {
   return out;
 }
 
-/// Every device says what it sends to whom, and for which experts.
+/// Every device announces which rows it sends to which device, and for which experts.
 void ExpertDispatch::receive(std::span<const float> rows, Dispatched& kept) {
   Routes& routes = kept.routes;
   const std::size_t devices = device_.division.expert_parts(), own = device_.division.expert_part();
@@ -143,7 +144,7 @@ void ExpertDispatch::receive(std::span<const float> rows, Dispatched& kept) {
         });
 }
 
-/// Copies of rows, in the order in which they are sent.
+/// Copies of rows, in the order of sending.
 ExpertDispatch::Numbers ExpertDispatch::sent(const Routes& routes, std::span<const float> rows) const {
   Numbers out;
   out.reserve(routes.order.size() * hidden_);
@@ -154,7 +155,7 @@ ExpertDispatch::Numbers ExpertDispatch::sent(const Routes& routes, std::span<con
   return out;
 }
 
-/// What the others sent to this device as the `piece`-th of what they share, one after the other.
+/// Concatenates the `piece`-th data that the others sent to this device.
 void ExpertDispatch::take(const Routes& routes, const std::vector<Peers::Shared>& all, std::size_t piece,
                           Buffer& into) const {
   const std::size_t own = device_.division.expert_part();
@@ -169,7 +170,8 @@ void ExpertDispatch::take(const Routes& routes, const std::vector<Peers::Shared>
   out.write_back();
 }
 
-/// A kernel for the rows that came, of which each takes one expert wholly; for one of zeros where none came.
+/// Creates a kernel for the received rows, of which each uses one whole expert; for one row of zeros if none
+/// came.
 void ExpertDispatch::make_room(Dispatched& kept, const std::vector<std::size_t>& experts) const {
   const std::size_t count = std::max<std::size_t>(1, experts.size());
   kept.kernel =
@@ -187,7 +189,8 @@ void ExpertDispatch::make_room(Dispatched& kept, const std::vector<std::size_t>&
   choices.write_back();
 }
 
-/// What devices made of this one's copies, copy by copy. Both ways together take the time of the first.
+/// Results that devices return for this one's copies, copy by copy. The first exchange takes the time of
+/// both.
 ExpertDispatch::Numbers ExpertDispatch::returned(const Routes& routes, std::span<const float> made) const {
   const std::size_t own = device_.division.expert_part();
   Numbers out;
@@ -231,7 +234,7 @@ void ExpertDispatch::input_gradients(const Operands& all, Dispatched& kept, kern
   of_router.write_back();
 }
 
-/// share = p / sum of the chosen: a probability that was not chosen changes nothing.
+/// share = p / sum of the chosen; a probability that was not chosen has no effect.
 void ExpertDispatch::probability_gradients(std::span<const float> probabilities,
                                            std::span<const float> gradient, const Dispatched& kept,
                                            std::span<float> out) const {
@@ -253,7 +256,7 @@ void ExpertDispatch::probability_gradients(std::span<const float> probabilities,
   }
 }
 
-/// Of the device's experts.
+/// Operands for the device's experts.
 Operands ExpertDispatch::local(const Operands& all, const Dispatched& kept) const {
   Operands out;
   out.inputs = {kept.rows.get(), kept.choices.get()};

@@ -1,5 +1,5 @@
 #pragma once
-// A mixture of experts of which every device of an expert group has some.
+// A mixture of experts that an expert group divides: every device has some experts.
 
 #include <span>
 #include <vector>
@@ -11,45 +11,45 @@
 
 namespace penstock::replay {
 
-/// Copies of rows on their way to the experts that they take, and back.
+/// Copies of rows on their way to their experts, and back.
 struct Routes {
-  std::vector<std::int64_t> expert{};  ///< [copy] among all; the copies of a row follow each other
-  std::vector<float> share{};          ///< [copy] of its row
-  std::vector<std::size_t> order{};    ///< copies as they are sent
+  std::vector<std::int64_t> expert{};  ///< [copy] expert among all; the copies of a row are consecutive
+  std::vector<float> share{};          ///< [copy] share in its row
+  std::vector<std::size_t> order{};    ///< copies in the order of sending
   std::vector<std::vector<std::size_t>>
-      starts{};  ///< [sender][device, and one more] in what the sender sends
+      starts{};  ///< [sender][device, and one more] index in the data of the sender
 
   std::size_t count(std::size_t sender, std::size_t device) const {
     return starts[sender][device + 1] - starts[sender][device];
   }
-  /// Where the sender's copies begin among those of all that come to the device.
+  /// Index of the sender's first copy among all copies that arrive at the device.
   std::size_t arrives(std::size_t device, std::size_t sender) const;
 };
 
-/// What one micro-batch keeps of a mixture from its forward pass on: for as many rows as came, which nobody
-/// knows before. Stands among the saved tensors.
+/// Tensors that one micro-batch keeps for a mixture from its forward pass on, for as many rows as arrived,
+/// which is not known before. One of the saved tensors.
 struct Dispatched : kernels::Buffer {
   Dispatched() : Buffer(kernels::Element::fp32, 0) {}
   void* data() const override { return nullptr; }
 
   Routes routes;
-  std::vector<float> results;               ///< what came back, copy by copy
-  std::unique_ptr<kernels::Kernel> kernel;  ///< of as many rows as came
+  std::vector<float> results;               ///< returned results, copy by copy
+  std::unique_ptr<kernels::Kernel> kernel;  ///< for as many rows as arrived
   Lease rows, choices, output, gradient;    ///< of these rows
-  std::vector<Lease> saved, handed;         ///< by the kernel
+  std::vector<Lease> saved, handed;         ///< of the kernel
 };
 
-/// Forward: every device sends copies of its rows to the devices of their experts, which compute them, and
-/// adds up what comes back, by shares. Backward likewise (Lepikhin et al., GShard, ICLR 2021, section 3.2). A
-/// pass's exchanges take the time that the cost model gives them, under the imbalance that the plan says;
-/// rows go where the router sends them. Differs from the kernel of a whole mixture: shares weigh results, not
-/// what the last matrix reads, and are rounded with them.
+/// Forward: every device sends copies of its rows to the devices of their experts, which process them, and
+/// adds up the results, weighted by shares. Backward likewise (Lepikhin et al., GShard, ICLR 2021, section
+/// 3.2). A pass's exchanges take the time of the cost model, with the plan's imbalance; rows go where the
+/// router sends them. Differs from the kernel of a whole mixture: shares weight results, not the inputs of
+/// the last matrix, and are rounded with them.
 class ExpertDispatch : public kernels::Kernel {
  public:
-  /// Of a mixture of the device's stages. Throws BadInput as the kernels do.
+  /// For a mixture of the device's stages. Throws BadInput like the kernels.
   ExpertDispatch(Device& device, const plan::Stage& stage, core::OpId id, std::int64_t samples);
 
-  /// To be the only saved tensor of a micro-batch.
+  /// Returns the only saved tensor of a micro-batch.
   static Lease room() { return std::make_shared<Dispatched>(); }
 
   const kernels::Slots& slots() const override { return slots_; }
@@ -86,8 +86,9 @@ class ExpertDispatch : public kernels::Kernel {
 
   Device& device_;
   const std::string name_;
-  graph::Operator one_row_;                                     ///< of the device's experts
-  std::size_t rows_, hidden_, chosen_, experts_, own_experts_;  ///< rows of all samples; of all devices
+  graph::Operator one_row_;  ///< of the device's experts
+  /// Rows of all samples; experts of all devices.
+  std::size_t rows_, hidden_, chosen_, experts_, own_experts_;
   std::size_t sample_rows_;
   bool in_turn_;
   core::Seconds time_;

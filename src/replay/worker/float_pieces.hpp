@@ -1,5 +1,5 @@
 #pragma once
-// Floats in several pieces of memory, numbered on from one piece to the next.
+// Floats in several pieces of memory, numbered through all pieces.
 
 #include <span>
 
@@ -7,14 +7,14 @@
 
 namespace penstock::replay {
 
-/// Of fp32. Referred to, not held: the pieces' owners keep them.
+/// fp32 numbers, by reference: the pieces' owners keep them alive.
 class FloatPieces {
  public:
-  /// Pieces of whole numbers.
+  /// Each piece must hold whole numbers.
   explicit FloatPieces(Pieces pieces);
 
   std::size_t size() const { return ends_.empty() ? 0 : ends_.back(); }
-  /// Pieces that hold the numbers [start, start + count).
+  /// Returns pieces that hold the numbers [start, start + count).
   Pieces part(std::size_t start, std::size_t count) const;
 
  private:
@@ -24,7 +24,7 @@ class FloatPieces {
 
 std::span<float> floats(const Piece& piece);
 
-/// As large as `like`, one after the other from `to` on, which `owner` keeps.
+/// Pieces of the sizes of `like`, one after the other from `to` on, kept alive by `owner`.
 Pieces laid_out(const Pieces& like, const std::shared_ptr<void>& owner, float* to);
 
 }  // namespace penstock::replay

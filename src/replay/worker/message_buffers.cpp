@@ -11,7 +11,7 @@ using plan::MemoryKind;
 
 namespace {
 
-/// One part of all bytes side by side, as equal as whole numbers allow.
+/// One part of all bytes concatenated; parts are as equal as whole numbers allow.
 std::vector<Region> part_of(const std::vector<Region>& whole, std::int64_t part, std::int64_t parts) {
   std::int64_t all = 0;
   for (const Region& region : whole) all += region.bytes.value();
@@ -49,7 +49,7 @@ StageRun::Tensors& MessageBuffers::arrival(const Message& message) {
   return arrivals_[{{message.to, message.needed_in}, message.gradient, message.source}];
 }
 
-/// Room for the whole message.
+/// Buffers for the whole message.
 std::vector<Region> MessageBuffers::whole(const Message& message, StageRun::Tensors& transfer) const {
   const Samples share = shares_.at({message.to, message.needed_in});
   std::vector<Region> out;
@@ -74,7 +74,7 @@ void MessageBuffers::complete(const Instruction& instruction, core::Seconds time
   std::vector<Missing> missing;
   {
     const std::lock_guard lock(mutex_);
-    std::set<std::pair<StageId, std::int64_t>> seen;  // from whom, samples
+    std::set<std::pair<StageId, std::int64_t>> seen;  // {sender, samples}
     for (const MessageId id : instruction.receives) {
       const Message& message = program_.messages[static_cast<std::size_t>(id)];
       if (message.tensors.empty() || !seen.insert({message.from, message.samples.first}).second) continue;
@@ -93,7 +93,7 @@ void MessageBuffers::complete(const Instruction& instruction, core::Seconds time
   if (!buffers.empty()) replay::complete(device_, buffers, missing, time);
 }
 
-/// In the order of the stages they come from.
+/// Calls `use` in the order of the sending stages.
 template <class Use>
 void MessageBuffers::take(MicroBatch of, bool gradients, const Use& use) {
   const std::lock_guard lock(mutex_);
@@ -119,9 +119,9 @@ StageRun::Received MessageBuffers::take_gradients(StageId stage, std::int32_t mi
   return out;
 }
 
-/// The gradient of what nothing trains above is zeros.
+/// Stores a message; the gradient of a tensor above which nothing trains is zero.
 void MessageBuffers::offer(const Message& message, const StageRun& stage) {
-  if (message.tensors.empty()) return;  // an order, nobody fetches it
+  if (message.tensors.empty()) return;  // an order without data, never fetched
   const Samples share = shares_.at({message.from, message.sent_in});
   std::vector<Region> regions;
   for (const core::OpId id : message.tensors) {

@@ -8,15 +8,15 @@
 
 namespace penstock::replay {
 
-/// Messages of one micro-batch between the same stages, all parts of a colocated one among them, fill parts
-/// of the same buffers; between groups of devices each carries one part of the bytes. Receiving is safe
-/// beside all other calls.
+/// Messages of one micro-batch between the same stages (for a colocated one, all parts) fill parts of the
+/// same buffers; between groups of devices each carries one part of the bytes. Receiving is safe at the same
+/// time as all other calls.
 class MessageBuffers {
  public:
   MessageBuffers(Device& device, const DevicePrograms& program, core::DeviceId id);
 
   std::vector<Region> room_for(const Message& message);
-  /// What others of the group have received of what the instruction receives, in `time`.
+  /// Fetches the parts of received messages that others of the group have received, in `time`.
   void complete(const Instruction& instruction, core::Seconds time);
   StageRun::Tensors take_tensors(core::StageId stage, std::int32_t micro_batch);
   StageRun::Received take_gradients(core::StageId stage, std::int32_t micro_batch);
@@ -27,7 +27,7 @@ class MessageBuffers {
  private:
   using MicroBatch = std::pair<core::StageId, std::int32_t>;
   using Transfer =
-      std::tuple<MicroBatch, bool, core::StageId>;  ///< for whom, whether gradients, Message::source
+      std::tuple<MicroBatch, bool, core::StageId>;  ///< {receiver, whether gradients, Message::source}
   using Offered = std::tuple<core::StageId, core::StageId, bool, std::int64_t, std::int32_t>;
 
   StageRun::Tensors& arrival(const Message& message);

@@ -75,7 +75,7 @@ Pool::Owned Pool::take(Size size, bool settled) {
   return nullptr;
 }
 
-/// Buffers of other sizes give way where the device is full.
+/// Allocates a buffer; if the device is full, idle buffers of other sizes are freed.
 Pool::Owned Pool::make(Size size, const std::string& what) {
   try {
     return backend_.allocate(size.first, size.second);

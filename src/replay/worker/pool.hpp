@@ -1,5 +1,5 @@
 #pragma once
-// The memory of one device: buffers that are used again and again, and what is in use for what.
+// Memory of one device: reusable buffers, and the bytes in use by kind.
 
 #include <map>
 #include <memory>
@@ -13,28 +13,28 @@
 
 namespace penstock::replay {
 
-/// Whoever holds it may use the buffer; the last one gives it back.
+/// Any holder may use the buffer; the last one returns it.
 using Lease = std::shared_ptr<kernels::Buffer>;
 
-/// Counts memory that is in use, not memory that idles between two uses. Lives as long as its leases. May be
-/// asked from several threads.
+/// Counts memory that is in use, not memory that idles between two uses. Lives as long as its leases.
+/// Thread-safe.
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
-  /// `device` is named where more than `capacity` bytes are in use.
+  /// Errors name `device` if more than `capacity` bytes are in use.
   Pool(kernels::Backend& backend, core::Bytes capacity, std::string device);
 
-  /// Contents undefined. `what` it is for stands in the error. From another thread than the one that works:
-  /// `settled`, then the buffer is none that work under way may still use. Throws Error(device_failed) when
-  /// memory is out.
+  /// Contents are undefined; errors state `what` it is for. `settled` must be true for a thread other than
+  /// the working one: the buffer is then one that running work does not use. Throws Error(device_failed) if
+  /// memory runs out.
   Lease acquire(kernels::Element element, std::int64_t count, plan::MemoryKind kind, const std::string& what,
                 bool settled = false);
-  /// A buffer that is there already, and takes part in the count for a while.
+  /// Counts an existing buffer for a while.
   Lease lend(const Lease& buffer, plan::MemoryKind kind, const std::string& what);
-  /// The bytes of an acquired buffer serve another purpose from now on.
+  /// Counts the bytes of an acquired buffer under another kind from now on.
   void move(const Lease& lease, plan::MemoryKind kind);
-  /// Scratch of a kernel that runs: counted, and at once no more.
+  /// Counts scratch memory of a kernel that runs, only for the moment.
   void touch(core::Bytes bytes, plan::MemoryKind kind, const std::string& what);
-  /// All work so far is done: buffers that were given back since may go to any thread.
+  /// All work so far is done: buffers returned since then may go to any thread.
   void settle();
 
   Worker::Memory memory() const;

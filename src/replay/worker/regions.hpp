@@ -9,39 +9,39 @@
 
 namespace penstock::replay {
 
-/// Whether the processor can read the backend's buffers.
+/// True if the processor can read the backend's buffers.
 bool on_host(const kernels::Backend& backend);
 
 std::size_t element_count(const std::vector<Region>& regions);
 
-/// Of buffers of the host, or of the device that `copier` copies to.
+/// Pieces of buffers of the host, or of the device that `copier` copies to.
 Pieces pieces(const std::vector<Region>& regions, Copier* copier = nullptr);
-/// Both of the host, or of devices. Internal error where sizes differ. What is the same memory stays as it
-/// is.
+/// Both must be of the host, or of devices. Internal error if sizes differ. Identical memory is skipped.
 void copy(const Pieces& from, const Pieces& to);
 
-/// Between buffers of any two devices, by way of the host where one is not there.
+/// Copies between buffers of any two devices, through the host unless both are there.
 void copy(const std::vector<Region>& from, kernels::Backend& sender, const std::vector<Region>& to,
           kernels::Backend& receiver);
 
-/// Whether the regions are numbers in fp32 that the processor reads.
+/// True if the regions are fp32 numbers that the processor can read.
 bool plain(const kernels::Backend& backend, const std::vector<Region>& regions);
 
-/// All numbers of the regions, one after the other, in fp32; and back, rounded to the buffers' elements.
+/// Copies all numbers of the regions, one after the other, in fp32; and back, rounded to the buffers'
+/// elements.
 std::vector<float> gather(kernels::Backend& backend, const std::vector<Region>& regions);
 void gather(kernels::Backend& backend, const std::vector<Region>& regions, std::vector<float>& out);
 void scatter(kernels::Backend& backend, const std::vector<Region>& regions, const std::vector<float>& values);
-/// The sums of the numbers of several lists of regions, all alike.
+/// Sums of the numbers of several equal lists of regions.
 void gather(kernels::Backend& backend, const std::vector<std::vector<Region>>& terms,
             std::vector<float>& out);
 
-/// A buffer's numbers in fp32: where they are, in fp32 on the host; else a copy of them.
+/// A buffer's numbers in fp32: in place for fp32 on the host, otherwise a copy.
 class Floats {
  public:
-  /// Backend and buffer outlive it.
+  /// Backend and buffer must outlive it.
   Floats(kernels::Backend& backend, kernels::Buffer& buffer);
   std::span<float> operator*() const { return values_; }
-  /// What a copy has now, rounded to the buffer's elements.
+  /// Writes a copy back, rounded to the buffer's elements.
   void write_back() const;
 
  private:

@@ -1,8 +1,9 @@
-// Ring attention: own queries meet one block of keys and values after the other, which devices hand on to the
-// next while they compute. Shares of a block are of the sum of its own exponentials until all have come.
+// Ring attention: own queries attend to one block of keys and values after the other, which devices pass on
+// to the next while they compute. Until all blocks have come, shares refer to the sum of their own block's
+// exponentials.
 //
 // Liu et al., "Ring Attention with Blockwise Transformers for Near-Infinite Context", ICLR 2024, algorithm 1.
-// Differs: shares are kept for the backward pass, as by the kernels of attention on one device.
+// Differs: shares are kept for the backward pass, as in the kernels of attention on one device.
 
 #include <algorithm>
 #include <chrono>
@@ -61,7 +62,7 @@ class RingCore : public ContextCore {
     merge(saved, results, log_sums, result);
   }
 
-  /// Gradients of a block travel with it, and home at the end.
+  /// Gradients of a block travel with it, and return at the end.
   void backward(const Saved& saved, const Lease& result, const Lease& result_gradient,
                 const Triple& gradients) override {
     const Lease query = lent(saved[0]), unused = like(kernel_->slots().saved[1]);
@@ -98,7 +99,7 @@ class RingCore : public ContextCore {
     return out;
   }
 
-  /// How long it took here: so much of the next block's way is hidden.
+  /// Runs a pass and returns its time, by which the next block's transfer is hidden.
   Seconds run(Pass pass, const kernels::Operands& operands) const {
     const auto begin = std::chrono::steady_clock::now();
     kernel_->run(pass, operands, *device_.stream);
@@ -106,7 +107,7 @@ class RingCore : public ContextCore {
     return Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
 
-  /// What the device before this one has, for what this one has.
+  /// Receives the previous device's data, and passes on this device's.
   std::vector<Lease> handed_on(const std::vector<Lease>& own, Seconds exposed) const {
     std::vector<Lease> out;
     for (const Lease& each : own) out.push_back(device_.like(*each, MemoryKind::workspace, name_));
@@ -129,7 +130,7 @@ class RingCore : public ContextCore {
 
   Floats floats(const Lease& lease) const { return {device_.backend, *lease}; }
 
-  /// Results of blocks, each weighed by its part of the sum of all exponentials; shares likewise.
+  /// Merges results of blocks, each weighted by its part of the sum of all exponentials; shares likewise.
   void merge(const Saved& saved, const std::vector<Lease>& results, const std::vector<Lease>& log_sums,
              const Lease& result) const {
     const std::vector<std::vector<float>> weights = parts(log_sums);
@@ -148,7 +149,7 @@ class RingCore : public ContextCore {
     for (std::size_t row = 0; row < weights.size(); ++row)
       for (float& share : shares.subspan(row * keys, keys)) share *= weights[row];
   }
-  /// Heads stand beside each other in a result, one below the other in scores.
+  /// Adds weighted rows. Heads are side by side in a result, one below the other in scores.
   void add_weighed(std::span<float> sum, std::span<const float> term, std::span<const float> weights) const {
     const auto heads = static_cast<std::size_t>(heads_), queries = static_cast<std::size_t>(queries_);
     const std::size_t width = sum.size() / weights.size();
@@ -158,7 +159,7 @@ class RingCore : public ContextCore {
       for (std::size_t i = at * width; i < (at + 1) * width; ++i) sum[i] += weight * term[i];
     }
   }
-  /// By block and row: exp(its logarithm) over the sum of all blocks'.
+  /// [block][row] exp(its logarithm) over the sum of all blocks.
   std::vector<std::vector<float>> parts(const std::vector<Lease>& log_sums) const {
     std::vector<std::vector<float>> out;
     for (const Lease& block : log_sums) {
@@ -180,7 +181,7 @@ class RingCore : public ContextCore {
   const std::size_t members_;
   std::int64_t heads_, queries_;
   kernels::Kernel* kernel_;
-  Seconds hop_, hop_with_gradients_;  ///< of keys and values; and of their gradients with them
+  Seconds hop_, hop_with_gradients_;  ///< keys and values; keys and values with their gradients
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// Segments of a stage: which operators are computed again together, and whose tensors last until then.
+// Segments of a stage: operators that are recomputed together, and tensors that last until then.
 
 #include <optional>
 #include <set>
@@ -16,15 +16,15 @@ class Segments {
 
   std::size_t count() const { return members_.size(); }
   const std::vector<core::OpId>& members(std::size_t segment) const { return members_[segment]; }
-  /// The segment an operator of the stage is computed again with.
+  /// Segment with which an operator of the stage is recomputed.
   std::optional<std::size_t> of(core::OpId op) const;
-  /// Whether a tensor of the stage stays from its forward pass until the end of its backward pass: nobody
-  /// makes it again, or someone outside its segment reads it.
+  /// True if a tensor of the stage stays from its forward pass until the end of its backward pass: it is not
+  /// recomputed, or an operator outside its segment reads it.
   bool lasts(core::OpId op) const { return lasting_.contains(op); }
 
  private:
   std::vector<std::vector<core::OpId>> members_;
-  std::vector<std::size_t> segment_;  ///< [operator of the graph]: 1 + its segment, or 0
+  std::vector<std::size_t> segment_;  ///< [operator of the graph] 1 + its segment, or 0
   std::set<core::OpId> lasting_;
 };
 

@@ -5,14 +5,15 @@
 namespace penstock::replay {
 namespace {
 
-/// The runs of a shard, one after the other.
+/// Iterates over the runs of a shard.
 class Runs {
  public:
   explicit Runs(const Shard& shard) : shard_(shard) { skip(); }
   bool over() const { return row_ == shard_.rows; }
-  std::int64_t first() const { return row_ * shard_.width + span().begin; }  ///< in the tensor
+  std::int64_t first() const { return row_ * shard_.width + span().begin; }  ///< index in the tensor
   std::int64_t end() const { return row_ * shard_.width + span().end; }
-  std::int64_t place(std::int64_t number) const { return before_ + number - first(); }  ///< in the shard
+  /// Index in the shard.
+  std::int64_t place(std::int64_t number) const { return before_ + number - first(); }
   void next() {
     before_ += span().end - span().begin;
     ++at_;
@@ -21,7 +22,7 @@ class Runs {
 
  private:
   const Shard::Span& span() const { return shard_.spans[at_]; }
-  /// To the next span that has columns.
+  /// Goes to the next span that has columns.
   void skip() {
     for (; row_ < shard_.rows; ++row_, at_ = 0)
       for (; at_ < shard_.spans.size(); ++at_)

@@ -28,7 +28,7 @@ void StageRun::backward(std::int32_t micro_batch, const Received& received, int 
     if (!own_.contains(id)) settled(state, id, Sharding());
 }
 
-/// What the weight gradient needs is no longer scratch of this pass.
+/// Moves tensors that the weight gradient needs from workspace to buffers.
 void StageRun::defer(InFlight& state, OpId id) {
   for (const auto& [sharding, gradient] : state.gradients[id])
     device_.pool->move(gradient, MemoryKind::buffers);
@@ -45,7 +45,7 @@ void StageRun::weight_gradients(std::int32_t micro_batch, int version) {
   }
 }
 
-/// Adds half the squares of `gradient` to its mini-batch. Programs are run again: samples come back.
+/// Adds half the squares of `gradient` to its mini-batch. Programs run several times, so samples repeat.
 void StageRun::keep_loss(OpId id, const Samples& samples, const kernels::Buffer& gradient) {
   device_.stream->synchronise();
   const std::int64_t run = seen_[{id, samples.first}]++;
@@ -55,7 +55,7 @@ void StageRun::keep_loss(OpId id, const Samples& samples, const kernels::Buffer&
     device_.losses[mini_batch] += distance * distance / 2;
 }
 
-/// The gradient of half the squared distance to the target.
+/// Gradient of half the squared distance to the target.
 void StageRun::start_loss(InFlight& state, OpId id) {
   const Lease& target = data_.negative_target(id, state.samples);
   const Lease gradient = device_.like(*target, MemoryKind::workspace, device_.name(id));
@@ -73,7 +73,7 @@ void StageRun::input_gradients(InFlight& state, OpId id, int version) {
     compute_gradients(state, id, version);
 }
 
-/// Of a part: it stands among zeros.
+/// Gradient of a view; that of a part is padded with zeros.
 void StageRun::show_gradient(InFlight& state, OpId id) {
   if (!device_.wire(id).trains) return;
   const OpId source = device_.wire(id).sources[0];
@@ -116,7 +116,7 @@ void StageRun::hand_up(InFlight& state, OpId id, const std::vector<Lease>& terms
   if (!shard.completes.empty()) add_up(state, id);
 }
 
-/// Partial sums whose last term has come are added up over the group, in one meeting of it.
+/// Sums partial sums with their last term over the group, in one collective.
 void StageRun::add_up(InFlight& state, OpId id) {
   const OperatorShard& shard = device_.shard(id);
   std::vector<Lease> sums;
@@ -129,7 +129,7 @@ void StageRun::add_up(InFlight& state, OpId id) {
     if (const auto sum = state.partial.extract(source)) add_term(state, source, Sharding(), sum.mapped());
 }
 
-/// Tables are added to by their kernel, other sums by ours.
+/// Kernels add to tables; other sums are added here.
 void StageRun::weight_gradient(InFlight& state, OpId id, int version) {
   const auto& parameters = device_.shard(id).parameters;
   const std::vector<Lease>& sums = weights_.gradients(state.samples.first / mini_batch_);
@@ -147,7 +147,7 @@ void StageRun::weight_gradient(InFlight& state, OpId id, int version) {
       device_.backend.add(*sums[weights_.place(parameters[i].owner)], *terms[i], *device_.stream);
 }
 
-/// From the gradient of what was applied to a sum to that of the sum.
+/// Computes the gradient of a sum from that of the operation applied to it.
 void StageRun::go_before_sum(InFlight& state, OpId id) {
   const Lease after = own_gradient(state, id), sum = state.sums.at(id);
   const Lease before = device_.like(*sum, MemoryKind::workspace, device_.name(id));
@@ -173,7 +173,7 @@ void StageRun::add_to(Lease& sum, const Lease& term) {
     device_.backend.add(*sum, *term, *device_.stream);
 }
 
-/// The sum of all terms, sharded as asked for; null where there are none.
+/// Returns the sum of all terms, in the given sharding; null if there are none.
 Lease StageRun::settled(InFlight& state, OpId id, const Sharding& sharding) {
   auto& terms = state.gradients[id];
   Lease sum;
@@ -189,7 +189,7 @@ Lease StageRun::settled(InFlight& state, OpId id, const Sharding& sharding) {
   return sum;
 }
 
-/// Zeros where nothing trains above, yet the cost model counts a pass.
+/// Returns zeros if nothing trains above but the cost model counts a pass.
 Lease StageRun::own_gradient(InFlight& state, OpId id) {
   const Sharding sharding = sharding_of(id);
   if (Lease sum = settled(state, id, sharding)) return sum;

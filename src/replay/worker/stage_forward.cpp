@@ -31,7 +31,7 @@ void StageRun::rebuild(InFlight& state, std::size_t segment, int version) {
   state.rebuilt.insert(segment);
 }
 
-/// All of its readers have had their backward pass.
+/// Called when all readers have had their backward pass.
 void StageRun::drop_rebuilt(InFlight& state, std::size_t segment) {
   for (const OpId id : segments_.members(segment)) {
     state.saved.erase(id);
@@ -51,7 +51,7 @@ void StageRun::run_forward(InFlight& state, OpId id, int version, Kinds kinds) {
     show(state, id, kinds.output);
 }
 
-/// A tensor that lasts is written a second time in place.
+/// A tensor that lasts is overwritten in place with equal values.
 void StageRun::compute(InFlight& state, OpId id, int version, Kinds kinds) {
   const MemoryKind kind = kinds.output;
   kernels::Kernel& k = kernel(id, state.samples.count);
@@ -69,7 +69,7 @@ void StageRun::compute(InFlight& state, OpId id, int version, Kinds kinds) {
   state.saved[id] =
       shard.dispatches ? std::vector{ExpertDispatch::room()} : acquire(k.slots().saved, kinds.saved, id);
   kernels::Operands all = operands(state, id, version);
-  // oneDNN's sum may write over its first term alone.
+  // oneDNN's sum may only overwrite its first term.
   if (over != in_place_.end()) std::swap(all.inputs.front(), all.inputs[over->second]);
   run(k, graph::Pass::forward, all, id);
   if (shard.sums_output)
@@ -89,7 +89,8 @@ void StageRun::apply_after(InFlight& state, OpId id, MemoryKind kind) {
   run(k, graph::Pass::forward, operands, id);
 }
 
-/// A view of all is another name. Of a part: a concat's input gradient takes its output gradient apart.
+/// A view of everything is another name. For a view of a part, a concat's input gradient splits its output
+/// gradient.
 void StageRun::show(InFlight& state, OpId id, MemoryKind kind) {
   const Lease whole = input(state, id, 0);
   if (!shows_part(id)) {
@@ -106,7 +107,7 @@ void StageRun::show(InFlight& state, OpId id, MemoryKind kind) {
   state.tensors[id] = shard;
 }
 
-/// What is computed again goes as soon as the stage has read it for the last time.
+/// Frees recomputed tensors as soon as the stage has read them for the last time.
 void StageRun::forget_read(InFlight& state, OpId id) {
   state.saved.erase(id);
   state.sums.erase(id);
@@ -120,7 +121,7 @@ void StageRun::forget_read(InFlight& state, OpId id) {
   }
 }
 
-/// What leaves; of what nobody here reads whole, for a message alone.
+/// Makes outputs whole; if no operator here reads an output whole, only for a message.
 void StageRun::make_whole(InFlight& state) {
   for (const OpId id : outputs_) {
     if (sharding_of(id).whole()) continue;

@@ -44,7 +44,7 @@ StageRun::StageRun(Device& device, const plan::Stage& stage, VersionUse use, std
   if (stage.context_parallel > 1) context_.emplace(device.cluster, stage);
 }
 
-/// What layout::infer has of tensors that enter in parts, and of gradients of whole ones that left.
+/// Collectives of layout::infer for tensors received in parts, and for gradients of whole tensors that left.
 void StageRun::note_collectives() {
   std::set<std::pair<OpId, layout::Placement>> seen;
   for (const OpId id : outputs_)
@@ -115,7 +115,7 @@ Extent StageRun::extent(const InFlight& state, OpId id) const {
   return {state.samples.count, device_.wire(id).made.count};
 }
 
-/// What the operator reads, sharded as it needs that.
+/// Input of the operator, in the sharding it needs.
 void StageRun::reshard_input(InFlight& state, OpId id, std::size_t slot, MemoryKind kind) {
   const OpId source = device_.wire(id).sources[slot];
   const Sharding from = sharding_of(source), &to = device_.shard(id).reads[slot];
@@ -150,8 +150,8 @@ kernels::Kernel& StageRun::kernel(OpId id, std::int64_t all) {
                             samples);
 }
 
-/// What a gradient further up or the weight gradient cannot do without, and what else the cost model counts
-/// (cost::has_pass): in a model with frozen parameters nothing (cost::kernel_time).
+/// True if an upper gradient or the weight gradient needs the pass, or if the cost model counts it
+/// (cost::has_pass); with frozen parameters nothing else does (cost::kernel_time).
 bool StageRun::runs_input_gradient(OpId id, std::int64_t samples) {
   kernels::Kernel& k = kernel(id, samples);
   if (!k.has(graph::Pass::input_gradient)) return false;

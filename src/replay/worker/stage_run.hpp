@@ -1,5 +1,5 @@
 #pragma once
-// The operators of one stage on one device, and what its micro-batches in flight hold.
+// The operators of one stage on one device, and the tensors of its micro-batches in flight.
 
 #include <set>
 
@@ -17,59 +17,62 @@ namespace penstock::replay {
 /// One micro-batch from its forward pass to the end of its backward pass.
 struct InFlight {
   Samples samples;
-  std::map<core::OpId, Lease> tensors;  ///< what operators of the stage made, and what entered it
+  std::map<core::OpId, Lease> tensors;  ///< outputs of the stage's operators, and received tensors
   std::map<std::pair<core::OpId, Sharding>, Lease>
-      resharded;                     ///< the same for readers that need them sharded otherwise
-  std::map<core::OpId, Lease> sums;  ///< of parts of outputs, where something is applied to them
+      resharded;                     ///< copies for readers that need another sharding
+  std::map<core::OpId, Lease> sums;  ///< sums of partial outputs, if an operation is applied to them
   std::map<core::OpId, std::vector<Lease>> saved, handed;
-  std::set<std::size_t> rebuilt;  ///< segments that have been computed again
-  /// Of tensors, as their readers have them sharded; sums of the terms that have come so far.
+  std::set<std::size_t> rebuilt;  ///< segments that have been recomputed
+  /// Gradients of tensors, sharded as their readers need; sums of the terms so far.
   std::map<core::OpId, std::map<Sharding, Lease>> gradients;
-  /// Of whole tensors: terms of this device so far, to be added up over its group.
+  /// Gradients of whole tensors: this device's terms so far, to be summed over its group.
   std::map<core::OpId, Lease> partial;
 };
 
-/// Gradients of a tensor are summed in a fixed order: those received by ascending stage, then the stage's own
-/// operators' in falling order, by falling slot within one; those of one sharding before those of the next.
+/// Gradients of a tensor are summed in a fixed order: received ones by ascending stage, then the stage's own
+/// operators' in descending order, by descending slot within one; those of one sharding before those of the
+/// next.
 ///
-/// Devices of a tensor-parallel group compute their shards (division.hpp) and run the collectives that
-/// layout::infer lists, which take their time in the replay. Stage inputs and outputs are whole on each
-/// device: converting between the parts of messages and the shards of tensors takes no time there.
+/// Devices of a tensor-parallel group compute their shards (division.hpp) and run the collectives listed by
+/// layout::infer, which take time in the replay. Stage inputs and outputs are whole on each device:
+/// converting between the parts of messages and the shards of tensors takes no time there.
 class StageRun {
  public:
   using Tensors = std::map<core::OpId, Lease>;
-  using Received = std::map<core::OpId, std::vector<Lease>>;  ///< terms of gradients of what left the stage
+  /// Gradient terms of tensors that left the stage.
+  using Received = std::map<core::OpId, std::vector<Lease>>;
 
-  /// Throws BadInput as the kernels do.
+  /// Throws BadInput like the kernels.
   StageRun(Device& device, const plan::Stage& stage, VersionUse use, std::int64_t mini_batch,
            std::int64_t mini_batches);
 
-  /// Makes kernels, inputs and targets, so that no pass has to.
+  /// Creates kernels, inputs and targets, so that no pass has to.
   void prepare(Samples samples);
 
   void forward(std::int32_t micro_batch, Samples samples, Tensors entered, int version);
-  /// The segment that the backward pass begins with, which computes the others when their turn has come.
+  /// Recomputes the segment with which the backward pass begins; the backward pass recomputes the others in
+  /// turn.
   void recompute(std::int32_t micro_batch, int version);
-  /// `split`: the weight gradients are left to a pass of their own.
+  /// `split`: weight gradients run in a separate pass.
   void backward(std::int32_t micro_batch, const Received& received, int version, bool split);
   void weight_gradients(std::int32_t micro_batch, int version);
 
-  /// What the last pass made for other stages; null where there is none (a gradient of a tensor at and above
-  /// which nothing trains).
-  Lease tensor(std::int32_t micro_batch, core::OpId op) const;  ///< whole
+  /// Results of the last pass for other stages; null if there is none (a gradient of a tensor above which
+  /// nothing trains).
+  Lease tensor(std::int32_t micro_batch, core::OpId op) const;  ///< whole tensor
   Lease gradient(std::int32_t micro_batch, core::OpId op) const;
-  /// Releases, after `pass` and when its results were fetched, what no later pass of this stage needs.
+  /// Releases, after `pass` and when its results were fetched, everything that no later pass of this stage
+  /// needs.
   void let_go(std::int32_t micro_batch, schedule::ActionKind kind);
 
-  /// Time of the collectives by which a group completes stage inputs, or output gradients, that came in
-  /// parts.
+  /// Time of the collectives by which a group completes stage inputs, or output gradients, received in parts.
   core::Seconds input_time(std::int64_t samples) const { return device_.time(input_collectives_, samples); }
   core::Seconds gradient_time(std::int64_t samples) const {
     return device_.time(gradient_collectives_, samples);
   }
-  /// Gradients of operators that are divided by samples, over the group; after the mini-batch.
+  /// Sums gradients of operators that are divided by samples over the group, after the mini-batch.
   void sum_over_samples(core::Seconds time);
-  /// Gradients of experts, over the devices that have the same ones; after the mini-batch.
+  /// Sums gradients of experts over the devices that have the same ones, after the mini-batch.
   void sum_over_holders(core::Seconds time);
 
   StageWeights& weights() { return weights_; }
@@ -77,7 +80,7 @@ class StageRun {
 
  private:
   void note_collectives();
-  /// What holds an operator's output, and its internals.
+  /// Memory kinds of an operator's output and of its internals.
   struct Kinds {
     plan::MemoryKind output, saved;
   };
@@ -116,7 +119,7 @@ class StageRun {
   Extent extent(const InFlight& state, core::OpId id) const;
   void reshard_input(InFlight& state, core::OpId id, std::size_t slot, plan::MemoryKind kind);
   Lease input(const InFlight& state, core::OpId id, std::size_t slot) const;
-  kernels::Kernel& kernel(core::OpId id, std::int64_t samples);  ///< of the stage's samples
+  kernels::Kernel& kernel(core::OpId id, std::int64_t samples);  ///< for the stage's samples
   kernels::Operands operands(const InFlight& state, core::OpId id, int version) const;
   void run(kernels::Kernel& kernel, graph::Pass pass, const kernels::Operands& operands, core::OpId id);
   std::vector<Lease> acquire(const std::vector<kernels::Slot>& slots, plan::MemoryKind kind, core::OpId id);
@@ -126,19 +129,20 @@ class StageRun {
   plan::Stage stage_;
   std::set<core::OpId> own_, outputs_, unread_;
   Segments segments_;
-  std::set<std::pair<core::OpId, Sharding>> kept_;  ///< read so by operators that are not computed again
-  std::map<core::OpId, std::size_t> in_place_;    ///< over which source; what a segment reads is needed again
-  std::map<core::OpId, core::OpId> last_reader_;  ///< of the stage's own tensors, within it
-  std::set<core::OpId> packed_;                   ///< whole for messages alone
+  std::set<std::pair<core::OpId, Sharding>> kept_;  ///< shardings read by operators that are not recomputed
+  /// Source over which it writes; inputs of a segment are needed again.
+  std::map<core::OpId, std::size_t> in_place_;
+  std::map<core::OpId, core::OpId> last_reader_;  ///< for the stage's own tensors, within it
+  std::set<core::OpId> packed_;                   ///< whole only for messages
   std::vector<layout::GroupCollective> input_collectives_, gradient_collectives_;
   std::optional<ContextGroup> context_;
-  std::map<std::pair<core::OpId, std::int64_t>, ContextAttention> attentions_;  ///< of it, by samples
-  std::map<std::pair<core::OpId, std::int64_t>, ExpertDispatch> dispatches_;    ///< of it, by samples
+  std::map<std::pair<core::OpId, std::int64_t>, ContextAttention> attentions_;  ///< [operator, samples]
+  std::map<std::pair<core::OpId, std::int64_t>, ExpertDispatch> dispatches_;    ///< [operator, samples]
   StageWeights weights_;
   DataSet data_;
-  std::int64_t mini_batch_, mini_batches_;  ///< samples; of a program
+  std::int64_t mini_batch_, mini_batches_;  ///< samples; mini-batches of a program
   std::map<std::pair<core::OpId, std::int64_t>, std::int64_t>
-      seen_;  ///< how often the operator lost at that sample
+      seen_;  ///< number of losses of the operator at that sample
   std::map<std::int32_t, InFlight> in_flight_;
 };
 

@@ -34,7 +34,7 @@ StageWeights::StageWeights(Device& device, const std::vector<core::OpId>& operat
   gradients(0);
 }
 
-/// In a group, the part that the device has of what the operator uses.
+/// Adds a parameter; in a group, the shard that the device has.
 void StageWeights::add(const kernels::Parameter& used) {
   const ParameterRef parameter = used.owner;
   const bool part = device_.grouped() || device_.dispatches(parameter.op);
@@ -51,7 +51,7 @@ void StageWeights::add(const kernels::Parameter& used) {
   versions_[0].push_back(std::move(weights));
 }
 
-/// Of the parameter added last, what it takes to train it.
+/// Adds the update and its state for the parameter added last.
 void StageWeights::add_update(const Buffer& weights, const std::string& what) {
   const Slot& slot = slots_.back();
   updates_.back() = device_.backend.make_update(device_.setup.rule, slot.count(),
@@ -60,7 +60,7 @@ void StageWeights::add_update(const Buffer& weights, const std::string& what) {
     Lease& state =
         states_.back().emplace_back(device_.zeros(s.element, s.count(), MemoryKind::optimizer, what));
     if (s.name != "master") continue;
-    device_.stream->synchronise();  // the zeros come first
+    device_.stream->synchronise();  // the zeros must be written first
     kernels::write_values(device_.backend, *state, weights);
   }
 }
@@ -87,7 +87,7 @@ std::vector<Lease>& StageWeights::sums_of(std::int64_t mini_batch) {
   return found->second;
 }
 
-/// Tensor by tensor: where the next mini-batch has begun, gradients make room for the versions that they
+/// Updates tensor by tensor. If the next mini-batch has begun, gradients are freed for the versions that they
 /// make.
 void StageWeights::step() {
   const bool in_place = left_[newest_] <= 0;
@@ -111,13 +111,14 @@ void StageWeights::step() {
   left_ = use_.passes;
 }
 
-/// Room for it: passes to come need the old one unchanged.
+/// Returns a buffer for the next version, because later passes need the old one unchanged.
 Lease StageWeights::successor(const Lease& old) {
   device_.pool->move(old, MemoryKind::versions);
   return device_.like(*old, MemoryKind::weights, "a version of the weights");
 }
 
-/// Those of the mini-batch that is now learnt; the next one's take their place, or they start again.
+/// Drops the gradients of the finished mini-batch; those of the next one replace them, or they start again at
+/// zero.
 void StageWeights::retire_gradients() {
   const auto done = gradients_.begin();
   if (gradients_.size() > 1) {

@@ -1,43 +1,43 @@
 #pragma once
-// The parameters of one stage on one device: versions, gradients, optimizer.
+// Parameters of one stage on one device: versions, gradients, optimizer.
 
 #include "worker/device.hpp"
 
 namespace penstock::replay {
 
-/// How often a program's passes use each version, named by the updates in it, and how many updates it makes.
+/// Number of a program's passes that use each version, named by the updates in it, and number of updates.
 struct VersionUse {
   std::map<int, int> passes;
   int updates = 0;
 };
 
-/// A version is kept while passes to come need it (PipeDream's weight stashing: Narayanan et al., SOSP 2019,
-/// section 3.3; the two versions of 2BW: Narayanan et al., ICML 2021, section 3.1); where none does, an
-/// update is made in place. When the program's last update is made, its first version is what that left: the
-/// program may start again.
+/// A version is kept while later passes need it (PipeDream's weight stashing: Narayanan et al., SOSP 2019,
+/// section 3.3; the two versions of 2BW: Narayanan et al., ICML 2021, section 3.1); otherwise an update is
+/// made in place. After the program's last update, the result becomes its first version, so that the program
+/// may start again.
 class StageWeights {
  public:
-  /// Of the parameters that `operators` use, copies of other stages' included. Throws BadInput as the kernels
-  /// do.
+  /// For the parameters that `operators` use, including copies of other stages' parameters. Throws BadInput
+  /// like the kernels.
   StageWeights(Device& device, const std::vector<core::OpId>& operators, VersionUse use);
 
-  /// Where a parameter of the stage stands in the lists below.
+  /// Index of a parameter of the stage in the lists below.
   std::size_t place(kernels::ParameterRef parameter) const { return places_.at(parameter); }
 
   core::OpId owner(std::size_t place) const { return owners_[place]; }
 
   const std::vector<Lease>& newest() const { return versions_.at(newest_); }
-  /// After `updates` updates; the newest where that is negative.
+  /// Weights after `updates` updates; the newest if negative.
   const std::vector<Lease>& version(int updates) const;
-  /// A pass that used the version is over.
+  /// A pass that used the version has ended.
   void used(int updates);
 
-  /// Sums of a mini-batch, zeros at first, null of what is frozen; those of the next one may begin before the
-  /// update is made.
+  /// Gradient sums of a mini-batch, zeros at first, null for frozen parameters; those of the next one may
+  /// begin before the update is made.
   const std::vector<Lease>& gradients(std::int64_t mini_batch) { return sums_of(mini_batch); }
   const std::vector<Lease>& last_gradients() { return gradients(last_); }
 
-  /// The optimizer's update with the gradients of the oldest mini-batch that has some.
+  /// Runs the optimizer's update with the gradients of the oldest mini-batch that has some.
   void step();
 
  private:
@@ -50,13 +50,13 @@ class StageWeights {
 
   Device& device_;
   VersionUse use_;
-  std::map<int, int> left_;  ///< passes to come, by version
+  std::map<int, int> left_;  ///< [version] later passes that use it
   std::map<kernels::ParameterRef, std::size_t> places_;
   std::vector<core::OpId> owners_;
   std::vector<kernels::Slot> slots_;
   std::map<int, std::vector<Lease>> versions_;
   int newest_ = 0;
-  std::map<std::int64_t, std::vector<Lease>> gradients_;  ///< by mini-batch
+  std::map<std::int64_t, std::vector<Lease>> gradients_;  ///< [mini-batch]
   std::int64_t last_ = 0;
   std::vector<std::unique_ptr<kernels::Update>> updates_;  ///< null: frozen
   std::vector<std::vector<Lease>> states_;
