@@ -1,5 +1,5 @@
 #pragma once
-// Marks of functions that nvcc compiles for a device, or for host and device; nothing to other compilers.
+// Marks of functions that nvcc compiles for a device, or for host and device; empty for other compilers.
 
 #ifdef __CUDACC__
 #define PENSTOCK_DEVICE __device__

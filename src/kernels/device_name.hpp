@@ -1,5 +1,5 @@
 #pragma once
-// What CUDA devices and their partitions are called.
+// Names of CUDA devices and their partitions.
 
 #include <cstddef>
 #include <string>
@@ -11,19 +11,20 @@ namespace penstock::kernels {
 
 struct CudaName {
   int device = 0;
-  int partitions = 0;  ///< how many equal ones it is one of; 0: it is the whole device
+  int partitions = 0;  ///< number of equal partitions, of which this is one; 0: the whole device
   friend bool operator==(const CudaName&, const CudaName&) = default;
 };
 
-/// Of "cuda:0", or "cuda:0/4". Throws BadInput for what is no such name.
+/// Parses "cuda:0" or "cuda:0/4". Throws BadInput for other names.
 CudaName cuda_name(const std::string& device);
 std::string to_string(const CudaName& name);
 
-/// Device `index` of a process that sees `gpus` GPUs (device_for): those that share one are neighbours, in as
-/// many partitions as that takes.
+/// Device `index` of a process that sees `gpus` GPUs (device_for): devices that share a GPU are neighbours,
+/// in as many partitions as needed.
 CudaName spread(std::size_t index, const MachineShare& share, std::size_t gpus);
 
-/// Who can work beside it on a machine of `gpus` GPUs, it first: all GPUs, or the partitions of its own.
+/// Devices that can work in parallel on a machine of `gpus` GPUs, beginning with this one: all GPUs, or the
+/// partitions of its own.
 std::vector<CudaName> peers(const CudaName& name, std::size_t gpus);
 
 }  // namespace penstock::kernels

@@ -18,7 +18,7 @@ constexpr std::int64_t kLargestExtent = std::int64_t{1} << 36, kMostParts = 4096
       fmt::format("operator '{}' ({}): shape: {}: {}", op.name, graph::name(op.kind), extent, why));
 }
 
-/// The value of an extent, in range. Zero is what is not said.
+/// Returns an extent after checking its range; zero means missing.
 std::int64_t in_range(const Operator& op, const std::string& extent, std::int64_t value, std::int64_t low = 1,
                       std::int64_t high = kLargestExtent) {
   if (value == 0 && low > 0) fail(op, extent, "is missing, and a kernel needs it");
@@ -30,7 +30,7 @@ void check(const Operator& op, std::initializer_list<std::pair<const char*, std:
   for (const auto& [extent, value] : extents) in_range(op, extent, value);
 }
 
-/// Of what operators can be, costs know more than kernels.
+/// Refuses attributes that costs support but kernels do not.
 void refuse(const Operator& op, const char* extent, bool asked) {
   if (asked) fail(op, extent, "no kernel computes it");
 }
@@ -80,7 +80,7 @@ Convolution convolution(const Operator& op) {
 Pool pool(const Operator& op) {
   const auto& p = as<Pool>(op);
   check_window(op, p.window, "channels");
-  for (const std::size_t axis : {0, 1})  // else a window could lie in the padding alone
+  for (const std::size_t axis : {0, 1})  // otherwise a window could lie entirely in the padding
     if (2 * p.window.padding[axis] > p.window.kernel[axis])
       fail(op, axis == 0 ? "padding_height" : "padding_width", "is more than half the window");
   return p;

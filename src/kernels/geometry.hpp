@@ -1,6 +1,6 @@
 #pragma once
-// What kernels need of an operator's attributes: all of them, in range, defaults filled in. Per sample.
-// Each function throws BadInput naming the operator and the extent that is missing or out of range.
+// Attributes of an operator that kernels need: complete, in range, with defaults filled in, per sample. Each
+// function throws BadInput naming the operator and the extent that is missing or out of range.
 
 #include <cstdint>
 
@@ -12,23 +12,23 @@ using graph::Activation, graph::Concat, graph::Convolution, graph::Elementwise, 
     graph::Function, graph::Linear, graph::Pool, graph::Softmax, graph::Window;
 using Product = graph::Matmul;
 
-/// Over each row, or for `batch` over all rows of all samples, per channel.
+/// Norm over each row or, for `batch`, over all rows of all samples, per channel.
 struct Norm {
   std::int64_t rows, channels;
   bool batch;
 };
 
-/// Softmax of scaled scores, without mask; queries, keys and values are projected to `inner`, their result
-/// back to `hidden`. Some of the heads of a larger one have a smaller `inner`, and leave the last bias to
-/// others.
+/// Softmax of scaled scores, without mask. Queries, keys and values are projected to `inner`, their result
+/// back to `hidden`. A subset of the heads of a larger attention has a smaller `inner`, and leaves the last
+/// bias to others.
 struct Attention {
   std::int64_t queries, keys, hidden, heads, key_width, value_width, inner;
   bool bias, last_bias;
   std::int64_t head() const { return inner / heads; }
-  float scale() const;  ///< of the scores: 1 / sqrt(head)
+  float scale() const;  ///< scale of the scores: 1 / sqrt(head)
 };
 
-/// `rows` of a table of `table` rows, from `first` on: looking up another row makes zeros.
+/// `rows` of a table of `table` rows, from `first` on: looking up another row gives zeros.
 struct Embedding {
   std::int64_t lookups, rows, width, first, table;
   bool sum;

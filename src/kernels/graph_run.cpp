@@ -13,32 +13,32 @@ using graph::OpKind;
 
 namespace {
 
-/// A sum that completes a gradient.
+/// An addition that completes a gradient.
 struct Addition {
   Buffer *to, *term;
 };
 
 struct Node {
-  std::unique_ptr<Kernel> kernel;  ///< null: an input, or a view of all of a tensor
-  bool part =
-      false;  ///< a view of a tensor's leading part; the kernel joins it and the rest: its input gradient
-              ///< takes the tensor apart, and its forward pass puts the view's gradient among zeros
+  std::unique_ptr<Kernel> kernel;  ///< null: an input, or a view of a whole tensor
+  /// A view of a tensor's leading part. The kernel joins it with the rest: its input gradient splits the
+  /// tensor, and its forward pass pads the view's gradient with zeros.
+  bool part = false;
   Operands operands;
-  Operands joined;            ///< of that forward pass
-  std::vector<OpId> sources;  ///< per input slot
+  Operands joined;            ///< operands of that forward pass
+  std::vector<OpId> sources;  ///< [input slot]
   Buffer* output = nullptr;
   Buffer* output_gradient = nullptr;
   std::vector<Addition> additions;            ///< after the input gradient
   std::vector<Addition> parameter_additions;  ///< after the weight gradient
   bool weighs = false;                        ///< it has parameters that train
-  bool trains = false;                        ///< it does, or one above it
-  bool passes_on = false;  ///< above it, or the weight gradient wants what this pass hands it
+  bool trains = false;                        ///< it weighs, or one above it
+  bool passes_on = false;  ///< tensors above it train, or the weight gradient needs the results of this pass
 };
 
 }  // namespace
 
-/// Construction goes once down the graph, making kernels, outputs and parameters, and once up, giving
-/// gradients their places.
+/// The constructor goes down the graph once, making kernels, outputs and parameters, and up once, assigning
+/// gradients.
 struct GraphRun::Parts {
   Parts(Backend& b, const graph::OpGraph& g, std::int64_t n, Precision precision_, std::uint64_t seed_)
       : backend(b),
@@ -86,7 +86,7 @@ struct GraphRun::Parts {
   std::vector<Wire> wires;
   std::vector<std::unique_ptr<Buffer>> buffers;
   std::vector<Node> nodes;
-  std::map<const Buffer*, Buffer*> gradient_of;  ///< by parameter
+  std::map<const Buffer*, Buffer*> gradient_of;  ///< [parameter]
   std::vector<Buffer*> tables;                   ///< gradients that are added to
 };
 
@@ -149,7 +149,7 @@ void GraphRun::Parts::add_parameters(OpId id) {
   }
 }
 
-/// Where a pass writes the gradient of a tensor: the first one to the gradient itself.
+/// Target for the gradient of a tensor: the first pass writes the gradient itself.
 Buffer* GraphRun::Parts::place(OpId source, std::vector<Addition>& additions) {
   Node& n = node(source);
   if (!n.trains) return like(*n.output);
@@ -157,7 +157,7 @@ Buffer* GraphRun::Parts::place(OpId source, std::vector<Addition>& additions) {
   return additions.emplace_back(Addition{n.output_gradient, like(*n.output)}).term;
 }
 
-/// Outputs nobody reads get a random gradient.
+/// Goes up one operator. Unread outputs get a random gradient.
 void GraphRun::Parts::go_up(OpId id) {
   Node& n = node(id);
   if (!n.trains) return;
@@ -191,7 +191,7 @@ void GraphRun::Parts::gradients_of_inputs(Node& n) {
   }
 }
 
-/// Shared parameters have one gradient: who comes first writes it, others add to it.
+/// Shared parameters have one gradient: the first pass writes it, others add to it.
 void GraphRun::Parts::gradients_of_parameters(Node& n) {
   const auto& slots = n.kernel->slots().parameters;
   for (std::size_t i = 0; i < slots.size(); ++i) {

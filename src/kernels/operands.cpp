@@ -101,7 +101,7 @@ Slots join(const Maker& make, const Concat& c) {
   return s;
 }
 
-/// An expert's matrices lie one below the other, all experts' gates first.
+/// Slots of a mixture. Experts' matrices are stored one after the other, all gates first.
 Slots mix(const Maker& make, const Experts& e) {
   Slots s{{make.batch("x", {e.rows, e.hidden}), make.batch("probabilities", {e.rows, e.experts})},
           {},
@@ -114,7 +114,7 @@ Slots mix(const Maker& make, const Experts& e) {
   return s;
 }
 
-/// `terms` tensors of one shape to one of that shape.
+/// `terms` tensors of one shape, and an output of that shape.
 Slots alike(const Maker& make, const Extents& shape, std::int64_t terms = 1) {
   return {{static_cast<std::size_t>(terms), make.batch("x", shape)}, {}, make.batch("y", shape), {}, {}};
 }
@@ -191,7 +191,7 @@ Slots slots_of(const Operator& op, std::int64_t samples, Precision precision) {
 }
 
 Slots core_slots_of(const graph::Operator& op, std::int64_t samples, Precision precision) {
-  slots_of(op, samples, precision);  // checks
+  slots_of(op, samples, precision);  // throws if invalid
   const Attention a = attention(op);
   const Maker make{samples, storage(precision)};
   return {{make.batch("query", {a.queries, a.inner}), make.batch("key", {a.keys, a.inner}),

@@ -1,5 +1,5 @@
 #pragma once
-// An optimizer's step as every backend takes it.
+// An optimizer step, common to every backend.
 
 #include <cmath>
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace penstock::kernels {
 
-/// Addresses; null where the rule has no such state.
+/// Addresses; null if the rule has no such state.
 struct UpdateArrays {
   void* parameters;
   const void* before;
@@ -20,12 +20,12 @@ struct UpdateArrays {
 /// State of `count` parameters, as Update::state.
 std::vector<Slot> update_state(const UpdateRule& rule, std::int64_t count, Element element);
 
-/// Throws an internal error when a buffer does not fit `slots`, which update_state gave, or `step` < 1.
+/// Throws an internal error if a buffer does not fit `slots`, the result of update_state, or if `step` < 1.
 UpdateArrays update_arrays(const std::vector<Slot>& slots, std::int64_t count, Element element,
                            Buffer& parameters, const Buffer& before, const Buffer& gradient,
                            std::span<Buffer* const> state, std::int64_t step);
 
-/// The rule at one step, its powers worked out.
+/// The rule at one step, with its powers computed.
 struct UpdateStep {
   UpdateRule rule;
   float first, second;  ///< 1 / (1 - beta^t)
@@ -35,7 +35,7 @@ struct UpdateStep {
   static float left(float beta, std::int64_t t) {
     return static_cast<float>(1 / (1 - std::pow(double{beta}, static_cast<double>(t))));
   }
-  /// Parameter i after the step; its moment and variance are changed where the rule has them.
+  /// Parameter i after the step; changes its moment and variance if the rule has them.
   template <UpdateRule::Kind kind>
   PENSTOCK_BOTH float next(float w, float g, const UpdateArrays& a, std::int64_t i) const {
     if constexpr (kind == UpdateRule::Kind::sgd)
@@ -50,7 +50,7 @@ struct UpdateStep {
   }
 };
 
-/// sweep(kind), with the kind of the rule as a constant.
+/// Calls sweep(kind), with the kind of the rule as a constant.
 template <class Sweep>
 void with_kind(UpdateRule::Kind kind, const Sweep& sweep) {
   using Kind = UpdateRule::Kind;

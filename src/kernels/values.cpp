@@ -47,7 +47,7 @@ double decode(Element element, const std::byte* from) {
   return 0;
 }
 
-/// Fills the buffer with value(i), the first `period` of them again and again.
+/// Fills the buffer with value(i), repeating the first `period` of them.
 template <class Value>
 void write_each(Backend& backend, Buffer& to, const Value& value, std::int64_t period) {
   const std::int64_t step = size(to.element()), first = std::min(period, to.count());
@@ -59,7 +59,7 @@ void write_each(Backend& backend, Buffer& to, const Value& value, std::int64_t p
   backend.write(to, bytes);
 }
 
-/// As many values as the buffer has, on this thread.
+/// Reads all values of the buffer, on this thread.
 template <class Number>
 void read_into(Backend& backend, const Buffer& from, std::span<Number> values) {
   const auto all = static_cast<std::size_t>(from.bytes().value());
@@ -111,7 +111,7 @@ std::vector<double> read_values(Backend& backend, const Buffer& from) {
   return values;
 }
 
-// Called within a device's tasks, and so on its thread alone.
+// Called within a device's tasks, so it uses only their thread.
 void write_floats(Backend& backend, Buffer& to, std::span<const float> values) {
   core::require(std::ssize(values) == to.count(), "as many values as the buffer has");
   if (to.element() == Element::fp32) return backend.write(to, std::as_bytes(values));

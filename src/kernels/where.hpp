@@ -1,5 +1,5 @@
 #pragma once
-// Names of the tensors that a step of a pass works on.
+// Names of the tensors in a step of a pass.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace penstock::kernels {
 
-/// Where a step finds a tensor: among the operands, or in its program's own memory.
+/// Location of a tensor: among the operands, or in the program's memory.
 struct Where {
   enum class Role : std::uint8_t {
     input,
@@ -46,7 +46,7 @@ inline Where parameter_gradient(std::size_t i) {
 inline constexpr Where kOutput{Where::Role::output};
 inline constexpr Where kOutputGradient{Where::Role::output_gradient};
 
-/// The operand of that name; null for scratch.
+/// Operand of that name; null for scratch.
 Buffer* find(const Operands& operands, Where where);
 
 }  // namespace penstock::kernels

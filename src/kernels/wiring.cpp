@@ -19,7 +19,7 @@ using graph::Vertex;
 
 namespace {
 
-/// Of an input or a view.
+/// Tensor of an input or a view.
 Made made_by(const graph::OpGraph& graph, OpId id, Precision precision) {
   const graph::Tensor& made = graph.output(id);
   if (made.dtype == graph::DType::byte)
@@ -63,7 +63,7 @@ class Builder {
     wire(id).rows = rows_pointed_at(id);
     wire(id).made = made_by(graph_, id, precision_);
   }
-  /// Read through views too.
+  /// Rows of the table that an input indexes, also through views.
   std::int64_t rows_pointed_at(OpId id) const {
     std::int64_t rows = 0;
     for (const Vertex v : graph_.dag().successors(static_cast<Vertex>(id.index()))) {
@@ -109,7 +109,7 @@ class Builder {
     return operands;
   }
 
-  /// For each slot the first operand of its size that has no slot yet, else the first.
+  /// [slot] first operand of its size without a slot; if there is none, the first of its size.
   std::vector<OpId> match(OpId id, const std::vector<Slot>& slots) {
     std::vector<OpId> free = predecessors(id), sources;
     const std::vector<OpId> all = free;

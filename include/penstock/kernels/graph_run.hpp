@@ -1,5 +1,5 @@
 #pragma once
-// A whole model on one device: its operators in order, tensors handed from one to the next.
+// A whole model on one device: its operators in order, with tensors passed from one to the next.
 
 #include <memory>
 
@@ -7,36 +7,35 @@
 
 namespace penstock::kernels {
 
-/// One micro-batch of a model, all its buffers and kernels. Inputs, parameters and the gradients of what
-/// nobody reads are random, by seed (wiring.hpp: who reads what, and how large parameters are).
+/// One micro-batch of a model, with all its buffers and kernels. Inputs, parameters and the gradients of
+/// unread outputs are random, by seed (wiring.hpp: readers, and sizes of parameters).
 class GraphRun {
  public:
-  /// Refers to backend and graph. Throws BadInput as Backend::make_kernel and allocate do, and where the
-  /// sizes of operators and their inputs do not match.
+  /// Keeps references to backend and graph. Throws BadInput like Backend::make_kernel and allocate, and if
+  /// the sizes of operators and their inputs do not match.
   GraphRun(Backend& backend, const graph::OpGraph& graph, std::int64_t samples, Precision precision,
            std::uint64_t seed);
   ~GraphRun();
 
-  /// All operators in order; in falling order, input gradient before weight gradient.
+  /// Runs all operators: forward in order; backward in reverse, input gradient before weight gradient.
   void forward(Stream& stream);
   void backward(Stream& stream);
 
-  /// One operator. Gradients are run in falling order of operators: the gradient of a tensor with several
-  /// consumers is written by the last one's pass and added to by the others'. Views work in the forward and
-  /// input gradient passes where they show part of a tensor, and are nothing but another name where they show
-  /// all of it.
+  /// Runs one operator. Gradients run in reverse order of operators: the gradient of a tensor with several
+  /// consumers is written by the last one's pass, and the others' passes add to it. A view of part of a
+  /// tensor works in the forward and input gradient passes; a view of everything is only another name.
   bool runs(core::OpId op, graph::Pass pass) const;
   void run(core::OpId op, graph::Pass pass, Stream& stream);
 
-  /// Gradients of tables are added to; all others are written anew by every backward pass.
+  /// Gradients of tables are added to; all others are overwritten by every backward pass.
   void zero_tables(Stream& stream);
 
-  Buffer& output(core::OpId op) const;           ///< of every operator that is read or computes
-  Buffer* output_gradient(core::OpId op) const;  ///< null where no parameters stand at or above
-  const std::vector<Buffer*>& parameters(core::OpId op) const;    ///< of a tied operator: those it shares
-  std::vector<Buffer*> parameter_gradients(core::OpId op) const;  ///< none of frozen ones
+  Buffer& output(core::OpId op) const;           ///< for every operator that is read or computes
+  Buffer* output_gradient(core::OpId op) const;  ///< null without parameters at or above it
+  const std::vector<Buffer*>& parameters(core::OpId op) const;    ///< for a tied operator: those it shares
+  std::vector<Buffer*> parameter_gradients(core::OpId op) const;  ///< none for frozen ones
 
-  /// About what the buffers take, without making any.
+  /// Estimated size of the buffers, without allocating any.
   static core::Bytes bytes(const graph::OpGraph& graph, std::int64_t samples);
 
  private:

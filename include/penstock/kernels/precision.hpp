@@ -15,15 +15,15 @@ enum class Precision : std::uint8_t {
   fp16,
 };
 
-/// What one element of a buffer is.
+/// Type of a buffer's elements.
 enum class Element : std::uint8_t { fp32, bf16, fp16, int64 };
 
 std::string_view name(Precision precision);
-/// Throws BadInput for an unknown name.
+/// Parses a name. Throws BadInput for an unknown one.
 Precision precision(std::string_view name);
 
 std::string_view name(Element element);
 std::int64_t size(Element element);    ///< bytes
-Element storage(Precision precision);  ///< fp32 for tf32, else the element of that name
+Element storage(Precision precision);  ///< fp32 for tf32, otherwise the element of that name
 
 }  // namespace penstock::kernels

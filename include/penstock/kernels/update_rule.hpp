@@ -1,5 +1,5 @@
 #pragma once
-// How an optimizer changes a parameter.
+// Rule by which an optimizer changes a parameter.
 
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Values in and out of buffers, whatever the device and the element.
+// Reads and writes values of buffers, on any device and for any element.
 
 #include <cstdint>
 #include <functional>
@@ -10,24 +10,26 @@
 
 namespace penstock::kernels {
 
-/// Rounds to the buffer's element, to nearest even; int64 buffers take whole numbers. As many values as the
-/// buffer has (checked).
+/// Rounds to the buffer's element, to nearest even; int64 buffers take whole numbers. `values` has the size
+/// of the buffer (checked).
 void write_values(Backend& backend, Buffer& to, std::span<const double> values);
-/// Gives values [begin, begin + out.size()) of a buffer, whichever are asked for first, from several threads.
+/// Fills `out` with values [begin, begin + out.size()) of a buffer; called in any order, from several
+/// threads.
 using Piece = std::function<void(std::int64_t begin, std::span<double> out)>;
-/// The same for values that nobody holds: they are asked for piece by piece.
+/// Writes values that are not stored anywhere, requested piece by piece.
 void write_pieces(Backend& backend, Buffer& to, const Piece& piece);
-/// The values of another buffer, whatever its element.
+/// Copies the values of another buffer with any element.
 void write_values(Backend& backend, Buffer& to, const Buffer& from);
 std::vector<double> read_values(Backend& backend, const Buffer& from);
-/// The same as fp32, which holds what a device computes in.
+/// Writes and reads fp32 values, the format in which a device computes.
 void write_floats(Backend& backend, Buffer& to, std::span<const float> values);
 void read_floats(Backend& backend, const Buffer& from, std::span<float> values);
 
-/// Uniform in [low, high), by seed, before rounding; in an int64 buffer whole numbers from low up to high
-/// - 1. The first 2^20 are drawn and stand there again and again.
+/// Writes numbers that are uniform in [low, high), by seed, before rounding; whole numbers from low to high -
+/// 1 in an int64 buffer. The first 2^20 are drawn and repeated.
 void write_random(Backend& backend, Buffer& to, std::uint64_t seed, double low = -1, double high = 1);
-/// NaN; in an int64 buffer the lowest number. What a kernel forgets to write then shows.
+/// Fills with NaN (in an int64 buffer the lowest number), so that elements that a kernel does not write are
+/// visible.
 void poison(Backend& backend, Buffer& to);
 
 /// Allocates a buffer for the slot.

@@ -1,5 +1,5 @@
 #pragma once
-// Which tensors an operator reads, and whose parameters: what a graph leaves to its reader.
+// Tensors that an operator reads, and owners of its parameters, derived from a graph.
 
 #include <optional>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace penstock::kernels {
 
-/// A tensor, for one sample.
+/// A tensor for one sample.
 struct Made {
   Element element = Element::fp32;
   std::int64_t count = 0;
@@ -26,34 +26,34 @@ struct Parameter {
   Slot slot;
 };
 
-/// One operator among the others. Where a graph does not know the order of operands
-/// (OpGraph::operands_ordered) they are told apart by their size, and of two alike the one of the lower
-/// number comes first.
+/// Connections of one operator. If a graph has no order of operands (OpGraph::operands_ordered), they are
+/// distinguished by their size; among equal sizes the lower number comes first.
 struct Wire {
   Made made;
-  std::vector<core::OpId> sources;    ///< per input slot; of a view the one tensor it shows
+  std::vector<core::OpId> sources;    ///< [input slot]; for a view the tensor it shows
   std::vector<Parameter> parameters;  ///< in the order of the kernel's slots
-  std::int64_t rows = 0;              ///< of an input that points into a table: the table's rows; else 0
-  bool weighs = false;                ///< it has parameters, and they are not frozen
+  std::int64_t rows = 0;              ///< for an input that indexes a table: the table's rows; otherwise 0
+  bool weighs = false;                ///< it has parameters that are not frozen
   bool trains_above = false;          ///< an operator above it weighs
-  bool trains = false;                ///< it does, or one above it
+  bool trains = false;                ///< it weighs, or one above it
 };
 
-/// [operator]. Throws BadInput naming the operator where sizes do not match, and as Backend::make_kernel
-/// does.
+/// [operator] connections. Throws BadInput naming the operator if sizes do not match, and like
+/// Backend::make_kernel.
 std::vector<Wire> wire(const graph::OpGraph& graph, Precision precision);
 
-/// Other names for a tensor, or for its leading part: nothing is computed.
+/// True for other names of a tensor or of its leading part, which compute nothing.
 bool is_view(const graph::Operator& op);
-/// A view of the first `leading` of `all` elements is the first part of what this concat joins.
+/// Concat whose first part is a view of the first `leading` of `all` elements.
 graph::Operator joining(const graph::Operator& view, std::int64_t leading, std::int64_t all);
 
-/// The source that `op` may write its output over: that of an activation whose gradient follows from its
-/// output, where nobody else reads it and its maker does not look at it again; or a sum's (graph::lies_on).
+/// Source that `op` may overwrite with its output. For an activation whose gradient follows from its output:
+/// if the source has no other reader and its maker does not read it again. Or the source of a sum
+/// (graph::lies_on).
 std::optional<std::size_t> works_in_place(const graph::OpGraph& graph, const std::vector<Wire>& wires,
                                           core::OpId op);
 
-/// Parameters drawn uniformly from [-reach, reach) are small enough that sums of products keep their size.
+/// Parameters drawn uniformly from [-reach, reach) are small enough for sums of products to keep their size.
 double reach(const Slot& parameter);
 
 }  // namespace penstock::kernels

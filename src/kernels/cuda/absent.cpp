@@ -1,4 +1,4 @@
-// Stands in for the backend in a build without it.
+// Replaces the backend in a build without it.
 
 #include "cuda/backend.hpp"
 #include "device_name.hpp"

@@ -1,9 +1,9 @@
-// Multi-head attention spelt out: four projections, two batched products, one softmax. Projected tensors are
-// laid head by head, so that a product is one batch over samples and heads. The gradient reads the same way
-// backwards; those of the projected query, key and value are handed on to the weight gradient.
+// Multi-head attention in steps: four projections, two batched products, one softmax. Projected tensors are
+// stored head by head, so that a product is one batch over samples and heads. The gradient goes the same way
+// backwards; gradients of the projected query, key and value are passed to the weight gradient.
 //
-// Vaswani et al., "Attention Is All You Need", NIPS 2017, section 3.2.2. Differs in that keys and values may
-// be of other widths than the queries.
+// Vaswani et al., "Attention Is All You Need", NIPS 2017, section 3.2.2. Differs: keys and values may have
+// other widths than the queries.
 
 #include "cuda/block.hpp"
 #include "cuda/dense.hpp"
@@ -15,7 +15,7 @@ namespace penstock::kernels::cuda {
 namespace {
 
 enum Projection : std::size_t { kQuery, kKey, kValue, kResult };  ///< order of inputs, weights and biases
-constexpr std::size_t kShares = 3, kContext = 4;  ///< saved beside query, key and value by head
+constexpr std::size_t kShares = 3, kContext = 4;  ///< saved in addition to query, key and value by head
 
 struct Sizes {
   std::int64_t samples;
@@ -78,12 +78,12 @@ void forward(Draft& draft, const Sizes& s) {
                 kOutput);
 }
 
-/// `one` and `other` are scratch. Leaves the gradient of the scores in `scores`.
+/// Leaves the gradient of the scores in `scores`; `one` and `other` are scratch.
 void score_and_value_gradients(Draft& draft, const Sizes& s, Where one, Where other, Where scores) {
   Program& program = draft.input_gradient;
   const Attention& a = s.a;
   dense_input_gradient(program, draft, s.projection(kResult), kOutputGradient, weights(kResult), one);
-  tokens_to_heads(program, draft.element, s.heads(kResult), one, other);  // of the context, by head
+  tokens_to_heads(program, draft.element, s.heads(kResult), one, other);  // context by head
   multiply(program, draft, s, a.queries, a.head(), a.keys, {other}, {saved(kValue), true}, scores);
   multiply(program, draft, s, a.keys, a.queries, a.head(), {saved(kShares), true}, {other}, one);
   heads_to_tokens(program, draft.element, s.heads(kValue), one, handed(kValue));

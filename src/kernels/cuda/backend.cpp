@@ -13,7 +13,7 @@ namespace penstock::kernels {
 namespace cuda {
 namespace {
 
-constexpr int kOldest = 80;  ///< compute capability that kernels are compiled for, and newer ones
+constexpr int kOldest = 80;  ///< compute capability for which kernels are compiled; newer ones work, too
 
 using SharedPlace = std::shared_ptr<const Place>;
 
@@ -81,7 +81,7 @@ bool alike(const Buffer& a, const Buffer& b) {
   return a.element() == b.element() && a.count() == b.count();
 }
 
-/// 13020 is 13.2.
+/// Formats 13020 as 13.2.
 std::string cuda_version(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
@@ -101,7 +101,7 @@ class CudaBackend : public Backend {
   std::string name() const override { return to_string(place_->name()); }
   std::string place() const override { return place_->unique_name(); }
   std::vector<std::pair<std::string, std::string>> identity() const override;
-  bool supports(Precision) const override { return true; }  // as every device from kOldest on
+  bool supports(Precision) const override { return true; }  // supported by every device from kOldest on
   std::unique_ptr<Buffer> allocate(Element element, std::int64_t count) override;
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<CudaStream>(place_); }
   void write(Buffer& to, std::span<const std::byte> bytes) override;
@@ -123,7 +123,7 @@ class CudaBackend : public Backend {
                                            const Invitation& invitation) override {
     return collectives_of(ranks, invitation);
   }
-  /// Partitions of a GPU have no part in it.
+  /// Partitions of a GPU cannot take part.
   Invitation invite() override {
     select_device();
     return place_->name().partitions == 0 ? invitation_of_nccl() : Invitation();
@@ -135,10 +135,10 @@ class CudaBackend : public Backend {
 
   SharedPlace place_;
   std::shared_ptr<Libraries> libraries_;
-  std::unique_ptr<CudaStream> transfers_;  ///< waits for nobody else's work
+  std::unique_ptr<CudaStream> transfers_;  ///< waits for no other work
 };
 
-/// A partition has all of the memory, as the others do.
+/// A partition has all of the memory, shared with the others.
 std::vector<std::pair<std::string, std::string>> CudaBackend::identity() const {
   cudaDeviceProp device{};
   check(cudaGetDeviceProperties(&device, place_->device()), "cudaGetDeviceProperties");
@@ -204,15 +204,15 @@ void CudaBackend::add(Buffer& to, const Buffer& term, Stream& stream) {
 
 namespace {
 
-/// The devices there are; throws BadInput when there is no driver, or none that works with this build.
+/// Number of devices; throws BadInput without a driver that works with this build.
 int count_devices() {
-  // Streams share a device's queues where there are more of them: work that waits for another process would
-  // hold back what that one waits for. Read by the driver when it starts.
+  // Streams share a device's queues if there are too few: work that waits for another process would then
+  // block work that the other waits for. The driver reads this variable when it starts.
   [[maybe_unused]] static const int queues = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   int count = 0, driver = 0, runtime = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaSuccess) return count;
-  cudaGetLastError();  // this one is dealt with
+  cudaGetLastError();  // clears this error
   if (status == cudaErrorNoDevice) return 0;
   check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
   check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");

@@ -1,5 +1,5 @@
 #pragma once
-// NVIDIA devices: cuBLASLt for products, cuDNN for convolutions, kernels of our own for what moves or sums.
+// NVIDIA devices: cuBLASLt for products, cuDNN for convolutions, our own kernels for copies and sums.
 
 #include <memory>
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace penstock::kernels {
 
-/// How many devices this process can use; 0 where the backend is not built in or there is no driver.
+/// Number of devices that this process can use; 0 without the backend or a driver.
 int cuda_devices();
 
-/// Opens "cuda:0", "cuda:1", ..., or "cuda:0/4" (devices.hpp). Throws BadInput that says what is missing: the
-/// backend in this build, a driver, one that is new enough, a device, one of that number, or one that is new
-/// enough and has so many partitions.
+/// Opens "cuda:0", "cuda:1", ..., or "cuda:0/4" (devices.hpp). Throws BadInput naming what is missing: the
+/// backend in this build, a driver, a recent enough driver, a device, one of that number, or one that is
+/// recent enough and has so many partitions.
 std::unique_ptr<Backend> open_cuda(const std::string& device);
 
 }  // namespace penstock::kernels

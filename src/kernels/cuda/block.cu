@@ -20,7 +20,7 @@ void out_of(const Queue& queue, const ColumnBlock& b, const T* matrix, T* part) 
   });
 }
 
-/// Where element i of a tensor by head lies in the tensor by token.
+/// Index in the tensor by token of element i of the tensor by head.
 PENSTOCK_DEVICE inline std::int64_t by_token_place(const Heads& h, std::int64_t i) {
   const std::int64_t inside = i % h.head, token = i / h.head % h.tokens;
   const std::int64_t head = i / h.head / h.tokens % h.heads, sample = i / h.head / h.tokens / h.heads;

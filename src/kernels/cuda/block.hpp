@@ -1,11 +1,11 @@
 #pragma once
-// Elements moved about, as steps of a program.
+// Copies of blocks of elements, as steps of a program.
 
 #include "cuda/program.hpp"
 
 namespace penstock::kernels::cuda {
 
-/// A block of columns of a matrix: `rows` x `width` within rows `whole` long.
+/// A block of columns of a matrix: `rows` x `width` within rows of length `whole`.
 struct ColumnBlock {
   std::int64_t rows, whole, offset, width;  ///< elements
 };

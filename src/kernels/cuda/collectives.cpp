@@ -18,13 +18,13 @@ cudaStream_t queue(int device, Stream& stream) {
 
 }  // namespace
 
-/// NCCL wants a GPU for each rank: partitions of one it takes for the same.
+/// NCCL needs one GPU per rank: it treats partitions of a GPU as the same.
 std::unique_ptr<Collectives> collectives_of(const std::vector<Backend*>& ranks,
                                             const Invitation& invitation) {
   std::vector<std::optional<int>> devices;
   std::set<std::string> places;
   for (const Backend* backend : ranks) {
-    if (backend == nullptr) {  // of another process
+    if (backend == nullptr) {  // belongs to another process
       devices.emplace_back();
       continue;
     }

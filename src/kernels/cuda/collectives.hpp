@@ -1,5 +1,5 @@
 #pragma once
-// What a backend's collectives are made by.
+// Creates a backend's collectives.
 
 #include <memory>
 #include <vector>
@@ -8,9 +8,10 @@
 
 namespace penstock::kernels::cuda {
 
-/// NCCL's. Null for fewer than two ranks, where one is no whole GPU of its own, and in a build without it.
+/// NCCL's collectives. Null for fewer than two ranks, if a rank is not a whole GPU of its own, and in a build
+/// without NCCL.
 std::unique_ptr<Collectives> collectives_of(const std::vector<Backend*>& ranks, const Invitation& invitation);
-/// Empty in a build without it.
+/// Returns an empty invitation in a build without NCCL.
 Invitation invitation_of_nccl();
 
 }  // namespace penstock::kernels::cuda

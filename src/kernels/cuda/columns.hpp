@@ -1,5 +1,5 @@
 #pragma once
-// Sums along the columns of a matrix, in two steps of fixed order: the same bits on every run.
+// Sums along the columns of a matrix, in two steps of fixed order: identical bits on every run.
 
 #include "cuda/launch.hpp"
 #include "cuda/program.hpp"

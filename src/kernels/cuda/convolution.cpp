@@ -1,5 +1,5 @@
-// Convolution by cuDNN, images and weights channels-last. Of the algorithms that its heuristics rank, each
-// pass takes the first that gives the same bits on every run and needs no more than kMostWorkspace bytes.
+// Convolution by cuDNN, with channels-last images and weights. Among the algorithms that its heuristics rank,
+// each pass uses the first that gives identical bits on every run and needs at most kMostWorkspace bytes.
 
 #include <fmt/format.h>
 
@@ -37,7 +37,7 @@ int narrow(std::int64_t extent) {
   return static_cast<int>(extent);
 }
 
-/// What cuDNN wants to know; one per pass, as the passes may differ in `slide`'s kind of arithmetic.
+/// Descriptors for cuDNN; one set per pass, because passes may differ in the arithmetic of `slide`.
 struct Layouts {
   Layouts(const Draft& draft, const Convolution& c);
   Tensor x{"cudnnCreateTensorDescriptor"}, y{"cudnnCreateTensorDescriptor"};
@@ -52,7 +52,7 @@ void set(const Tensor& tensor, Element element, std::int64_t samples, std::int64
         "cudnnSetTensor4dDescriptor");
 }
 
-/// Whether tensor cores may be used, which for fp32 would round the factors.
+/// Permission for tensor cores, which would round the factors of fp32.
 cudnnMathType_t arithmetic(Precision precision) {
   if (precision == Precision::fp32) return CUDNN_FMA_MATH;
   return precision == Precision::tf32 ? CUDNN_DEFAULT_MATH : CUDNN_TENSOR_OP_MATH;
@@ -79,7 +79,7 @@ struct Choice {
   std::size_t bytes;
 };
 
-/// The heuristics' ranking; `rank` is cudnnGetConvolution...Algorithm_v7, named `call`, bound to its
+/// Ranking by the heuristics; `rank` is cudnnGetConvolution...Algorithm_v7, named `call`, bound to its
 /// descriptors.
 template <class Ranked, class Rank>
 std::vector<Ranked> ranking(const char* call, const Rank& rank) {
@@ -93,8 +93,8 @@ std::vector<Ranked> ranking(const char* call, const Rank& rank) {
   return ranked;
 }
 
-/// The first that will do; `measure` is cudnnGetConvolution...WorkspaceSize, bound likewise. The arithmetic
-/// it was ranked for is set on `slide`, but fp32 stays fp32.
+/// First suitable algorithm; `measure` is cudnnGetConvolution...WorkspaceSize, bound in the same way. Sets
+/// the arithmetic of its ranking on `slide`, except that fp32 stays fp32.
 template <class Ranked, class Measure>
 Choice<Ranked> first_fit(const Draft& draft, const Sliding& slide, const std::vector<Ranked>& ranked,
                          const Measure& measure) {
@@ -156,7 +156,7 @@ Choice<ToWeights> choose_to_weights(const Draft& draft, const Layouts& l) {
 }
 
 constexpr float kOne = 1,
-                kZero = 0;  ///< result = 1 x what is computed + 0 x what was there, which is not read
+                kZero = 0;  ///< result = 1 x computed + 0 x previous, which is not read
 
 void forward(const Draft& draft, const Convolution& c) {
   const auto l = std::make_shared<Layouts>(draft, c);

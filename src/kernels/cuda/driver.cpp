@@ -19,7 +19,7 @@ void find(Call& call, const char* name) {
     call = reinterpret_cast<Call>(address);
     return;
   }
-  cudaGetLastError();  // this one is dealt with
+  cudaGetLastError();  // clears this error
   int version = 0;
   check(cudaDriverGetVersion(&version), "cudaDriverGetVersion");
   throw core::BadInput(

@@ -1,12 +1,12 @@
 #pragma once
-// The few calls of the CUDA driver that cut a device into parts, as a table, so that tests can pass their
-// own. The driver is asked for them when they are needed: the library itself is not linked.
+// The few calls of the CUDA driver that partition a device, as a table, so that tests can pass their own.
+// They are looked up when needed: the library is not linked.
 
 #include <cuda.h>
 
 namespace penstock::kernels::cuda {
 
-/// From CUDA 12.5 on.
+/// Available from CUDA 12.5 on.
 struct Driver {
   decltype(&cuDeviceGet) get_device = nullptr;
   decltype(&cuDeviceGetDevResource) resource_of_device = nullptr;
@@ -19,10 +19,10 @@ struct Driver {
   decltype(&cuGetErrorString) error_string = nullptr;
 };
 
-/// The machine's. Throws BadInput, saying its version, when it is too old.
+/// Returns the machine's driver. Throws BadInput with its version if it is too old.
 const Driver& driver();
 
-/// Throws core::Error, naming `call` and the driver's words, unless the result is success.
+/// Throws core::Error with `call` and the driver's message, unless the result is success.
 void check(const Driver& driver, CUresult result, const char* call);
 
 }  // namespace penstock::kernels::cuda

@@ -1,5 +1,5 @@
 #pragma once
-// Elements of buffers as kernels see them: computed in float, rounded to nearest even when stored.
+// Elements of buffers as used by kernels: computed in float, rounded to nearest even when stored.
 
 #include <cstdint>
 #include <cstring>
@@ -59,7 +59,7 @@ PENSTOCK_DEVICE inline void store(float& x, float value) {
   x = value;
 }
 
-/// body(zero) with a zero of the C++ type of `element`, a floating one.
+/// Calls body(zero) with a zero of the C++ type of `element`, a floating one.
 template <class Body>
 void with_element(Element element, const Body& body) {
   switch (element) {

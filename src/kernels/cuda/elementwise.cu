@@ -1,5 +1,5 @@
-// A sum of tensors, whose gradient is handed on as it is, or their product. More than kMost terms are taken
-// in several sweeps, each of which goes on from the result of the last.
+// A sum of tensors, whose gradient is passed on unchanged, or their product. More than kMost terms need
+// several sweeps, each of which continues from the result of the last.
 
 #include "cuda/elements.hpp"
 #include "cuda/kernel.hpp"

@@ -1,5 +1,5 @@
-// Rows of a table looked up, or summed over a bag. The gradient sorts the look-ups by row, and adds to each
-// row in the order of its look-ups: the same bits on every run.
+// Rows of a table looked up, or summed over a bag. The gradient sorts look-ups by row, and adds to each row
+// in the order of its look-ups: identical bits on every run.
 
 #include "cuda/elements.hpp"
 #include "cuda/kernel.hpp"
@@ -38,7 +38,8 @@ void number_all(const Queue& queue, std::int64_t count, std::int64_t* numbers) {
   each(queue, count, [=] PENSTOCK_DEVICE(std::int64_t i) { numbers[i] = i; });
 }
 
-/// rows and lookups are sorted by row; the first of a row's look-ups adds up all of them.
+/// Adds up gradients: `rows` and `lookups` are sorted by row; the first of a row's look-ups adds up all of
+/// them.
 template <class T>
 void scatter(const Queue& queue, const Bags& bags, const std::int64_t* rows, const std::int64_t* lookups,
              const T* y, T* table) {

@@ -6,22 +6,22 @@
 
 namespace penstock::kernels::cuda {
 
-/// The derivative follows from the output; else (gelu) the argument has to be saved.
+/// True if the derivative follows from the output; otherwise (gelu) the argument must be saved.
 inline bool from_output(Function function) {
   return function != Function::gelu;
 }
 
-/// y = f(x) for `count` elements; y may be x. `function` is not none, here and below.
+/// y = f(x) for `count` elements; y may be x. `function` is never none in this file.
 void function_forward(Program& program, Function function, Element element, std::int64_t count, Where x,
                       Where y);
-/// x' = f'(x) y'; `known` is the output where the derivative follows from it, else the argument.
+/// x' = f'(x) y'; `known` is the output if the derivative follows from it, otherwise the argument.
 void function_gradient(Program& program, Function function, Element element, std::int64_t count, Where known,
                        Where y_gradient, Where x_gradient);
 
 /// Adds `bias` to every row of y, rows x columns.
 void add_bias(Program& program, Element element, std::int64_t rows, std::int64_t columns, Where bias,
               Where y);
-/// The sum of all rows of y_gradient.
+/// Sum of all rows of y_gradient.
 void bias_gradient(Program& program, Element element, std::int64_t rows, std::int64_t columns,
                    Where y_gradient, Where bias_gradient);
 

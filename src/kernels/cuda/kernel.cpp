@@ -32,7 +32,7 @@ void build(Draft& draft) {
     case OpKind::experts:
       throw core::BadInput("operator '" + draft.op.name + "': cuda has no kernel for experts; host has one");
     default:
-      break;  // slots_of has refused them
+      break;  // refused by slots_of
   }
 }
 

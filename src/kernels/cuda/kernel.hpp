@@ -1,5 +1,5 @@
 #pragma once
-// One program per pass, and who writes the programs: one builder per kind of operator.
+// One program per pass, written by one builder per kind of operator.
 
 #include "cuda/program.hpp"
 #include "operands.hpp"
@@ -8,18 +8,18 @@ namespace penstock::kernels::cuda {
 
 struct Libraries;
 
-/// What a builder gets to know, and what it fills.
+/// Input and output of a builder.
 struct Draft {
   const graph::Operator& op;
   std::int64_t samples;
   Precision precision;
-  Element element;  ///< of activations, weights and their gradients
+  Element element;  ///< element of activations, weights and their gradients
   Libraries& libraries;
-  Slots& slots;  ///< of slots_of; the builder adds saved and handed
+  Slots& slots;  ///< from slots_of; the builder adds saved and handed
   Program &forward, &input_gradient, &weight_gradient;
 };
 
-/// By the operator's kind. Throws BadInput where a library has no kernel for it.
+/// Chooses the builder by the operator's kind. Throws BadInput if a library has no kernel for it.
 void build(Draft& draft);
 
 void build_linear(Draft& draft);
@@ -34,14 +34,14 @@ void build_attention(Draft& draft);
 void build_embedding(Draft& draft);
 void build_concat(Draft& draft);
 
-/// Three programs and the check of their operands; `run` is left to whoever knows streams.
+/// Three programs and the check of their operands; callers with streams implement `run`.
 class Passes {
  public:
-  /// Throws BadInput as make_kernel does.
+  /// Throws BadInput like make_kernel.
   Passes(const graph::Operator& op, std::int64_t samples, Precision precision, Libraries& libraries);
   const Slots& slots() const { return slots_; }
   const Program& program(graph::Pass pass) const { return programs_[static_cast<std::size_t>(pass)]; }
-  /// Puts the pass on the queue after a check of its operands.
+  /// Puts the pass on the queue after checking its operands.
   void run(graph::Pass pass, const Operands& operands, const Queue& queue) const;
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// Kernels put on a queue. Compiled by nvcc they run on the device; compiled by any other compiler they run at
-// once, as plain loops on the host, which is how tests check their arithmetic where there is no device.
+// Kernels on a queue. Compiled by nvcc they run on the device. Compiled by any other compiler they run
+// immediately, as plain loops on the host, so that tests can check their arithmetic without a device.
 
 #include <algorithm>
 #include <cstdint>
@@ -12,18 +12,18 @@ namespace penstock::kernels::cuda {
 
 #ifdef __CUDACC__
 
-void check_launch();  ///< throws core::Error when the last launch failed
+void check_launch();  ///< throws core::Error if the last launch failed
 
 constexpr int kThreads = 256, kWarp = 32;
 constexpr std::int64_t kMostBlocks = 1 << 16;
 
-/// The threads that share one row. All of them call sum and largest alike.
+/// Threads that share one row. All of them make the same calls of sum and largest.
 class Team {
  public:
   PENSTOCK_DEVICE explicit Team(float* shared) : shared_(shared) {}
   PENSTOCK_DEVICE int rank() const { return static_cast<int>(threadIdx.x); }
   PENSTOCK_DEVICE int size() const { return kThreads; }
-  /// Of all threads' values, in a fixed order; every thread gets it.
+  /// Sum of all threads' values, in a fixed order; every thread gets it.
   PENSTOCK_DEVICE float sum(float value) const {
     for (int step = kWarp / 2; step > 0; step /= 2) value += __shfl_xor_sync(0xffffffffu, value, step);
     share(value);
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kThreads) team_kernel(std::int64_t count, Body
   for (std::int64_t i = blockIdx.x; i < count; i += gridDim.x) body(team, i);
 }
 
-/// body(i) for i in [0, count), one thread each.
+/// Runs body(i) for i in [0, count), one thread each.
 template <class Body>
 void each(const Queue& queue, std::int64_t count, const Body& body) {
   const auto blocks = static_cast<unsigned>(std::min(kMostBlocks, (count + kThreads - 1) / kThreads));
@@ -72,7 +72,7 @@ void each(const Queue& queue, std::int64_t count, const Body& body) {
   check_launch();
 }
 
-/// body(team, i) for i in [0, count), one team each.
+/// Runs body(team, i) for i in [0, count), one team each.
 template <class Body>
 void each_by_team(const Queue& queue, std::int64_t count, const Body& body) {
   const auto blocks = static_cast<unsigned>(std::min(kMostBlocks, count));

@@ -6,7 +6,7 @@
 namespace penstock::kernels::cuda {
 
 struct Libraries {
-  /// On the device selected. `multiprocessors` are what cuBLASLt is to choose kernels for, on a partition; 0:
+  /// For the current device. `multiprocessors`: number for which cuBLASLt chooses kernels, on a partition; 0:
   /// the device's.
   explicit Libraries(int multiprocessors);
   ~Libraries();
@@ -18,7 +18,7 @@ struct Libraries {
   cudnnHandle_t dnn = nullptr;
 };
 
-/// Owns a library's object: made by `create`, given back by `destroy`.
+/// Owns a library's object: made by `create`, freed by `destroy`.
 template <class Handle, auto create, auto destroy>
 class Owned {
  public:

@@ -1,5 +1,5 @@
-// A dense layer and a plain product. cuBLASLt adds the bias and applies a relu; its own gelu is the tanh
-// approximation, so that the other functions follow in a step of their own.
+// A dense layer and a plain product. cuBLASLt adds the bias and applies a relu. Its gelu is the tanh
+// approximation, so other functions are separate steps.
 
 #include "cuda/dense.hpp"
 #include "cuda/function.hpp"
@@ -19,7 +19,7 @@ void linear_forward(Draft& draft, const Linear& l, const Dense& d) {
   if (apart) function_forward(draft.forward, l.function, draft.element, d.rows * d.out, argument, kOutput);
 }
 
-/// The gradient of what the function is applied to.
+/// Gradient of the function's argument.
 Where argument_gradient(Program& program, const Draft& draft, const Linear& l, const Dense& d) {
   if (l.function == Function::none) return kOutputGradient;
   const Where gradient = program.scratch(d.rows * d.out * size(draft.element));

@@ -1,4 +1,4 @@
-// The backend as the program has it: in a library, loaded when it is first asked for and kept.
+// The program's side of the backend: loads the library on first use and keeps it.
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace penstock::kernels {
 namespace {
 
-/// Throws BadInput where the library, or one that it needs, is not there.
+/// Throws BadInput if the library, or one that it needs, is missing.
 const CudaModule& load() {
   void* library = dlopen(kCudaLibrary, RTLD_NOW | RTLD_LOCAL);
   const void* entry = library != nullptr ? dlsym(library, kCudaEntry) : nullptr;

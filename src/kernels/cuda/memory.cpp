@@ -10,7 +10,7 @@ Memory::Memory(std::int64_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
   const cudaError_t status = cudaMalloc(&data_, static_cast<std::size_t>(bytes));
   if (status == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // this one is dealt with
+    cudaGetLastError();  // clears this error
     throw core::BadInput(fmt::format("the device has no room for {} bytes", bytes));
   }
   check(status, "cudaMalloc");

@@ -7,7 +7,7 @@ namespace penstock::kernels::cuda {
 
 class Memory {
  public:
-  /// On the device selected; throws BadInput when it has no such room. 0 bytes: null.
+  /// On the current device; throws BadInput if memory does not suffice. 0 bytes: null.
   explicit Memory(std::int64_t bytes);
   ~Memory();
   Memory(Memory&& other) noexcept : data_(other.data_), bytes_(other.bytes_) { other.data_ = nullptr; }

@@ -1,4 +1,4 @@
-// The one name that the library shows.
+// The only exported name of the library.
 
 #include "cuda/module.hpp"
 

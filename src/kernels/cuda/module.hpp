@@ -1,6 +1,6 @@
 #pragma once
-// The backend is a library of its own, which the program loads when a device is first asked for: CUDA's take
-// long to load. Program and library come from one build.
+// The backend is a separate library, which the program loads when a device is first used, because CUDA's
+// libraries take long to load. Program and library come from one build.
 
 #include <memory>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace penstock::kernels {
 
-/// What the library has for the program: the functions of cuda/backend.hpp.
+/// Functions of the library for the program: those of cuda/backend.hpp.
 struct CudaModule {
   int (*devices)();
   std::unique_ptr<Backend> (*open)(const std::string& device);

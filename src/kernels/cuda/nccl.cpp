@@ -36,8 +36,7 @@ class Nccl : public Collectives {
       throw;
     }
   }
-  /// Nobody waits for other processes, which may have ended: their last work is done, else it would not
-  /// matter.
+  /// Does not wait for other processes, which may have ended: their last work is either done or irrelevant.
   ~Nccl() override { end(together_ ? calls_.destroy : calls_.abort); }
   Nccl(const Nccl&) = delete;
   Nccl& operator=(const Nccl&) = delete;
@@ -93,7 +92,7 @@ class Nccl : public Collectives {
   struct Rank {
     std::optional<int> device{};
     ncclComm_t comm = nullptr;
-    std::mutex mutex{};  ///< of who calls and who aborts
+    std::mutex mutex{};  ///< excludes calls during an abort
   };
 
   void init_all() {
@@ -105,7 +104,7 @@ class Nccl : public Collectives {
     for (std::size_t r = 0; r < comms.size(); ++r) ranks_[r].comm = comms[r];
   }
 
-  /// Several of one process wait for each other unless they are one group.
+  /// Ranks of one process would wait for each other unless they form one group.
   void init_own(const Invitation& invitation) {
     ncclUniqueId id;
     core::require(invitation.size() == sizeof id, "an invitation is NCCL's");
@@ -182,7 +181,7 @@ class Nccl : public Collectives {
   const NcclCalls calls_;
   const Select select_;
   const QueueOf queue_;
-  const bool together_;  ///< all ranks are of this process
+  const bool together_;  ///< all ranks belong to this process
   std::deque<Rank> ranks_;
 };
 

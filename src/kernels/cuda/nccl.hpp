@@ -28,14 +28,14 @@ struct NcclCalls {
   decltype(&ncclGetErrorString) error_string = &ncclGetErrorString;
 };
 
-/// Makes a device the one that calls of this thread go to.
+/// Makes a device the current one of this thread.
 using Select = std::function<void(int device)>;
-/// The same of the rank's device, and returns the stream's handle.
+/// Makes the rank's device current, and returns the stream's handle.
 using QueueOf = std::function<cudaStream_t(int device, Stream& stream)>;
 
-/// Among devices of different numbers, none for ranks of other processes: with these by an invitation,
-/// without waiting (NCCL's non-blocking communicators), so that whoever waits for a process that has died can
-/// end it.
+/// Among devices with different numbers; none for ranks of other processes. Connects to these by an
+/// invitation without blocking (NCCL's non-blocking communicators), so that a wait for a dead process can be
+/// aborted.
 std::unique_ptr<Collectives> make_collectives(const std::vector<std::optional<int>>& devices,
                                               const Invitation& invitation, Select select, QueueOf queue,
                                               const NcclCalls& calls = {});

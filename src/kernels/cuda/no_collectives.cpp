@@ -1,4 +1,4 @@
-// Stands in for the collectives in a build without NCCL.
+// Replaces the collectives in a build without NCCL.
 
 #include "cuda/collectives.hpp"
 

@@ -1,5 +1,5 @@
-// Layer and batch norm. Both keep mean and 1 / deviation of their groups: rows or channels. What a batch norm
-// sums up for its input gradient is the gradient of scale and shift, which it hands on.
+// Layer and batch norm. Both save mean and 1 / deviation of their groups (rows or channels). The sums of a
+// batch norm's input gradient are the gradients of scale and shift, which it passes on.
 
 #include <cmath>
 
@@ -11,7 +11,7 @@
 namespace penstock::kernels::cuda {
 namespace {
 
-/// Addresses; what a pass does not use is null.
+/// Addresses; null if a pass does not use the tensor.
 template <class T>
 struct Tensors {
   std::int64_t rows, channels;
@@ -19,7 +19,7 @@ struct Tensors {
   const T *x, *y_gradient;
   const float *scale, *shift;
   T *y, *x_gradient;
-  float *mean, *factor;  ///< by group
+  float *mean, *factor;  ///< [group]
   float *scale_gradient, *shift_gradient;
   float* partial;
 
@@ -107,7 +107,7 @@ void batch_forward(const Queue& queue, const Tensors<T>& t) {
        [=] PENSTOCK_DEVICE(std::int64_t i) { t.write(i / t.channels, i % t.channels); });
 }
 
-/// As for a layer norm, over a column: g is y' and the scale stands before it all.
+/// Like layer norm, over a column: g is y', and the scale is a common factor.
 template <class T>
 void batch_input_gradient(const Queue& queue, const Tensors<T>& t) {
   scale_and_shift_gradient(queue, t);

@@ -16,7 +16,7 @@ int count(const CUdevResource& resource) {
 }
 
 Granularity granularity(const CUdevResource& device, Granularity usual) {
-#if CUDA_VERSION >= 13000  // earlier ones do not tell
+#if CUDA_VERSION >= 13000  // earlier ones do not report it
   const auto least = static_cast<int>(device.sm.minSmPartitionSize),
              step = static_cast<int>(device.sm.smCoscheduledAlignment);
   if (least > 0 && step > 0) return {least, step};
@@ -25,7 +25,7 @@ Granularity granularity(const CUdevResource& device, Granularity usual) {
   return usual;
 }
 
-/// How many partitions of that size the driver would make.
+/// Number of partitions of that size that the driver would make.
 int possible(const Driver& driver, const CUdevResource& device, int size) {
   unsigned groups = 0;
   check(driver, driver.split(nullptr, &groups, &device, nullptr, 0, static_cast<unsigned>(size)),

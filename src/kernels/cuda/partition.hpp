@@ -1,7 +1,7 @@
 #pragma once
-// A device cut into equal partitions by green contexts: streams made in one run their work on that
-// partition's multiprocessors alone. Memory, its bandwidth and the L2 cache are everybody's. (CUDA Driver
-// API, "Green Contexts"; work is bound to a partition by its stream, whatever context is current.)
+// A device in equal partitions by green contexts: streams made in one run their work only on that partition's
+// multiprocessors. Memory, its bandwidth and the L2 cache are shared. (CUDA Driver API, "Green Contexts"; a
+// stream binds work to a partition, whatever context is current.)
 
 #include <memory>
 #include <mutex>
@@ -11,15 +11,15 @@
 
 namespace penstock::kernels::cuda {
 
-/// Partitions have `least` multiprocessors or more, a multiple of `step`.
+/// Partitions have at least `least` multiprocessors, and a multiple of `step`.
 struct Granularity {
   int least = 1, step = 1;
 };
-/// As the driver's documentation has it, by compute capability (90 is 9.0).
+/// Values of the driver's documentation, by compute capability (90 is 9.0).
 Granularity usual_granularity(int capability);
 
-/// The most multiprocessors that each of `partitions` equal ones can have. Throws BadInput when that is less
-/// than allowed, saying how many partitions there can be.
+/// Maximum number of multiprocessors in each of `partitions` equal ones. Throws BadInput if it is below the
+/// minimum, with the possible number of partitions.
 int partition_size(int multiprocessors, int partitions, Granularity granularity);
 
 /// One green context.
@@ -29,7 +29,7 @@ class GreenContext {
   ~GreenContext();
   GreenContext(const GreenContext&) = delete;
   GreenContext& operator=(const GreenContext&) = delete;
-  /// Non-blocking; the caller destroys it, before the context goes.
+  /// Non-blocking; the caller destroys it before the context.
   CUstream make_stream() const;
   int multiprocessors() const;  ///< as granted
 
@@ -41,14 +41,14 @@ class GreenContext {
 /// A whole device in equal partitions.
 class Split {
  public:
-  /// Where the driver makes fewer partitions of the size that should fit, smaller ones are tried. Throws
-  /// BadInput when there are none of any size. `usual` is for drivers that do not tell.
+  /// If the driver makes fewer partitions than the size allows, smaller sizes are tried. Throws BadInput if
+  /// no size works. `usual` is for drivers that do not report their granularity.
   Split(const Driver& driver, int device, int partitions, Granularity usual);
 
   const GreenContext& at(int index) const { return *contexts_[static_cast<std::size_t>(index)]; }
   int multiprocessors() const { return contexts_.front()->multiprocessors(); }  ///< of each
 
-  /// The partition that fewest use, the first of these; any thread.
+  /// Takes the partition with the fewest users, the first among equals. Thread-safe.
   int take();
   void give_back(int index);
 

@@ -8,7 +8,7 @@
 namespace penstock::kernels::cuda {
 namespace {
 
-/// One per device and number of partitions, as long as anybody uses it.
+/// Returns the split for a device and number of partitions, shared while in use.
 std::shared_ptr<Split> split_of(const CudaName& name) {
   static std::mutex mutex;
   static std::map<std::pair<int, int>, std::weak_ptr<Split>> known;
@@ -21,7 +21,7 @@ std::shared_ptr<Split> split_of(const CudaName& name) {
   return split;
 }
 
-/// Copies from other devices then need no way round by the host.
+/// Enables direct copies from other devices, without the host.
 void reach_others(int device) {
   int count = 0;
   check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
@@ -31,7 +31,7 @@ void reach_others(int device) {
     check(cudaDeviceCanAccessPeer(&can, device, other), "cudaDeviceCanAccessPeer");
     if (can == 0) continue;
     const cudaError_t status = cudaDeviceEnablePeerAccess(other, 0);
-    cudaGetLastError();  // this one is dealt with
+    cudaGetLastError();  // clears this error
     if (status != cudaErrorPeerAccessAlreadyEnabled) check(status, "cudaDeviceEnablePeerAccess");
   }
 }
@@ -39,7 +39,7 @@ void reach_others(int device) {
 }  // namespace
 
 Place::Place(const CudaName& name) : name_(name) {
-  select(name.device);  // its primary context is there before green ones are
+  select(name.device);  // creates its primary context before green ones
   reach_others(name.device);
   if (name.partitions == 0) return;
   split_ = split_of(name);

@@ -1,5 +1,5 @@
 #pragma once
-// Where work goes: to a device, or to one of its partitions.
+// Target of work: a device, or one of its partitions.
 
 #include <memory>
 #include <string>
@@ -12,7 +12,8 @@ namespace penstock::kernels::cuda {
 
 class Place {
  public:
-  /// A partition that fewest use. Throws BadInput where the device has no such, or the driver cannot cut.
+  /// Takes a partition with the fewest users. Throws BadInput if the device has none, or the driver cannot
+  /// partition it.
   explicit Place(const CudaName& name);
   ~Place();
   Place(const Place&) = delete;
@@ -20,12 +21,13 @@ class Place {
 
   int device() const { return name_.device; }
   const CudaName& name() const { return name_; }
-  /// With the number of the partition, or the address of the whole device: processes may count differently.
+  /// With the number of the partition, or the address of the whole device, because processes may number
+  /// devices differently.
   std::string unique_name() const;
-  int multiprocessors() const;  ///< of the partition; 0: of a whole device, all
-  /// Non-blocking; the caller destroys it while the place is there.
+  int multiprocessors() const;  ///< of the partition; 0 for a whole device
+  /// Non-blocking; the caller destroys it before the place.
   cudaStream_t make_stream() const;
-  /// The same multiprocessors.
+  /// True if both use the same multiprocessors.
   bool operator==(const Place& other) const { return name_ == other.name_ && partition_ == other.partition_; }
 
  private:
@@ -34,7 +36,7 @@ class Place {
   int partition_ = 0;
 };
 
-/// What the device can do: 90 is 9.0.
+/// Compute capability of the device: 90 is 9.0.
 int capability(int device);
 int attribute(cudaDeviceAttr what, int device);
 

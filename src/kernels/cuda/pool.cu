@@ -1,4 +1,4 @@
-// A window slid over each channel. The largest of a window keeps its place in the window; gradients are
+// A sliding window over each channel. The maximum of a window saves its place in the window; gradients are
 // gathered by input element from the windows that cover it, in order, rather than scattered.
 
 #include <cmath>
@@ -73,7 +73,7 @@ void forward(const Queue& queue, const Sizes& s, const T* x, T* y, float* places
 
 /// The first window along `axis` that covers `at`, and the first that begins after it.
 PENSTOCK_DEVICE inline std::int64_t first_window(const Sizes& s, int axis, std::int64_t at) {
-  const std::int64_t beyond = at + s.padding[axis] - s.kernel[axis];  // the last cell of a window before
+  const std::int64_t beyond = at + s.padding[axis] - s.kernel[axis];  // the last cell of the window before
   return beyond < 0 ? 0 : beyond / s.stride[axis] + 1;
 }
 PENSTOCK_DEVICE inline std::int64_t end_window(const Sizes& s, int axis, std::int64_t at) {

@@ -53,7 +53,7 @@ std::unique_ptr<Layout> stack(Precision precision, const Asked::Matrix& m, std::
   return layout;
 }
 
-/// Everything the library wants to know, and the kernel it chose.
+/// Descriptors for the library, and the kernel it chose.
 struct Plan {
   Plan(Precision precision, const ProductSizes& s, const Asked& asked, int multiprocessors);
   void choose(cublasLtHandle_t library);
@@ -81,7 +81,7 @@ Plan::Plan(Precision precision, const ProductSizes& s, const Asked& asked, int m
   set(operation, CUBLASLT_MATMUL_DESC_TRANSB, asked.second.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(s));
   set(operation, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, static_cast<std::int32_t>(multiprocessors));
-  if (s.bias)  // while a kernel is chosen only the alignment counts
+  if (s.bias)  // only its alignment matters for the choice of a kernel
     set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, std::uintptr_t{256});
 }
 
@@ -101,7 +101,7 @@ void Plan::choose(cublasLtHandle_t library) {
   check(status, "cublasLtMatmulAlgoGetHeuristic");
 }
 
-/// Numbers by which the library knows its kernels.
+/// Numbers by which the library identifies its kernels.
 std::string Plan::algorithm() const {
   const auto read = [this](cublasLtMatmulAlgoConfigAttributes_t what) {
     std::uint32_t value = 0;

@@ -14,7 +14,7 @@ namespace penstock::kernels::cuda {
 
 class Program {
  public:
-  /// What a running step sees: where its work goes, and the addresses of its tensors.
+  /// State of a running step: its queue, and the addresses of its tensors.
   struct Run {
     const Operands& operands;
     const std::vector<Memory>& memory;
@@ -29,7 +29,7 @@ class Program {
   };
 
   void call(std::string name, std::function<void(const Run&)> step);
-  /// Memory of the program's own.
+  /// Scratch memory of the program.
   Where scratch(std::int64_t bytes);
   void run(const Operands& operands, const Queue& queue) const;
 

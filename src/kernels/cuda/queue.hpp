@@ -1,13 +1,13 @@
 #pragma once
-// Where kernels are put, in order.
+// A queue of kernels, in order.
 
-struct CUstream_st;  // what a cudaStream_t points to
+struct CUstream_st;  // pointee of cudaStream_t
 
 namespace penstock::kernels::cuda {
 
 struct Queue {
   CUstream_st* stream = nullptr;
-  int* fault = nullptr;  ///< kernels set this word, on the device, when an embedding looks up a missing row
+  int* fault = nullptr;  ///< word on the device that kernels set when an embedding looks up a missing row
 };
 
 }  // namespace penstock::kernels::cuda

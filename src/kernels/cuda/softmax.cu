@@ -8,7 +8,7 @@
 namespace penstock::kernels::cuda {
 namespace {
 
-// A thread meets the same columns in every loop, so that x and y may be one array.
+// A thread uses the same columns in every loop, so that x and y may be one array.
 
 template <class T>
 void forward(const Queue& queue, const Softmax& m, const T* all, T* results) {

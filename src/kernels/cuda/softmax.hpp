@@ -5,7 +5,7 @@
 
 namespace penstock::kernels::cuda {
 
-/// Of rows x width; y may be x.
+/// Softmax of rows x width; y may be x.
 void softmax_forward(Program& program, Element element, std::int64_t rows, std::int64_t width, Where x,
                      Where y);
 /// x' = y (y' - sum of y y'); x_gradient may be y_gradient.

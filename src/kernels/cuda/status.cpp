@@ -11,7 +11,7 @@ namespace {
 
 }  // namespace
 
-void check_launch();  // of launch.hpp, which is nvcc's
+void check_launch();  // declared in launch.hpp, which needs nvcc
 
 void check(cudaError_t status, const char* call) {
   if (status != cudaSuccess) fail(call, cudaGetErrorString(status));

@@ -1,5 +1,5 @@
 #pragma once
-// What CUDA and its libraries answer, as errors that name the call.
+// Results of CUDA and its libraries, as errors that name the call.
 
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
@@ -9,12 +9,12 @@
 
 namespace penstock::kernels::cuda {
 
-/// Throws core::Error, naming `call` and the library's words, unless the status is success.
+/// Throws core::Error with `call` and the library's message, unless the status is success.
 void check(cudaError_t status, const char* call);
 void check(cublasStatus_t status, const char* call);
 void check(cudnnStatus_t status, const char* call);
 
-/// Makes this device the one that calls of this thread go to.
+/// Makes this device the current one of this thread.
 void select(int device);
 
 }  // namespace penstock::kernels::cuda

@@ -44,7 +44,7 @@ bool CudaEvent::reached() const {
   return status == cudaSuccess;
 }
 
-/// Records what `body` puts on the stream instead of running it. The caller owns the graph.
+/// Records the work that `body` puts on the stream instead of running it. The caller owns the graph.
 cudaGraph_t capture(cudaStream_t stream, int copies, const std::function<void()>& body) {
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
   cudaGraph_t graph = nullptr;

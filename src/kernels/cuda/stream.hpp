@@ -19,10 +19,10 @@ class CudaStream : public Stream {
 
   std::unique_ptr<Event> record_event() override;
   void wait(const Event& event) override;
-  /// Throws BadInput when an embedding met a row that its table does not have.
+  /// Throws BadInput if an embedding met a row that its table does not have.
   void synchronise() override;
   void evict_caches() override;
-  /// A graph, which may not outlive the stream. Run `body` once before: libraries prepare on their first
+  /// A graph, which must not outlive the stream. Run `body` once before: libraries allocate on their first
   /// call.
   std::function<void()> bundle(int copies, const std::function<void()>& body) override;
 
@@ -34,11 +34,11 @@ class CudaStream : public Stream {
 
   std::shared_ptr<const Place> place_;
   Queue queue_;
-  int* fault_ = nullptr;  ///< queue_.fault as the host sees it
+  int* fault_ = nullptr;  ///< queue_.fault on the host side
   std::optional<Memory> sweep_;
 };
 
-/// The queue of a stream of `place`; throws an internal error for other streams.
+/// Queue of a stream of `place`; throws an internal error for other streams.
 const Queue& queue_of(Stream& stream, const Place& place);
 
 }  // namespace penstock::kernels::cuda

@@ -1,8 +1,8 @@
-// Multi-head attention spelt out: four projections, two batched products, one softmax. Its gradient reads the
-// same way backwards; those of the projected query, key and value are handed on to the weight gradient.
+// Multi-head attention in steps: four projections, two batched products, one softmax. The gradient goes the
+// same way backwards; gradients of the projected query, key and value are passed to the weight gradient.
 //
-// Vaswani et al., "Attention Is All You Need", NIPS 2017, section 3.2.2. Differs in that keys and values may
-// be of other widths than the queries.
+// Vaswani et al., "Attention Is All You Need", NIPS 2017, section 3.2.2. Differs: keys and values may have
+// other widths than the queries.
 
 #include "host/attention_core.hpp"
 #include "host/dense.hpp"
@@ -20,7 +20,7 @@ struct Sizes : Heads {
   }
 };
 
-constexpr std::size_t kShares = 3, kContext = 4;  ///< saved beside the projected query, key and value
+constexpr std::size_t kShares = 3, kContext = 4;  ///< saved in addition to the projected query, key and value
 
 Where weights(std::size_t which) {
   return parameter(which);

@@ -14,7 +14,7 @@ using Find = Program::Find;
 
 constexpr std::size_t kCoreShares = 0, kLogSums = 1;  ///< saved
 
-/// Scores become shares. The logarithm of the sum of a row's exponentials is kept.
+/// Converts scores to shares, and stores the logarithm of the sum of each row's exponentials.
 template <class Format>
 void scores_to_shares(const Find& at, const Heads& heads) {
   auto* scores = write<Format>(at(saved(kCoreShares)));
@@ -31,7 +31,7 @@ void scores_to_shares(const Find& at, const Heads& heads) {
   });
 }
 
-/// The product of a row's output and its gradient, which is the mean of its shares' gradients.
+/// Product of a row's output and its gradient: the mean of its shares' gradients.
 template <class Format>
 float mean_gradient(const Find& at, const Heads& heads, std::int64_t row) {
   const Attention& a = heads.a;
@@ -45,7 +45,7 @@ float mean_gradient(const Find& at, const Heads& heads, std::int64_t row) {
   return sum;
 }
 
-/// Gradients of shares become those of scores.
+/// Converts gradients of shares to those of scores.
 template <class Format>
 void to_score_gradients(const Find& at, const Heads& heads, Where gradients) {
   const auto* shares = read<Format>(at(saved(kCoreShares)));

@@ -48,7 +48,7 @@ std::string library() {
   return fmt::format("{}.{}.{}", v->major, v->minor, v->patch);
 }
 
-/// Whether the processor has the instruction set that bf16 kernels are written in.
+/// True if the processor has the instruction set of the bf16 kernels.
 bool has_bf16() {
   const auto isa = static_cast<int>(dnnl::get_effective_cpu_isa()),
              needed = static_cast<int>(dnnl::cpu_isa::avx512_core);

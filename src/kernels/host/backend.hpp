@@ -1,5 +1,5 @@
 #pragma once
-// The host: oneDNN for what computes, plain loops for what moves.
+// The host: oneDNN for computation, plain loops for copies.
 
 #include <memory>
 

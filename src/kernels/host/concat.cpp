@@ -1,4 +1,4 @@
-// Rows put side by side, and taken apart again.
+// Joins rows side by side, and splits them.
 
 #include <cstring>
 
@@ -11,7 +11,7 @@ namespace {
 
 /// A column block of a matrix of rows `whole` bytes long.
 struct Block {
-  std::int64_t rows, whole, offset, width;  ///< bytes, but `rows`
+  std::int64_t rows, whole, offset, width;  ///< bytes, except `rows`
 };
 
 /// Copies `part` (dense) into its block of the matrix, or back.

@@ -1,4 +1,4 @@
-// Images are channels-last; the library chooses the layout it computes in, and copies are part of the pass.
+// Images are channels-last. The library chooses its own layout, and copies are part of the pass.
 
 #include "geometry.hpp"
 #include "host/kernel.hpp"
@@ -11,7 +11,7 @@ using ConvolutionForward = dnnl::convolution_forward;
 using ConvolutionToInput = dnnl::convolution_backward_data;
 using ConvolutionToWeights = dnnl::convolution_backward_weights;
 
-/// Layouts as the operands have them, and left to the library.
+/// Layouts of the operands, and those left to the library.
 struct Layouts {
   Desc x, weights, bias, y;
   Dims stride, padding;

@@ -17,7 +17,7 @@ struct Dense {
   Desc shift() const { return bias ? plain({out}, type) : Desc(); }
 };
 
-/// `after` is applied to y on its way out.
+/// `after` is applied to y before it is stored.
 void dense_forward(Program& program, const Dense& d, Where x, Where weights, Where bias, Where y,
                    const dnnl::post_ops& after = {});
 void dense_input_gradient(Program& program, const Dense& d, Where y_gradient, Where weights,

@@ -1,4 +1,4 @@
-// A sum of tensors, whose gradient is handed on as it is, or their product.
+// A sum of tensors, whose gradient is passed on unchanged, or their product.
 
 #include <cstring>
 
@@ -23,7 +23,7 @@ void sum_forward(Draft& draft, std::size_t terms, std::int64_t count) {
   draft.forward.primitive(description, arguments);
 }
 
-/// A gradient that is given the very buffer of the output gradient is left where it is.
+/// Copies the output gradient to a term's gradient, unless both are one buffer.
 void hand_on(Draft& draft, std::size_t term, std::int64_t count) {
   draft.input_gradient.call("copy", [=, bytes = size(draft.element)](const Find& at) {
     const auto* from = static_cast<const char*>(at(kOutputGradient));
@@ -57,7 +57,7 @@ void product_step(Program& program, const Draft& draft, std::vector<Where> facto
   });
 }
 
-/// All inputs but number `without`, and in its place `instead`.
+/// All inputs, with `instead` in place of number `without`.
 std::vector<Where> others(std::size_t terms, std::size_t without, Where instead) {
   std::vector<Where> factors;
   for (std::size_t i = 0; i < terms; ++i) factors.push_back(i == without ? instead : input(i));

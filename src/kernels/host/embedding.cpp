@@ -1,5 +1,5 @@
-// Rows of a table looked up, or summed over a bag. The gradient is added row by row in the order of the
-// look-ups, one thread per row, so that its bits do not depend on how many threads there are.
+// Rows of a table looked up, or summed over a bag. Gradients are added row by row in the order of the
+// look-ups, one thread per row, so that bits do not depend on the number of threads.
 
 #include <algorithm>
 #include <numeric>
@@ -22,7 +22,7 @@ struct Bags {
   std::int64_t lookups() const { return samples * e.lookups; }
   std::int64_t outputs() const { return e.sum ? samples : lookups(); }  ///< rows of the output
   std::int64_t output_of(std::int64_t lookup) const { return e.sum ? lookup / e.lookups : lookup; }
-  /// Whether the row is of this part of the table.
+  /// True if the row is in this part of the table.
   bool has(std::int64_t row) const { return row >= e.first && row < e.first + e.rows; }
 };
 
@@ -34,7 +34,7 @@ const std::int64_t* rows_at(const Find& at, const Bags& bags) {
   return rows;
 }
 
-/// One output row: the sum of the `count` rows of the table.
+/// Computes one output row: the sum of the `count` rows of the table.
 template <class Format>
 void gather(const Bags& bags, const typename Format::Stored* table, const std::int64_t* rows,
             std::int64_t count, typename Format::Stored* out) {
@@ -57,7 +57,7 @@ void forward(const Find& at, const Bags& bags) {
   });
 }
 
-/// The look-ups by row, and where each row's begin (one more entry than rows).
+/// Look-ups sorted by row, and the start of each row's (one more entry than rows).
 struct Sorted {
   std::vector<std::int64_t> lookups, starts;
 };

@@ -1,6 +1,6 @@
-// A mixture of experts: rows are copied to the experts that they take, sorted by expert, so that every expert
-// multiplies one block of them; results go back by the same places. Which rows an expert gets is known only
-// while it runs, so that products are those of a BLAS.
+// A mixture of experts: rows are copied to their experts, sorted by expert, so that every expert multiplies
+// one block of them; results return by the same places. The rows of an expert are known only at run time, so
+// products use BLAS.
 
 #include <algorithm>
 #include <cmath>
@@ -23,17 +23,17 @@ struct Mixture {
   std::size_t firsts() const { return e.gated ? 2 : 1; }  ///< matrices before the activation
 };
 
-// Saved: the choices, their shares, the copies, what each first matrix makes, and what the last one reads.
+// Saved: choices, their shares, copies, outputs of each first matrix, and input of the last one.
 constexpr std::size_t kChoice = 0, kShare = 1, kCopy = 2, kFirst = 3;
 
 Where weighed(const Mixture& m) {
   return saved(kFirst + m.firsts());
 }
 
-/// Where each copy is among all, sorted by expert; those of one expert in the order of their rows.
+/// Index of each copy among all, sorted by expert; those of one expert in the order of their rows.
 struct Places {
-  std::vector<std::int64_t> starts;  ///< of each expert's block, one entry more than experts
-  std::vector<std::int64_t> of;      ///< by copy
+  std::vector<std::int64_t> starts;  ///< start of each expert's block, one entry more than experts
+  std::vector<std::int64_t> of;      ///< [copy]
 };
 
 Places places(const Find& at, const Mixture& m) {
@@ -46,8 +46,8 @@ Places places(const Find& at, const Mixture& m) {
   return out;
 }
 
-/// The most probable first, of equal ones the first expert; or the next ones in turn: as even as what
-/// Megatron-LM's --moe-router-force-load-balancing draws at random, and the same every time.
+/// Experts of a token: the most probable first, of equal ones the first; or the next ones in turn. The latter
+/// is as even as the random choice of Megatron-LM's --moe-router-force-load-balancing, and reproducible.
 template <class Format>
 std::vector<std::int64_t> chosen(const Experts& e, const typename Format::Stored* p, std::int64_t token) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(e.experts));
@@ -64,7 +64,7 @@ std::vector<std::int64_t> chosen(const Experts& e, const typename Format::Stored
   return order;
 }
 
-/// Shares are divided by their sum.
+/// Chooses experts; shares are divided by their sum.
 template <class Format>
 void choose(const Find& at, const Mixture& m) {
   const auto* all = read<Format>(at(input(1)));
@@ -82,7 +82,7 @@ void choose(const Find& at, const Mixture& m) {
   });
 }
 
-/// Copies of rows, each to its place.
+/// Copies rows to their places.
 template <class Format>
 void dispatch(const Places& places, const Mixture& m, const typename Format::Stored* rows,
               typename Format::Stored* copies) {
@@ -91,7 +91,7 @@ void dispatch(const Places& places, const Mixture& m, const typename Format::Sto
   });
 }
 
-/// Every row is the sum of its copies.
+/// Sums the copies of every row.
 template <class Format>
 void combine(const Places& places, const Mixture& m, const typename Format::Stored* copies,
              typename Format::Stored* rows) {
@@ -105,7 +105,7 @@ void combine(const Places& places, const Mixture& m, const typename Format::Stor
   });
 }
 
-/// A matrix in memory, row-major, read as its transpose or as it is.
+/// A row-major matrix in memory, read as it is or transposed.
 template <class Format>
 struct Matrix {
   const typename Format::Stored* data;
@@ -113,7 +113,7 @@ struct Matrix {
   bool transposed = false;
 };
 
-/// In fp32: where it lies, or converted into `room`.
+/// Numbers in fp32: in place, or converted into `room`.
 template <class Format>
 const float* floats(const Matrix<Format>& a, std::vector<float>& room) {
   if constexpr (std::is_same_v<typename Format::Stored, float>) return a.data;
@@ -142,7 +142,7 @@ void multiply(const Matrix<Format>& a, const Matrix<Format>& b, typename Format:
   std::transform(room_c.begin(), room_c.end(), c, [](float x) { return Format::store(x); });
 }
 
-/// body(expert, first copy, copies) for every expert that has some.
+/// Calls body(expert, first copy, copies) for every expert that has some.
 template <class Body>
 void each_block(const Places& places, const Mixture& m, const Body& body) {
   for (std::int64_t e = 0; e < m.e.experts; ++e)
@@ -150,7 +150,7 @@ void each_block(const Places& places, const Mixture& m, const Body& body) {
       body(e, begin, count);
 }
 
-/// What is between an expert's matrices, and its derivatives by what the first matrices make.
+/// Value between an expert's matrices, and its derivatives by the outputs of the first matrices.
 struct Between {
   float value, by_first, by_second;
 };
@@ -165,10 +165,10 @@ Between between(bool gated, float first, float second) {
   return {swish * second, second * (sigmoid + swish * (1 - sigmoid)), swish};
 }
 
-/// What the first matrices made of all copies, number by number.
+/// Outputs of the first matrices for all copies.
 template <class Format>
 struct Firsts {
-  const typename Format::Stored *first, *second;  ///< the second of gated experts alone
+  const typename Format::Stored *first, *second;  ///< second: only for gated experts
   Firsts(const Find& at, const Mixture& m)
       : first(read<Format>(at(saved(kFirst)))),
         second(m.e.gated ? read<Format>(at(saved(kFirst + 1))) : nullptr) {}
@@ -211,8 +211,8 @@ void forward(const Find& at, const Mixture& m, Where results) {
   combine<Format>(sorted, m, read<Format>(at(results)), write<Format>(at(kOutput)));
 }
 
-/// The gradient of what the last matrices read, which lies in the first handed slot, becomes those of what
-/// the first ones made. Gradients of the shares, by copy.
+/// Converts the gradient of the last matrices' input, in the first handed slot, to those of the first
+/// matrices' outputs. Returns gradients of the shares, by copy.
 template <class Format>
 std::vector<float> unweigh(const Find& at, const Places& places, const Mixture& m) {
   const auto* shares = static_cast<const float*>(at(saved(kShare)));
@@ -232,7 +232,7 @@ std::vector<float> unweigh(const Find& at, const Places& places, const Mixture& 
   return out;
 }
 
-/// share = p / sum of the chosen: a probability that was not chosen changes nothing.
+/// share = p / sum of the chosen; a probability that was not chosen has no effect.
 template <class Format>
 void probabilities_gradient(const Find& at, const Mixture& m, const std::vector<float>& by_share) {
   const auto* choices = static_cast<const std::int64_t*>(at(saved(kChoice)));
@@ -272,7 +272,7 @@ void to_inputs(const Find& at, const Mixture& m, Where came, Where made) {
   combine<Format>(sorted, m, read<Format>(at(made)), write<Format>(at(input_gradient(0))));
 }
 
-/// An expert that no row took gets zeros.
+/// Weight gradients; an expert without rows gets zeros.
 template <class Format>
 void to_weights(const Find& at, const Mixture& m, Where came) {
   const std::int64_t inner = m.e.inner, hidden = m.e.hidden, last = static_cast<std::int64_t>(m.firsts());

@@ -1,5 +1,5 @@
 #pragma once
-// Plain loops over fp32 or bf16 alike: computed in float, rounded when stored.
+// Plain loops over fp32 or bf16: computed in float, rounded when stored.
 
 #include "half.hpp"
 #include "penstock/kernels/precision.hpp"
@@ -18,7 +18,7 @@ struct Bf16 {
   static std::uint16_t store(float value) { return to_bf16(value); }
 };
 
-/// body(Fp32{}) or body(Bf16{}).
+/// Calls body(Fp32{}) or body(Bf16{}).
 template <class Body>
 void with_format(Element element, const Body& body) {
   if (element == Element::bf16)

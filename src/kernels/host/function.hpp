@@ -6,15 +6,15 @@
 
 namespace penstock::kernels::host {
 
-/// The derivative follows from the output; else (gelu) the argument has to be saved.
+/// True if the derivative follows from the output; otherwise (gelu) the argument must be saved.
 inline bool from_output(Function function) {
   return function != Function::gelu;
 }
 
-/// To be applied by another primitive on its way out; `function` is not none.
+/// Attribute for another primitive that applies the function to its output; `function` is not none.
 dnnl::post_ops fused(Function function);
 void function_forward(Program& program, Function function, const Desc& layout, Where x, Where y);
-/// `known` is the output where the derivative follows from it, else the argument.
+/// `known` is the output if the derivative follows from it, otherwise the argument.
 void function_gradient(Program& program, Function function, const Desc& layout, Where known, Where y_gradient,
                        Where x_gradient);
 

@@ -36,7 +36,7 @@ void build_by_kind(Draft& draft) {
     case OpKind::experts:
       return build_experts(draft);
     default:
-      break;  // slots_of has refused them
+      break;  // refused by slots_of
   }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// One program per pass, and who writes the programs: one builder per kind of operator.
+// One program per pass, written by one builder per kind of operator.
 
 #include <array>
 
@@ -14,16 +14,16 @@ using Desc = dnnl::memory::desc;
 using Tag = dnnl::memory::format_tag;
 
 Type type_of(Element element);
-/// Row-major.
+/// Row-major layout.
 Desc plain(const Dims& dims, Type type);
 
-/// What a builder gets to know, and what it fills.
+/// Input and output of a builder.
 struct Draft {
   const graph::Operator& op;
   std::int64_t samples;
-  Type type;  ///< of activations, weights and their gradients
+  Type type;  ///< type of activations, weights and their gradients
   Element element;
-  Slots& slots;  ///< of slots_of; the builder adds saved and handed
+  Slots& slots;  ///< from slots_of; the builder adds saved and handed
   Program &forward, &input_gradient, &weight_gradient;
 };
 
@@ -41,13 +41,13 @@ void build_concat(Draft& draft);
 void build_experts(Draft& draft);
 
 void build_by_kind(Draft& draft);
-/// Backend::make_attention_core.
+/// See Backend::make_attention_core.
 void build_attention_core(Draft& draft);
 
 class HostKernel : public Kernel {
  public:
   using Build = void (*)(Draft&);
-  /// Throws BadInput as make_kernel does; `threads` is the count in force.
+  /// Throws BadInput like make_kernel; `threads` is the current count.
   HostKernel(const graph::Operator& op, std::int64_t samples, Precision precision, int threads, Slots slots,
              Build build);
   const Slots& slots() const override { return slots_; }

@@ -1,4 +1,4 @@
-// A dense layer, with its function fused where the derivative follows from the output.
+// A dense layer, with its function fused if the derivative follows from the output.
 
 #include "host/dense.hpp"
 #include "host/function.hpp"
@@ -17,7 +17,7 @@ void linear_forward(Draft& draft, const Linear& l, const Dense& d) {
   function_forward(program, l.function, d.y(), saved(0), kOutput);
 }
 
-/// The gradient of what the function is applied to.
+/// Gradient of the function's argument.
 Where argument_gradient(Program& program, const Linear& l, const Dense& d) {
   if (l.function == Function::none) return kOutputGradient;
   const Laid gradient = program.scratch(d.y());

@@ -1,4 +1,5 @@
-// Layer and batch norm. The library finds all gradients in one go, so those of scale and shift are handed on.
+// Layer and batch norm. The library computes all gradients at once, so those of scale and shift are passed
+// on.
 
 #include <cstring>
 
@@ -16,7 +17,7 @@ void copy_step(Program& program, Where from, Where to, std::int64_t count) {
   });
 }
 
-/// Layer and batch norm differ in the axes of `data` and `statistics` only.
+/// Layer and batch norm differ only in the axes of `data` and `statistics`.
 template <class Forward, class Backward>
 void append(Draft& draft, std::int64_t channels, const Desc& data, const Desc& statistics) {
   const typename Forward::primitive_desc forward(
@@ -52,7 +53,7 @@ void build_norm(Draft& draft) {
   draft.slots.handed = {{"scale_gradient", {n.channels}, Element::fp32},
                         {"shift_gradient", {n.channels}, Element::fp32}};
   const Desc statistics = plain({groups}, Type::f32);
-  if (n.batch)  // the rows of an image in one line: samples x channels x 1 x rows, channels last
+  if (n.batch)  // rows of an image in one line: samples x channels x 1 x rows, channels last
     append<dnnl::batch_normalization_forward, dnnl::batch_normalization_backward>(
         draft, n.channels, Desc({draft.samples, n.channels, 1, n.rows}, draft.type, Tag::nhwc), statistics);
   else

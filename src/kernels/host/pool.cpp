@@ -1,4 +1,4 @@
-// A window slid over each channel. The largest of a window keeps where it stood.
+// A sliding window over each channel. The maximum of a window saves its position.
 
 #include "geometry.hpp"
 #include "host/kernel.hpp"
@@ -32,7 +32,7 @@ void build_pool(Draft& draft) {
                                             {DNNL_ARG_DIFF_SRC, {input_gradient(0), x}}};
   if (const Desc places = forward.workspace_desc(); places.get_size() > 0) {
     const auto words = static_cast<std::int64_t>((places.get_size() + 3) / 4);
-    draft.slots.saved.push_back({"places", {words}, Element::fp32});  // bytes of the library's own
+    draft.slots.saved.push_back({"places", {words}, Element::fp32});  // bytes in the library's own format
     there.push_back({DNNL_ARG_WORKSPACE, {saved(0), places}});
     back.push_back({DNNL_ARG_WORKSPACE, {saved(0), places}});
   }

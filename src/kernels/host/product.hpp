@@ -5,7 +5,7 @@
 
 namespace penstock::kernels::host {
 
-/// The matrix with its last two axes exchanged, where it lies.
+/// View of the matrix with its last two axes exchanged.
 Laid transposed(const Laid& matrix);
 /// c = factor a b, over equal leading axes.
 void multiply(Program& program, const Laid& a, const Laid& b, const Laid& c, float factor = 1);

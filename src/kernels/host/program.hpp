@@ -26,13 +26,14 @@ class Program {
 
   /// Appends a plain step.
   void call(std::string name, std::function<void(const Find&)> step);
-  /// Appends a primitive; `arguments` by DNNL_ARG_*. Layouts are the primitive's.
+  /// Appends a primitive; `arguments` by DNNL_ARG_*, in the primitive's layouts.
   template <class Description>
   void primitive(const Description& description, std::vector<std::pair<int, Laid>> arguments);
 
-  /// `tensor` in the layout a primitive wants: itself, or a copy that an appended step makes.
+  /// `tensor` in the layout of a primitive: itself, or a copy that an appended step makes.
   Laid bring(const Laid& tensor, const dnnl::memory::desc& wanted);
-  /// Where a primitive that writes `given` puts it, to end up as `tensor`; `deliver` comes after it.
+  /// Target for a primitive that writes layout `given` and whose result must become `tensor`; call `deliver`
+  /// after it.
   Laid prepare(const Laid& tensor, const dnnl::memory::desc& given);
   void deliver(const Laid& from, const Laid& to);
 
@@ -53,7 +54,7 @@ class Program {
   std::vector<dnnl::memory> scratch_;
 };
 
-/// Primitives use the program's memory for what they need on the side.
+/// Primitives use the program's memory as scratch.
 dnnl::primitive_attr own_scratchpad();
 
 template <class Description>

@@ -5,7 +5,7 @@
 
 namespace penstock::kernels::host {
 
-/// Of rows x width; y may be x.
+/// Softmax of rows x width; y may be x.
 void softmax_forward(Program& program, const Desc& layout, Where x, Where y);
 /// x_gradient may be y_gradient.
 void softmax_gradient(Program& program, const Desc& layout, Where y, Where y_gradient, Where x_gradient);

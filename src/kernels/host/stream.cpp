@@ -14,9 +14,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How much to sweep through: twice the last cache, in bytes. A larger one than this is shared by many cores.
+/// Bytes to sweep through: twice the last cache. A larger cache is shared by many cores.
 constexpr long kLeastSweep = 64 << 20, kMostSweep = 256 << 20;
-constexpr std::int64_t kLine = 64;  ///< bytes; one of them changed brings the whole line
+constexpr std::int64_t kLine = 64;  ///< bytes; changing one loads the whole line
 
 std::size_t sweep_size() {
 #ifdef _SC_LEVEL3_CACHE_SIZE

@@ -1,6 +1,6 @@
 #pragma once
-// How many threads a kernel uses. Debian's oneDNN runs on OpenMP, whose thread count is a setting of the
-// calling thread; it is lent for the length of a call.
+// Number of threads of a kernel. Debian's oneDNN runs on OpenMP, whose thread count is a setting of the
+// calling thread; it is changed during a call.
 
 #include <omp.h>
 
@@ -20,16 +20,16 @@ class ThreadCount {
   int before_;
 };
 
-constexpr std::int64_t kGrain = 1 << 14;  ///< elements below which a second thread does not pay
+constexpr std::int64_t kGrain = 1 << 14;  ///< number of elements below which a second thread does not pay
 
-/// body(i) for i in [0, count), spread over the threads; `weight` elements of work each.
+/// Runs body(i) for i in [0, count), distributed over the threads; each i has `weight` elements of work.
 template <class Body>
 void parallel_each(std::int64_t count, std::int64_t weight, const Body& body) {
 #pragma omp parallel for schedule(static) if (count * weight > kGrain)
   for (std::int64_t i = 0; i < count; ++i) body(i);
 }
 
-/// body(begin, end) over [0, count) in as many pieces as there are threads.
+/// Runs body(begin, end) over [0, count) in as many pieces as there are threads.
 template <class Body>
 void parallel_ranges(std::int64_t count, const Body& body) {
   const std::int64_t pieces = count > kGrain ? omp_get_max_threads() : 1;

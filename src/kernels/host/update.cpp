@@ -7,7 +7,7 @@
 namespace penstock::kernels::host {
 namespace {
 
-/// In place apart: two names for one array would keep the compiler from using vectors.
+/// In-place updates are a separate case: two names for one array would prevent vector instructions.
 template <class Format, UpdateRule::Kind kind, bool in_place>
 void sweep(const UpdateStep& step, const UpdateArrays& a, std::int64_t count) {
   auto* parameters = write<Format>(a.parameters);
