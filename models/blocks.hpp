@@ -10,7 +10,7 @@
 namespace penstock::models {
 
 /// A stack of "bare" Transformer layers as in the models of the GraphPipe authors: attention, a dense layer
-/// with ReLU and a dense layer back, without bias, norm, residual or dropout ("marginal in compute cost",
+/// with ReLU and a dense layer back. It has no bias, norm, residual or dropout ("marginal in compute cost",
 /// their code).
 struct BareStack {
   std::int64_t layers, hidden, heads, feed_forward;
@@ -18,7 +18,7 @@ struct BareStack {
 
 /// Reads parameters <prefix>layers, hidden, heads, feed_forward (0: hidden).
 BareStack read_bare_stack(const Parameters& p, const std::string& prefix = "");
-/// Their declarations, with these defaults.
+/// Declarations of these parameters, with defaults from `defaults`.
 std::vector<ParameterInfo> bare_parameters(const BareStack& defaults, const std::string& prefix = "");
 /// Three operators per layer: <name>.layer<i>.{attention, dense1, dense2}.
 Tensor bare_stack(Layers& net, const std::string& name, Tensor x, const BareStack& stack);
@@ -32,9 +32,9 @@ std::vector<ParameterInfo> bare_branches_parameters(const std::string& branches,
 /// Dense layers with ReLU, without bias, all of one width: <name>.dense<i>.
 Tensor dense_layers(Layers& net, const std::string& name, Tensor x, std::int64_t layers, std::int64_t width);
 
-/// Self-attention with biases, in the way that a model's parameter `attention` names: `split` spells out
-/// projections, scores, softmax and context as seven operators, the others are one (AttentionCore).
-/// The seven operators of `split` have no mask: they compute every pair.
+/// Self-attention with biases, in the form that a model's parameter `attention` names. `split` uses seven
+/// operators for projections, scores, softmax and context; the other forms are one operator (AttentionCore).
+/// The seven operators have no mask: they compute every pair.
 Tensor self_attention(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads,
                       const std::string& how, Mask mask = Mask::none, bool dropout = false);
 std::string read_attention(const Parameters& p);
@@ -42,7 +42,7 @@ ParameterInfo attention_parameter(const std::string& otherwise);
 /// Parameter `mask` of decoders: causal or none.
 Mask read_mask(const Parameters& p);
 ParameterInfo mask_parameter();
-/// Two dense layers with biases and `middle` between: fused if it is ReLU, else an operator of its own.
+/// Two dense layers with biases and `middle` between: fused if it is ReLU, otherwise an operator of its own.
 /// SwiGLU has gate and up as one layer of twice the width.
 Tensor feed_forward(Layers& net, const std::string& name, const Tensor& x, std::int64_t width,
                     Activation middle);
@@ -54,8 +54,8 @@ struct PreNorm {
   Mask mask = Mask::none;
   bool dropout = false;  ///< of shares, and of what either branch adds
 };
-/// Norms stand before attention and feed-forward, inside the residual branch: GPT-2's layer, and ViT's.
-/// <name>.norm1, .attention, .add1, .norm2, .dense1, .activation, .dense2, .add2.
+/// The layer of GPT-2 and ViT: norms come before attention and feed-forward, inside the residual branch.
+/// Operators are named <name>.norm1, .attention, .add1, .norm2, .dense1, .activation, .dense2, .add2.
 Tensor pre_norm_layer(Layers& net, const std::string& name, const Tensor& x, const PreNorm& sizes);
 
 }  // namespace penstock::models

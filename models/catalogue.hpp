@@ -1,5 +1,5 @@
 #pragma once
-// The model zoo's front door: which networks there are, what can be set about each, and how to build one.
+// Interface of the model zoo: its networks, their parameters, and how to build one.
 
 #include <map>
 #include <string>
@@ -12,15 +12,15 @@ namespace penstock::models {
 
 class Parameters;
 
-/// One thing that can be set about a model.
+/// One parameter of a model.
 struct ParameterInfo {
   std::string name;
-  std::string default_value;  ///< in the text form a user would write
+  std::string default_value;  ///< in the text form a user writes
   std::string meaning;
-  bool computes = true;  ///< false: the graph does not depend on it (models/stated.hpp)
+  bool computes = true;  ///< false if the graph does not depend on it (models/stated.hpp)
 };
 
-/// A published network of the family: what it sets, under its name.
+/// A published network of the family: its name and the parameters that it sets.
 struct SizeInfo {
   std::string name;
   std::map<std::string, std::string> parameters;
@@ -29,21 +29,21 @@ struct SizeInfo {
 struct ModelInfo {
   std::string name;
   std::string summary;  ///< one line
-  std::string source;   ///< where shape and sizes come from
+  std::string source;   ///< source of shape and sizes
   std::vector<ParameterInfo> parameters;
   graph::OpGraph (*build)(const Parameters&);
   std::vector<SizeInfo>
-      sizes{};  ///< of the parameter `size`, which the catalogue adds; the first one is the defaults'
+      sizes{};  ///< of the parameter `size`, which the catalogue adds; the first one gives the defaults
 };
 
 /// Every model, in the order of models/README.md.
 const std::vector<ModelInfo>& catalogue();
 
-/// Whether a model reads words: it states a vocabulary. False for a name that is no model's.
+/// True if a model reads words, so has a vocabulary; false for an unknown name.
 bool is_language_model(std::string_view name);
 
-/// Builds the operator graph of model `name`; parameters not given take their defaults.
-/// Throws BadInput naming the model, the parameter and what was expected.
+/// Builds the operator graph of model `name`; parameters not given take their defaults. Throws BadInput
+/// naming the model, the parameter and the expected values.
 graph::OpGraph build(std::string_view name, const std::map<std::string, std::string>& parameters = {});
 
 }  // namespace penstock::models

@@ -11,7 +11,7 @@ namespace penstock::models {
 namespace {
 
 struct Latent {
-  std::int64_t heads, query_rank, key_rank;  ///< query_rank 0: queries are projected from the token
+  std::int64_t heads, query_rank, key_rank;  ///< 0: queries are projected from the token
   std::int64_t head, rotary, value;          ///< widths: of a head's own keys, of the shared part, of values
   Mask mask;
 };
@@ -22,8 +22,9 @@ struct Sizes {
   std::int64_t dense;  ///< width of a dense layer's feed-forward
 };
 
-/// What keys are projected from, and beside it the part of them that all heads share; of V2, section 2.1. The
-/// two down projections, one product in DeepSeek's code, are one each: what is between them is narrow.
+/// The projected source of the keys, and beside it the part of the keys that all heads share (DeepSeek-V2,
+/// section 2.1). DeepSeek's code computes the two down projections as one product; here each is one operator,
+/// because what is between them is narrow.
 Tensor attention(Layers& net, const std::string& name, const Tensor& x, const Latent& a) {
   Tensor query = x;
   if (a.query_rank > 0)
@@ -103,7 +104,7 @@ SizeInfo deepseek_size(const std::string& name, const std::vector<std::string>& 
   return out;
 }
 
-/// Of DeepSeek-V3.
+/// RoPE scaling of DeepSeek-V3.
 constexpr const char* kStretched =
     "yarn:beta_fast=32:beta_slow=1:factor=40:mscale=1:mscale_all_dim=1:original_max_position_embeddings=4096";
 
@@ -135,8 +136,8 @@ std::vector<ParameterInfo> deepseek_parameters() {
 
 }  // namespace
 
-// Numbers from the models' reports and configurations: 671 billion parameters of V3, of which a token uses
-// 37; 236 of V2, and 21. Experts' biases, which no gradient moves, are not counted.
+// Numbers from the models' reports and configurations: V3 has 671 billion parameters, of which a token uses
+// 37; V2 has 236, of which a token uses 21. Experts' biases, which no gradient moves, are not counted.
 ModelInfo deepseek_v3() {
   using Values = std::map<std::string, std::string>;
   const Values v3 = {{"positions", "163840"}};

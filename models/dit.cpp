@@ -7,10 +7,10 @@
 namespace penstock::models {
 namespace {
 
-constexpr std::int64_t kFrequencies = 256;  // that a time step is told in
+constexpr std::int64_t kFrequencies = 256;  // that encode a time step
 
-/// Time step through two dense layers, plus a row of a table for the class; one more row stands for no class.
-/// SiLU is taken for GELU, which moves as many bytes.
+/// The time step through two dense layers, plus a row of a table for the class; an additional row is for no
+/// class. GELU replaces SiLU and moves as many bytes.
 Tensor condition(Layers& net, std::int64_t hidden, std::int64_t classes) {
   const Tensor step = net.input("time.input", {1, kFrequencies});
   const Tensor first = net.linear("time.dense1", step, hidden, {.bias = true});

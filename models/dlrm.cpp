@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::int64_t kLargestBag = 10'000, kLargestTable = 10'000'000'000;
 
-/// What becomes of the rows a bag looks up: their sum (the authors' final code), all of them projected to one
-/// row's width (an earlier version), or all of them side by side (the paper's words).
+/// Combines the rows that a bag looks up. The authors' final code sums them, an earlier version projects all
+/// of them to one row's width, and the paper puts all of them side by side.
 Tensor sparse_branch(Layers& net, const std::string& name, const Parameters& p) {
   const std::int64_t width = p.integer("sparse_width", 1, kWidest);
   const std::string bag = p.word("bag", {"sum", "projection", "concat"});
@@ -40,7 +40,8 @@ graph::OpGraph build_dlrm(const Parameters& p) {
 
 }  // namespace
 
-// Not stated by the paper: the input width of a tower and the number of top layers. Ours: 4096 and 4, then 1.
+// The paper does not give the input width of a tower and the number of top layers. Values here: 4096, and 4
+// layers followed by one.
 ModelInfo dlrm() {
   return {"dlrm",
           "recommendation model: embedding tables and dense towers, concat, top layers",

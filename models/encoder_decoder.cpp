@@ -1,4 +1,4 @@
-// The original Transformer: every decoder layer looks at the encoder's end, so the graph is no simple chain.
+// The original Transformer: every decoder layer reads the encoder's output, so the graph is no simple chain.
 
 #include "models/blocks.hpp"
 #include "models/families.hpp"
@@ -64,7 +64,7 @@ graph::OpGraph build_encoder_decoder(const Parameters& p) {
 
 // Source and target embedding and the head share one table (section 3.4), counted at the source. Sinusoidal
 // positions and dropout are left out; attention projections have no bias (section 3.2.2). Sentence lengths
-// are ours.
+// are not from the paper.
 ModelInfo encoder_decoder() {
   return {"encoder_decoder",
           "translation Transformer with cross attention",

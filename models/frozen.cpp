@@ -12,7 +12,7 @@ using core::OpId;
 using graph::Operator;
 using graph::OpKind;
 
-/// Whether the values of its inputs enter its own gradients.
+/// True if an operator's own gradients read the values of its inputs.
 bool reads_inputs(const graph::OpGraph& graph, OpId id) {
   const Operator& op = graph.op(id);
   if (!graph.trains(id)) return false;
@@ -20,12 +20,12 @@ bool reads_inputs(const graph::OpGraph& graph, OpId id) {
     case OpKind::linear:
     case OpKind::convolution:
     case OpKind::embedding:
-    case OpKind::attention:  // which keeps its projections
+    case OpKind::attention:  // keeps its projections
       return graph::weighs(op);
     case OpKind::elementwise:
       return as<graph::Elementwise>(op).product;
     case OpKind::concat:
-    case OpKind::softmax:  // its gradient reads its output
+    case OpKind::softmax:  // the gradient reads the output
     case OpKind::input:
       return false;
     default:
@@ -33,14 +33,14 @@ bool reads_inputs(const graph::OpGraph& graph, OpId id) {
   }
 }
 
-/// Whether its own gradient reads its output.
+/// True if an operator's own gradient reads its output.
 bool reads_output(const Operator& op) {
   return op.kind == OpKind::softmax || op.kind == OpKind::attention || op.kind == OpKind::pool ||
          (op.kind == OpKind::linear && as<graph::Linear>(op).function != graph::Function::none);
 }
 
-/// [operator] whether a reader's gradient needs its output. Views hand the question on to what they show, and
-/// so do operators that work in place.
+/// [operator] true if a reader's gradient needs the operator's output. Views and operators that work in place
+/// pass the need on to their input.
 std::vector<bool> needed(const graph::OpGraph& graph) {
   std::vector<bool> out(graph.size());
   for (std::size_t v = graph.size(); v-- > 0;)

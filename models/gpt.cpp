@@ -78,8 +78,8 @@ SizeInfo size(const std::string& name, const std::string& layers, const std::str
 }  // namespace
 
 // GPT-3's 13 B has 40 heads of 128 here, where the paper's table prints a width of 5,140. A tied head counts
-// its weights once, at the token embedding; a pipeline that puts the two into different stages needs a second
-// copy and has to add up their gradients (plan/shared_parameters.hpp).
+// its weights once, at the token embedding. A pipeline that puts the two into different stages needs a second
+// copy and must add up their gradients (plan/shared_parameters.hpp).
 ModelInfo gpt() {
   return {"gpt",
           "decoder with embeddings, norms, residual sums, GELU and language-model head",
@@ -92,7 +92,7 @@ ModelInfo gpt() {
            size("gpt3-175b", "96", "12288", "96", "2048")}};
 }
 
-// The 350 M of the paper's table 1 normalises behind its branches and projects its embeddings: left out.
+// The 350 M of the paper's table 1 is left out: it normalises after its branches and projects its embeddings.
 ModelInfo opt() {
   return {"opt",
           "GPT's decoder with ReLU and two spare positions",

@@ -51,8 +51,8 @@ SizeInfo neox_size(const std::string& name, const std::string& layers, const std
 
 }  // namespace
 
-// A quarter of a head's width is turned by its position (rotary_pct); queries and keys are written anew all
-// the same, which is what rotary positions cost here.
+// A quarter of a head's width is turned by its position (rotary_pct). Queries and keys are still written
+// again as a whole, which is the cost of rotary positions here.
 ModelInfo gpt_neox() {
   return {
       "gpt_neox",

@@ -1,5 +1,5 @@
 #pragma once
-// Attention of Llama and its relatives, as models are asked for it: rotary positions, heads of keys and
+// Attention of Llama and its relatives, from the parameters of a model: rotary positions, heads of keys and
 // values that groups of heads share.
 
 #include <vector>
@@ -18,7 +18,7 @@ struct GroupedAttention {
 GroupedAttention read_grouped_attention(const Parameters& p, std::int64_t hidden);
 /// Declarations of the last three.
 std::vector<ParameterInfo> attention_core_parameters();
-/// All their declarations, with Llama 3's and Mixtral's numbers.
+/// Declarations of all these parameters, with the numbers of Llama 3 and Mixtral.
 std::vector<ParameterInfo> grouped_attention_parameters();
 
 }  // namespace penstock::models

@@ -20,7 +20,7 @@ using graph::OpKind;
 
 namespace {
 
-// Rough FLOPs per element. Nothing hinges on them: these operators wait for memory.
+// Rough FLOPs per element. Exact values do not matter: these operators wait for memory.
 constexpr std::int64_t kNormForward = 8, kNormInputGradient = 8, kNormWeightGradient = 4, kSoftmax = 5,
                        kRmsForward = 4, kRmsWeightGradient = 2, kSwiglu = 6, kSwigluBackward = 12;
 
@@ -44,7 +44,8 @@ Flops flops(std::int64_t count) {
   return Flops(static_cast<double>(count));
 }
 
-/// The FLOPs of an operator: forward, then backward to inputs (none if nothing asks for them) and to weights.
+/// Sets the FLOPs of an operator: forward, then backward to inputs (none if they need no gradient) and to
+/// weights.
 void set_work(Operator& op, Flops forward, Flops to_inputs, Flops to_weights) {
   op.forward_flops = forward;
   op.input_gradient_flops = to_inputs;
@@ -75,13 +76,13 @@ Operator named(const std::string& name, OpKind kind, graph::Attributes attribute
   return op;
 }
 
-/// Over {channels, height, width}.
+/// The window as graph::Window, over an `x` of {channels, height, width}.
 graph::Window over(const Tensor& x, const Window& w) {
   return {x.shape[0], {x.shape[1], x.shape[2]}, w.kernel, w.stride, w.padding};
 }
 
-/// The window that averages `extent` cells into `size` cells without overlap; nothing but a window of one
-/// length and stride will do, so where `size` is no divisor it is the longest stride that fits.
+/// The window that averages `extent` cells into `size` cells without overlap. All windows have one length and
+/// stride; if `size` is no divisor, the stride is the longest that fits.
 std::pair<std::int64_t, std::int64_t> adaptive(std::int64_t extent, std::int64_t size) {
   const std::int64_t stride = extent / size;
   return {extent - (size - 1) * stride, stride};
@@ -199,7 +200,7 @@ Tensor Layers::attention(const std::string& name, const Tensor& query, const Ten
 
 Tensor Layers::experts(const std::string& name, const Tensor& x, const Tensor& probabilities,
                        ExpertForm form) {
-  constexpr std::int64_t kChoice = 8 + 4;  // bytes: which expert, and its share
+  constexpr std::int64_t kChoice = 8 + 4;  // bytes: the chosen expert, and its share
   const std::int64_t rows = x.rows(), count = probabilities.width(), copies = rows * form.chosen;
   core::require(probabilities.rows() == rows && form.chosen <= count, "every row has a router's choice");
   const graph::Experts asked{rows,       x.width(), form.inner,   count,       form.chosen,
@@ -255,7 +256,7 @@ Tensor Layers::pool(const std::string& name, const Tensor& x, const Shape& shape
       named(name, OpKind::pool, graph::Pool{product(shape), work_per_output, over(x, window), average});
   const Flops work = flops(product(shape) * work_per_output);
   set_work(op, work, if_needed(x, work), Flops(0));
-  // A byte per output says which input of its window is the largest.
+  // One byte per output gives the index of the largest input of its window.
   const std::int64_t indices = average ? 0 : (product(shape) + element_bytes_ - 1) / element_bytes_;
   return emit(std::move(op), {x}, shape, product(shape) + indices);
 }
@@ -312,7 +313,7 @@ Tensor Layers::rms_norm(const std::string& name, const Tensor& x) {
   return emit(std::move(op), {x}, x.shape, x.elements() + x.rows());
 }
 
-// Its statistics are per batch, not per sample.
+// Batch-norm statistics are per batch, not per sample.
 Tensor Layers::batch_norm(const std::string& name, const Tensor& x) {
   return norm(name, x, x.shape[0], 0, graph::NormForm::batch, true);
 }

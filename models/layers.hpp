@@ -13,7 +13,7 @@ namespace penstock::models {
 
 using Shape = std::vector<std::int64_t>;
 
-/// What one operator hands to the next, for one sample.
+/// Output of one operator for another, for one sample.
 struct Tensor {
   core::OpId producer;
   Shape shape;                  ///< no batch axis: {width}, {tokens, width} or {channels, height, width}
@@ -32,13 +32,14 @@ using graph::Mask;
 struct Dense {
   bool bias = false;
   Activation fused = Activation::none;
-  std::string parameters_of = {};  ///< operator whose weights it uses, counted there (an embedding's table)
+  /// Operator with the weights it uses, counted there (an embedding's table)
+  std::string parameters_of = {};
 };
 
 struct Table {
   std::int64_t rows, width;
   bool sum = false;                ///< add the looked-up rows into one
-  std::string parameters_of = {};  ///< operator whose table it uses, counted there
+  std::string parameters_of = {};  ///< operator with the table it uses, counted there
 };
 
 struct Window {
@@ -53,9 +54,10 @@ struct AttentionForm {
   std::int64_t kv_heads =
       0;                ///< that groups of heads share (Ainslie et al., GQA, EMNLP 2023); 0: each has its own
   bool rotary = false;  ///< queries and keys are turned by their positions (Su et al., RoFormer, 2021)
-  bool qkv_bias = false;    ///< biases of query, key and value alone (Qwen2)
-  bool qk_norm = false;     ///< queries and keys are normalised head by head, by their root (Qwen3)
-  bool whole_norm = false;  ///< they are so all heads together, each number with a weight of its own (OLMoE)
+  bool qkv_bias = false;  ///< biases of only query, key and value (Qwen2)
+  bool qk_norm = false;   ///< queries and keys are normalised head by head, by their root (Qwen3)
+  /// Queries and keys are normalised over all heads together, with one weight per number (OLMoE)
+  bool whole_norm = false;
   std::int64_t head_width = 0;                    ///< 0: heads together are as wide as the query
   std::int64_t hidden = 0;                        ///< width of its output; 0: as the query
   std::int64_t value_head = 0, rotary_width = 0;  ///< graph::Attention
@@ -70,35 +72,36 @@ struct ExpertForm {
   bool gated = true, bias = false, clamped = false, in_turn = false;  ///< graph::Experts
 };
 
-/// Adds one operator per call. Conventions, so that every model counts alike:
+/// Adds one operator per call. Conventions, the same for every model:
 /// - A multiply-add is two FLOPs; biases and fused activations are not counted. Element-wise operators and
 ///   norms carry a rough FLOP count per element: memory bounds them.
-/// - Input gradients cost nothing where no trainable operator stands before (`needs_gradient`).
-/// - Kept for backward: the operator's own output and internals, never its inputs. A view and an activation
-///   that works in place (relu, sigmoid, tanh: the derivative follows from the output) keep nothing of their
-///   own.
-/// Shapes that do not fit are defects of the model that asks; models check their parameters before.
+/// - Input gradients cost nothing if no trainable operator comes before (`needs_gradient`).
+/// - Kept for backward: the operator's own output and internals, never its inputs. Views and activations that
+///   work in place (relu, sigmoid, tanh: the derivative follows from the output) keep nothing of their own.
+/// Shapes that do not fit are defects of the calling model; models check their parameters before.
 class Layers {
  public:
   explicit Layers(const std::string& model, int element_bytes = 4);
 
-  /// Parameters of the layers that follow do not train, until told otherwise: they have no weight gradient,
-  /// and no input gradient where nothing before them trains.
+  /// Decides for the layers that follow, until the next call. Frozen parameters do not train: they have no
+  /// weight gradient, and no input gradient if nothing before them trains.
   void freeze(bool frozen) { frozen_ = frozen; }
 
   Tensor input(const std::string& name, Shape shape);
   Tensor indices(const std::string& name, std::int64_t count);  ///< row numbers of a table, 64 bit each
 
   Tensor linear(const std::string& name, const Tensor& x, std::int64_t width, const Dense& dense = {});
-  /// Fused multi-head attention with its four projections to the width of `query`, or as the form has it.
-  /// Softmax is not counted; its result (heads x queries x keys) is kept, as are the projected query, key and
-  /// value and the context.
+  /// Fused multi-head attention with its four projections to the width of `query`, or to the widths of
+  /// `form`. Softmax is not counted; its result (heads x queries x keys) is kept, and so are the projected
+  /// query, key and value and the context.
   Tensor attention(const std::string& name, const Tensor& query, const Tensor& key, const Tensor& value,
                    std::int64_t heads, AttentionForm form = {});
-  /// A mixture of as many experts as `probabilities`, of a router, are wide (graph::Experts). What is between
-  /// an expert's matrices is not counted as work. Kept: a copy of each row for every expert it takes, sorted
-  /// by expert; what their first matrices make, also as clamped where it is, and what the last one reads; the
-  /// output; and for each copy its expert, 64 bit, and its share, fp32.
+  /// A mixture of experts (graph::Experts), one per column of the router's `probabilities`. Work between an
+  /// expert's matrices is not counted. Kept are:
+  /// - a copy of each row for every expert it takes, sorted by expert, with its expert (64 bit) and its share
+  ///   (fp32);
+  /// - outputs of the first matrices, also clamped if they are, and inputs of the last one;
+  /// - the output.
   Tensor experts(const std::string& name, const Tensor& x, const Tensor& probabilities, ExpertForm form);
   Tensor matmul(const std::string& name, const Tensor& a, const Tensor& b, Product product,
                 const Shape& shape);
@@ -107,7 +110,7 @@ class Layers {
                 bool bias = false);
   Tensor max_pool(const std::string& name, const Tensor& x, Window window);
   Tensor average_pool(const std::string& name, const Tensor& x, Window window);
-  /// Averages over a grid of `size` x `size` cells; 1 is the global average. Differs from torch where the
+  /// Averages over a grid of `size` x `size` cells; 1 is the global average. Difference from torch if the
   /// image is no multiple of `size`: all windows have one length. A smaller image leaves no window (stride
   /// 0).
   Tensor adaptive_average_pool(const std::string& name, const Tensor& x, std::int64_t size);
@@ -115,7 +118,7 @@ class Layers {
   Tensor plain_norm(const std::string& name, const Tensor& x);  ///< a layer norm without weights
   /// Every row of `x` scaled, and shifted or added to, by numbers that all rows share; one kernel.
   Tensor modulate(const std::string& name, const Tensor& x, const Tensor& by);
-  /// By the root of the mean square, without bias (Zhang and Sennrich, NeurIPS 2019).
+  /// Divides by the root of the mean square, without bias (Zhang and Sennrich, NeurIPS 2019).
   Tensor rms_norm(const std::string& name, const Tensor& x);
   Tensor batch_norm(const std::string& name, const Tensor& x);
   Tensor activation(const std::string& name, const Tensor& x, Activation kind);
@@ -123,20 +126,19 @@ class Layers {
   /// kernel.
   Tensor swiglu(const std::string& name, const Tensor& x);
   Tensor softmax(const std::string& name, const Tensor& x);
-  /// The softmax of a cross entropy (graph::Softmax::loss), computed and kept in fp32 whatever the model's
-  /// numbers are.
+  /// The softmax of a cross entropy (graph::Softmax::loss), computed and kept in fp32 for every element size.
   Tensor loss(const std::string& name, const Tensor& x);
-  /// Written over its latest term that is of a layer or norm and that nobody else reads, where there is one
-  /// (graph::lies_on). With `dropout` it keeps a byte for each number (graph::Elementwise).
+  /// A sum, written over its latest term that a layer or norm makes and that no other operator reads, if
+  /// there is one (graph::lies_on). With `dropout` it keeps a byte for each number (graph::Elementwise).
   Tensor add(const std::string& name, const std::vector<Tensor>& terms, bool dropout = false);
-  /// In `shape`, as it lies in memory with channels last: `rows` rows of `part0`, `part1`, ... numbers side
-  /// by side.
+  /// Joins `parts` into `shape`. In memory, with channels last, it has `rows` rows of `part0`, `part1`, ...
+  /// numbers side by side.
   Tensor concat(const std::string& name, const std::vector<Tensor>& parts, std::size_t axis = 0);
-  /// The same numbers under another shape, or their leading part when `shape` is smaller.
+  /// Returns the numbers of `x` with another shape, or their leading part if `shape` is smaller.
   Tensor view(const std::string& name, const Tensor& x, Shape shape);
   Tensor flatten(const std::string& name, const Tensor& x) { return view(name, x, {x.elements()}); }
 
-  /// Whether a sum was written over the tensor, so that nobody may read it again.
+  /// True if a sum was written over the tensor, so that no operator may read it again.
   bool spent(const Tensor& x) const { return overwritten_.contains(x.producer); }
 
   graph::OpGraph build() const;
@@ -152,7 +154,7 @@ class Layers {
   graph::GraphBuilder builder_;
   int element_bytes_;
   bool frozen_ = false;
-  std::set<core::OpId> spare_;  ///< whose outputs nobody has read, nor will for their own gradients
+  std::set<core::OpId> spare_;  ///< outputs that no operator has read, nor will for its own gradients
   std::set<core::OpId> overwritten_;
 };
 

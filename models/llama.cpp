@@ -1,5 +1,5 @@
-// Llama's decoder: RMS norms, rotary positions, grouped-query attention, SwiGLU, no bias anywhere; and its
-// relatives', which differ in attention alone.
+// Llama's decoder: RMS norms, rotary positions, grouped-query attention, SwiGLU, no bias anywhere. Also its
+// relatives, which differ only in attention.
 
 #include "models/families.hpp"
 #include "models/rotary_decoder.hpp"

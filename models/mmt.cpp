@@ -5,8 +5,8 @@
 
 namespace penstock::models {
 
-// The paper states feed_forward 4096; the published code has 1024, the hidden width. Section 7.2 of the paper
-// also speaks of two branches, its appendix A.2 of four.
+// The paper gives feed_forward 4096; the published code has 1024, the hidden width. The paper has two
+// branches in section 7.2 and four in appendix A.2.
 ModelInfo mmt() {
   return {"mmt", "multi-modal Transformer: parallel branches of bare layers, one concat",
           "Jeon et al., GraphPipe, ASPLOS 2025, appendix A.2; layers as in cmu-catalyst/FlexFlow "

@@ -1,5 +1,5 @@
 #pragma once
-// Reads the parameters of one model: given text where there is some, defaults elsewhere, strict throughout.
+// Reads the parameters of one model from text or defaults; every error is reported.
 
 #include <cstdint>
 #include <map>
@@ -17,16 +17,17 @@ constexpr std::int64_t kBroadest = 256;   ///< branches
 constexpr std::int64_t kWidest = 65'536;  ///< widths and lengths
 constexpr std::int64_t kMostHeads = 1'024;
 
-/// What every model of the catalogue has.
+/// Declaration of the number size, which every model of the catalogue has.
 ParameterInfo element_bytes_parameter();
 
-/// What every model with sizes has: their names, of which the first is the default.
+/// Declaration of `size` for models with sizes: the choices are their names, and the first is the default.
 ParameterInfo size_parameter(const std::vector<SizeInfo>& sizes);
 
-/// All readers throw BadInput naming the model, the parameter and what was expected.
+/// All readers throw BadInput naming the model, the parameter and the expected values.
 class Parameters {
  public:
-  /// Refers to `model`. What is not given is as its size has it. Throws on a name it does not know.
+  /// Keeps a reference to `model`. Parameters not given take the values of the chosen size. Throws on an
+  /// unknown name.
   Parameters(const ModelInfo& model, const std::map<std::string, std::string>& given);
 
   std::int64_t integer(std::string_view name, std::int64_t low,
@@ -34,14 +35,14 @@ class Parameters {
   double number(std::string_view name, double low, double high) const;  ///< inclusive bounds
   std::string word(std::string_view name, const std::vector<std::string>& choices) const;
   bool flag(std::string_view name) const { return word(name, {"yes", "no"}) == "yes"; }
-  /// Of every number: what each model can be asked for, see element_bytes_parameter.
+  /// Bytes of every number, from the parameter that all models have (element_bytes_parameter).
   int element_bytes() const { return word("element_bytes", {"4", "2"}) == "2" ? 2 : 4; }
   /// The number of attention heads: a divisor of `hidden`.
   std::int64_t heads(std::string_view name, std::int64_t hidden) const;
   [[noreturn]] void fail(std::string_view name, const std::string& expected) const;
 
   const std::string& model() const { return model_.name; }
-  /// Whether the model has a parameter of that name which its graph does not depend on.
+  /// True if the model has a parameter of that name and its graph does not depend on it.
   bool states(std::string_view name) const;
   const std::string& text(std::string_view name) const;
 

@@ -1,5 +1,5 @@
 #pragma once
-// Decoders of Llama and its relatives: what their layers and their two ends have in common.
+// Decoders of Llama and its relatives: the common parts of their layers and their two ends.
 
 #include <functional>
 #include <string>
@@ -8,22 +8,22 @@
 
 namespace penstock::models {
 
-/// Attention behind a norm, added to what it read: <name>.norm1, .attention, .add1.
+/// Attention after a norm, added to its input: <name>.norm1, .attention, .add1.
 Tensor attend(Layers& net, const std::string& name, const Tensor& x, const GroupedAttention& attention);
 
 /// Gate and up projection as one product, as Megatron-LM runs them, SwiGLU, down projection: <name>.gate_up,
 /// .swiglu, .down.
 Tensor gated_feed_forward(Layers& net, const std::string& name, const Tensor& x, std::int64_t width);
 
-/// Both, each in its residual branch.
+/// Attention and gated feed-forward, each in its residual branch.
 Tensor llama_layer(Layers& net, const std::string& name, const Tensor& x, const GroupedAttention& attention,
                    std::int64_t width);
 
-/// A layer by its name and what it reads.
+/// Makes a layer from its name and its input.
 using DecoderLayer = std::function<Tensor(Layers&, const std::string&, const Tensor&)>;
 
-/// Embedded tokens, layers, a norm, the head, and the loss where it is asked for. Reads parameters
-/// vocabulary, hidden, sequence, layers, tied_head and loss.
+/// Embedded tokens, layers, a norm, the head, and the loss if chosen. Reads parameters vocabulary, hidden,
+/// sequence, layers, tied_head and loss.
 graph::OpGraph rotary_decoder(const Parameters& p, const DecoderLayer& layer);
 
 }  // namespace penstock::models

@@ -1,5 +1,5 @@
 #pragma once
-// Values that a model states and no operator depends on: rotary base, epsilon of norms, dropout, the router's
+// Parameters of a model that no operator depends on: rotary base, epsilon of norms, dropout, the router's
 // rules. No size, FLOP or edge changes with them. Exports to training frameworks need them.
 
 #include <map>
@@ -17,30 +17,30 @@ struct StatedDecoder {
   const char* dropout = "0";
 };
 
-/// norm_epsilon, init_std, attention_dropout, hidden_dropout.
+/// Declares norm_epsilon, init_std, attention_dropout, hidden_dropout.
 std::vector<ParameterInfo> decoder_statements(const StatedDecoder& defaults);
-/// positions, rope_base, rope_scaling, then those of decoder_statements().
+/// Declares positions, rope_base, rope_scaling, and then those of decoder_statements().
 std::vector<ParameterInfo> rotary_statements(const char* rope_base, const char* rope_scaling,
                                              const StatedDecoder& defaults);
-/// router_normalised, router_scale, router_jitter, router_groups, router_groups_chosen, router_bias,
+/// Declares router_normalised, router_scale, router_jitter, router_groups, router_groups_chosen, router_bias,
 /// balance_loss, balance_over: those of a softmax router, or of DeepSeek-V3's.
 std::vector<ParameterInfo> router_statements(bool deepseek);
 
-/// How rotary positions are stretched beyond the length that a model was trained with first: the words of
-/// Hugging Face's configs.
+/// Stretching of rotary positions beyond the first training length of a model, in the words of Hugging Face's
+/// configs.
 struct RopeScaling {
   std::string type = "none";              ///< linear, llama3, yarn, ...
   std::map<std::string, double> numbers;  ///< factor, original_max_position_embeddings, ...
   double number(const std::string& key, double otherwise) const;
 };
 
-/// "none", or "llama3:factor=8:low_freq_factor=1", where a type has one number or more. Throws BadInput for
+/// Reads "none", or "llama3:factor=8:low_freq_factor=1" with one number or more per type. Throws BadInput for
 /// any other text.
 RopeScaling parse_rope_scaling(std::string_view text);
 /// The text that parse_rope_scaling() reads.
 std::string written(const RopeScaling& scaling);
 
-/// Throws BadInput for a parameter of these families that has no such value.
+/// Throws BadInput for a value that a parameter of these families cannot have.
 void check_stated(const Parameters& p);
 
 }  // namespace penstock::models

@@ -1,5 +1,5 @@
-// Language models that see and hear: an encoder of image patches, one of sound where asked for, projectors to
-// the language model's width, and Llama's decoder over all tokens in a row.
+// Language models with image and sound input. They have an encoder of image patches, an optional one of
+// sound, projectors to the language model's width, and Llama's decoder over all tokens in a row.
 
 #include "models/blocks.hpp"
 #include "models/families.hpp"
@@ -33,7 +33,7 @@ Tensor with_positions(Layers& net, const std::string& name, const Tensor& x) {
   return net.add(name + ".sum", {x, places});
 }
 
-/// CLIP's tower: patches, a class token behind them so that a view can leave it out, positions, a norm before
+/// CLIP's tower: patches, a class token after them so that a view can leave it out, positions, a norm before
 /// the first layer.
 Tensor vision_tower(Layers& net, const Parameters& p) {
   const Encoder sizes = read_encoder(p, "vision_", 1);
@@ -121,8 +121,8 @@ graph::OpGraph build_vlm(const Parameters& p) {
 
 }  // namespace
 
-// The defaults are LLaVA-1.5 7B's, which has 7,063,427,072 parameters; CLIP's last layer, which it leaves
-// out, runs.
+// The defaults are those of LLaVA-1.5 7B, which has 7,063,427,072 parameters. CLIP's last layer, which LLaVA
+// leaves out, runs here.
 ModelInfo vlm() {
   return {
       "vlm",
