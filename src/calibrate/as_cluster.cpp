@@ -33,13 +33,13 @@ std::optional<cost::Affine> peer_line(const cost::Calibration& calibration) {
 
 namespace {
 
-/// GPUs that exchange messages are apart; all else is several on one machine, or one GPU, side by side.
+/// True unless the devices are GPUs that exchange messages. Other devices share one machine or one GPU.
 bool share_memory(const cost::Calibration& calibration) {
   const std::string& backend = calibration.identity.backend;
   return !backend.starts_with("cuda:") || backend.find('/') != std::string::npos || !peer_line(calibration);
 }
 
-/// The key of a device type, or nothing.
+/// The key of a device type, or an empty text.
 std::string host_launch(const cost::Calibration& calibration, Launching launching) {
   const bool gpu = calibration.identity.backend.starts_with("cuda:");
   if (launching == Launching::graph && !(gpu && calibration.graph_launch))

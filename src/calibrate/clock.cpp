@@ -33,7 +33,7 @@ class CpuFreq : public Clock {
   std::string method() const override { return "cpufreq"; }
 };
 
-/// About 20 us of multiplications each of which waits for the one before.
+/// About 20 us of multiplications, each of which waits for the one before.
 class Spin : public Clock {
  public:
   Spin() {

@@ -14,7 +14,7 @@ namespace {
 using cost::Use;
 using graph::OpKind;
 
-constexpr std::int64_t kAddedBytes = std::int64_t{64} << 20;  ///< of each term; caches do not hold them
+constexpr std::int64_t kAddedBytes = std::int64_t{64} << 20;  ///< of each term; too many for caches
 
 /// An operator whose forward pass is timed.
 struct Sample {
@@ -24,7 +24,7 @@ struct Sample {
   std::int64_t samples;
 };
 
-/// Shapes of the zoo: ResNet's and VGG's layers, a dense layer of DLRM's kind.
+/// Shapes of the zoo: layers of ResNet and VGG, and a dense layer like those of DLRM.
 const std::vector<Sample>& operators() {
   static const std::vector<Sample> out = {
       {"product", OpKind::matmul, graph::Matmul{1, 1024, 1024, 1024}, 1},
@@ -38,7 +38,7 @@ const std::vector<Sample>& operators() {
   return out;
 }
 
-/// What one rank runs again and again.
+/// Repeated work of one rank.
 class Load {
  public:
   Load(Rank& rank, const std::string& name, cluster::Precision precision, core::Bytes memory) : rank_(rank) {
@@ -58,7 +58,7 @@ class Load {
     kernel_ ? kernel_->run(graph::Pass::forward) : rank_.backend->add(*sum_, *term_, *rank_.stream);
   }
   void finish() { run(), rank_.stream->synchronise(); }
-  /// Of its time alone.
+  /// Share of memory in the time without neighbours.
   double memory_share(core::Seconds time, core::Bandwidth copy) const {
     return kernel_ ? std::min(1.0, kernel_->operand_bytes() / copy / time) : 1;
   }
@@ -82,7 +82,7 @@ double median_of(const cost::Timing& timing) {
   return timing.median.value();
 }
 
-/// They run as long as this lives.
+/// Starts the loads; they run as long as the result lives.
 std::vector<std::unique_ptr<Background>> start(std::vector<std::unique_ptr<Load>>& loads) {
   std::vector<std::unique_ptr<Background>> out;
   for (const auto& load : loads)

@@ -13,8 +13,9 @@ namespace penstock::calibrate {
 namespace {
 
 constexpr double kNoisy = 0.05;
-constexpr double kQuiet = 1;  ///< load of a machine that does nothing else, an earlier call of ours included
-constexpr double kGuess = 1;  ///< error of a factor of two, taken where nothing is known
+/// Load of a machine that runs nothing else, an earlier call of this program included.
+constexpr double kQuiet = 1;
+constexpr double kGuess = 1;  ///< error of a factor of two, assumed for unknown shapes
 constexpr std::uint64_t kFitSeed = 1;
 
 double noise(const cost::Timing& timing) {
@@ -31,7 +32,7 @@ double spread(const std::vector<cost::Visit>& visits, core::Seconds cost::Visit:
   return quantile(far, 0.5);
 }
 
-/// One noun's noisy points among all.
+/// A line with the number of noisy points of one kind.
 std::string noisy_line(const char* what, std::size_t noisy, std::size_t all) {
   if (noisy == 0) return "";
   return fmt::format(
@@ -63,7 +64,7 @@ std::string load_line(const cost::Identity& id) {
       id.load);
 }
 
-/// The worst kind of prediction, where it is worse than a guess.
+/// A line on the worst kind of prediction, if it is worse than a guess.
 std::string prediction_line(const cost::Calibration& calibration) {
   const auto rows =
       calibration.leave_one_out.empty() ? cost::leave_one_out(calibration) : calibration.leave_one_out;

@@ -25,7 +25,7 @@ struct Line {
   double at(double bytes) const { return latency + per_byte * bytes; }
 };
 
-/// Without a slope, the best constant.
+/// The best constant, for no slope.
 Line flat(Points points) {
   double sum = 0, weights = 0;
   for (const Point& p : points) {
@@ -35,7 +35,7 @@ Line flat(Points points) {
   return {sum / weights, 0};
 }
 
-/// Without a latency, the best slope.
+/// The best slope, for no latency.
 Line through_zero(Points points) {
   double sum = 0, weights = 0;
   for (const Point& p : points) {
@@ -67,8 +67,8 @@ Line unconstrained(Points points) {
   return {x[0], x[1] / unit};
 }
 
-/// The best line without a negative constant. The squares are convex in the two, so where the free line has
-/// one the best of the others lies on an edge.
+/// The best line without a negative constant. The squares are convex in the two constants. So if the free
+/// line has a negative one, the best of the others lies on an edge.
 Line fit(Points points) {
   const Line free = unconstrained(points);
   if (free.latency >= 0 && free.per_byte >= 0) return free;
@@ -80,7 +80,7 @@ double squares(Points points) {
   return squares(fit(points), points);
 }
 
-/// First points of the segments of the least-squares partition into `segments`; empty when there are too few
+/// First points of the segments of the least-squares partition into `segments`; empty if there are too few
 /// points.
 struct Segmentation {
   std::vector<std::size_t> starts;
@@ -100,7 +100,7 @@ Segmentation best_partition(Points points, std::size_t segments) {
   return best;
 }
 
-/// Two constants per segment, and the breakpoints.
+/// Schwarz's criterion with two constants per segment, and the breakpoints.
 double criterion(const Segmentation& partition, std::size_t count, std::size_t segments) {
   const auto n = static_cast<double>(count);
   const double parameters = 3 * static_cast<double>(segments) - 1;

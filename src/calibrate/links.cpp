@@ -73,7 +73,7 @@ cost::LinkPoint copy_between(const LinkBench& bench, core::Bytes bytes) {
   return {bytes, bench.stopwatch().after(send, [&] { receiver.take(sender.source()); })};
 }
 
-/// Collectives of the devices' library, of buffers like a ring's.
+/// Collectives of the devices' library, over buffers like a ring's.
 class LibraryRun {
  public:
   LibraryRun(const LinkBench& bench, core::Bytes bytes)

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kRunSeed = 1;
 
-/// Whether parameters stand above each operator; without, nobody asks for its input gradient.
+/// [operator] true if parameters come before it; otherwise its input gradient is never needed.
 std::vector<bool> trained_above(const graph::OpGraph& graph) {
   std::vector<bool> above(graph.size());
   for (std::size_t v = 0; v < graph.size(); ++v)

@@ -41,13 +41,13 @@ Ring::Ring(Team& team, std::vector<Rank>& ranks, core::Bytes bytes) : team_(team
   }
 }
 
-/// Where a rank's sum of that step lies; the last one is the result.
+/// The buffer of a rank's sum after that step; the last one is the result.
 Buffer& Ring::sum(int rank, int step) {
   if (step == team_.ranks() - 2) return output(rank, wrapped(rank + 1));
   return *of(rank).sums[static_cast<std::size_t>(step % 2)];
 }
 
-/// Takes what the left neighbour has summed of a part and adds the own share.
+/// Adds the rank's own share to the left neighbour's sum of a part.
 void Ring::reduce_step(int rank, int step) {
   const int left = wrapped(rank - 1), part = wrapped(rank - 1 - step);
   Rank& me = ranks_[static_cast<std::size_t>(rank)];
@@ -63,7 +63,7 @@ void Ring::all_gather_step(int rank, int step) {
   finish(rank);
 }
 
-/// All ranks have done the step.
+/// Returns when all ranks have done the step.
 void Ring::finish(int rank) {
   ranks_[static_cast<std::size_t>(rank)].stream->synchronise();
   team_.meet();

@@ -5,7 +5,7 @@
 namespace penstock::calibrate {
 namespace {
 
-// A clock that has no finer step than this has shown nothing below it.
+// A clock without a finer step than this shows nothing below it.
 constexpr double kLeastTime = 1e-12;
 
 }  // namespace
@@ -22,8 +22,8 @@ bool Samples::reject(core::Seconds spent) {
   return true;
 }
 
-/// Looked at after every `least` timings only: sorting is not free, and a criterion that is tried more often
-/// is met by luck more often.
+/// Checks only after every `least` timings: sorting takes time, and a criterion that is tried more often is
+/// more often met by chance.
 bool Samples::settled() const {
   return std::ssize(times_) % rule_.least == 0 && noise(times_) <= rule_.noise;
 }

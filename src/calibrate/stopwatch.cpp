@@ -8,7 +8,7 @@ namespace penstock::calibrate {
 namespace {
 
 constexpr int kMostWarmUps = 20, kMostCopies = 10'000;
-constexpr double kGain = 0.95;                      // a run faster than this share of the best shows warming
+constexpr double kGain = 0.95;  // a run faster than this share of the best one means that warming goes on
 constexpr double kShort = 20e-6, kBundle = 200e-6;  // s
 
 int copies_for(double time) {

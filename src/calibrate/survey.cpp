@@ -50,7 +50,7 @@ bool noisy(const Calibration& calibration, const KernelItem& item) {
   });
 }
 
-/// Ascending by pass, then samples; joined with what earlier rounds said.
+/// Ascending by pass, then samples; joined with the results of earlier rounds.
 void add_kernel_point(Calibration& calibration, const KernelItem& item, cost::KernelPoint point) {
   auto kernel = std::ranges::find(calibration.kernels, item.key, &cost::MeasuredKernel::key);
   if (kernel == calibration.kernels.end())
@@ -70,7 +70,7 @@ bool same_model(const cost::ModelSum& sum, const NamedModel& model, cluster::Pre
          sum.precision == precision;
 }
 
-/// Of one transfer, roughly.
+/// Rough time of one transfer.
 core::Seconds transfer_time(core::Bytes bytes, const Roofline& roofline) {
   return bytes * 4 / roofline.copy;
 }
@@ -243,7 +243,7 @@ Job Survey::overlap_job() {
           }};
 }
 
-/// The time alone, and beside.
+/// Times the kernel without and with neighbours.
 Job Survey::crowding_job(const CrowdingCase& asked) {
   return {fmt::format("{} beside {} x {}", asked.kernel, asked.neighbours, asked.beside),
           request_.rule.enough * (2 * kCrowdingRounds), false,
@@ -266,7 +266,7 @@ void Survey::add_views(std::vector<Job>& jobs) {
   jobs.push_back(overlap_job());
 }
 
-/// A message is in memory three times and more on every rank.
+/// A message is in memory at least three times on every rank.
 void Survey::add_links(std::vector<Job>& jobs, const Roofline& roofline, std::int64_t above,
                        std::int64_t most) {
   most =

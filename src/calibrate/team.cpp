@@ -32,7 +32,7 @@ struct Team::Threads {
 
   int count;
   std::barrier<> round, barrier;
-  const std::function<void(int)>* work = nullptr;  ///< null: the end
+  const std::function<void(int)>* work = nullptr;  ///< null: threads end
   std::mutex mutex;
   std::exception_ptr failure;
   std::vector<std::thread> others;

@@ -17,7 +17,7 @@ constexpr double kEviction = 0.01;  // s
 constexpr double kFillRate = 1e9;   // B/s of random numbers
 constexpr double kRunsToWarmUp = 4;
 
-/// A key with what the models do with it.
+/// A key with its use by the models.
 struct Found {
   KernelItem item;
   core::Bytes saved;             ///< per sample
@@ -65,7 +65,7 @@ class Finder {
   }
 
  private:
-  /// As the rule of layout/infer.hpp divides: attention by heads, tables by rows.
+  /// Adds shards, divided by the rule of layout/infer.hpp: attention by heads, tables by rows.
   void add_parts(const graph::OpGraph& graph, core::OpId id, int degree,
                  const std::vector<std::int64_t>& sizes) {
     const graph::Operator& op = graph.op(id);
@@ -97,7 +97,7 @@ class Finder {
   std::map<cost::KernelKey, Found> found_;
 };
 
-/// Operands and their gradients, and what forward keeps.
+/// Memory of operands, their gradients, and tensors kept by forward.
 core::Bytes memory_of(const Found& found, std::int64_t samples) {
   const cost::Work& work = found.item.work;
   return (work.moved * samples + work.weights) * 2 + found.saved * samples;

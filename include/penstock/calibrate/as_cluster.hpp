@@ -1,5 +1,5 @@
 #pragma once
-// The measured device as a cluster of several such, to plan for where they will run.
+// The measured device as a cluster of several such devices, to plan for them.
 
 #include <cstdint>
 #include <optional>
@@ -10,22 +10,22 @@
 
 namespace penstock::calibrate {
 
-/// One line through the copies between two devices, all sizes counting alike; nothing when none were
+/// One line through the copies between two devices, with equal weight for all sizes; empty if none were
 /// measured.
 std::optional<cost::Affine> peer_line(const cost::Calibration& calibration);
 
-/// How the host of a GPU launches kernels; threads of a host call theirs.
+/// How the host of a GPU launches kernels. On a host, threads call their kernels.
 enum class Launching : std::uint8_t {
-  free,   ///< nobody waits for it
+  free,   ///< the GPU never waits for its host
   eager,  ///< one by one, as a replay does
   graph,  ///< as one captured graph
 };
 
-/// The text of a cluster file: `devices` (at least one) of the device, each with its part of the memory,
-/// since that is what they share, but for GPUs whose copies to each other were measured; every message takes
-/// the time of `link`, which one device alone does without. Peaks and bandwidth are the measured ceilings, so
-/// nothing in it is from a data sheet. GPUs wait for their hosts as long as launches of that kind took
-/// (host_launch); throws BadInput where launches in graphs were not measured.
+/// The text of a cluster file with `devices` devices (at least one) like the measured one. They share its
+/// memory equally, except GPUs whose copies to each other were measured: each of these has all of it. Every
+/// message takes the time of `link`; a single device has none. Peaks and bandwidth are the measured ceilings,
+/// so no number is from a data sheet. GPUs wait for their hosts for the measured time of a launch of that
+/// kind (host_launch). Throws BadInput if launches in graphs were not measured.
 std::string cluster_yaml(const cost::Calibration& calibration, int devices, const cost::Affine& link,
                          Launching launching = Launching::eager);
 

@@ -1,15 +1,15 @@
 #pragma once
-// The two roofs of a device and the price of a launch.
+// Ceilings of a device, for memory and arithmetic, and the time of a launch.
 
 #include "penstock/calibrate/stopwatch.hpp"
 
 namespace penstock::calibrate {
 
-/// Read plus write of a copy of `bytes`, which caches do not hold.
+/// Read plus write of a copy of `bytes`, more than caches can hold.
 core::Bandwidth copy_bandwidth(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch,
                                core::Bytes bytes);
 
-/// Both read, one written: `bytes` are added to as many, which caches do not hold.
+/// Adds `bytes` to as many others, more than caches can hold: both read, one written.
 core::Bandwidth add_bandwidth(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch,
                               core::Bytes bytes);
 
@@ -21,15 +21,15 @@ core::Bandwidth update_bandwidth(kernels::Backend& backend, kernels::Stream& str
 core::FlopRate matmul_rate(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch,
                            cluster::Precision precision, std::int64_t largest = 8192);
 
-/// Time between issuing the smallest kernel and the next, a thousand in a row and unbundled: the time of a
-/// launch on a device that runs behind the caller, of a call to the library on the host.
+/// Time from issuing the smallest kernel to issuing the next, over a thousand in a row and unbundled. On a
+/// device that runs behind the caller it is the time of a launch, on the host that of a library call.
 core::Seconds launch_overhead(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch);
 
-/// Time of a launch within one graph (Stream::bundle): what is left of it when the host has issued all of
-/// them at once. For devices with graphs; a host has none.
+/// Time of a launch within one graph (Stream::bundle), for which the host issues all launches at once. For
+/// devices with graphs; a host has none.
 core::Seconds graph_launch(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch);
 
-/// Time of a kernel under the two roofs alone.
+/// Ceilings of memory and arithmetic; time() depends on nothing else.
 struct Roofline {
   core::Bandwidth copy;
   core::FlopRate matmul;

@@ -1,5 +1,5 @@
 #pragma once
-// Whether a device runs at its full clock, where that can be known.
+// Clock of a device as a share of its full clock, if it can be measured.
 
 #include <memory>
 #include <optional>
@@ -10,13 +10,13 @@ namespace penstock::calibrate {
 class Clock {
  public:
   virtual ~Clock() = default;
-  /// Present clock as share of the full one; none when nobody knows.
+  /// The present clock as share of the full one; empty if unknown.
   virtual std::optional<double> share() = 0;
   virtual std::string method() const = 0;  ///< such as "cpufreq"
 };
 
-/// Host: the kernel's cpufreq where the machine shows it, else the time of a chain of multiplications against
-/// its best so far, which also notices a processor taken away by others. Other devices: not known.
+/// Host: the kernel's cpufreq if the machine has it. Otherwise the time of a chain of multiplications against
+/// its best so far, which also notices a processor that others use. Other devices: unknown.
 std::unique_ptr<Clock> open_clock(const std::string& device);
 
 }  // namespace penstock::calibrate

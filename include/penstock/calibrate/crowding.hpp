@@ -8,7 +8,7 @@
 
 namespace penstock::calibrate {
 
-/// One measurement: a kernel, and what its neighbours run meanwhile.
+/// One measurement: a kernel, and the work of its neighbours meanwhile.
 struct CrowdingCase {
   std::string kernel;  ///< one of crowding_kernels()
   std::string beside;  ///< "product" or "addition"
@@ -19,17 +19,18 @@ struct CrowdingCase {
 /// "activation", "addition".
 std::vector<std::string> crowding_kernels();
 
-/// Cases for a node of so many devices: product and addition beside 1, 2, ... all neighbours that run
-/// products or additions, which simulations use (cost/crowding.hpp); and the other kernels, by which that is
-/// judged, beside one neighbour and beside all.
+/// Cases for a node of `devices` devices. Simulations use product and addition beside 1, 2, ... all
+/// neighbours that run products or additions (cost/crowding.hpp). The other kernels check that model, beside
+/// one neighbour and beside all.
 std::vector<CrowdingCase> crowding_cases(int devices);
 
 /// Rounds of one case, each with two timings under the bench's rule.
 inline constexpr int kCrowdingRounds = 9;
 
-/// Times the kernel in rounds: alone on rank 0, then while ranks 1 to `neighbours` repeat theirs, so that
-/// what slows the machine for a while slows both. `copy`: the device's rate, for the share of memory in the
-/// time alone. The operands of one rank take at most `memory`; throws BadInput where that is too little.
+/// Times the kernel in rounds: first by itself on rank 0, then while ranks 1 to `neighbours` repeat theirs. A
+/// temporary slowdown of the machine thus affects both times. `copy`: the device's rate, for the share of
+/// memory in the time without neighbours. The operands of one rank take at most `memory`; throws BadInput if
+/// that is too little.
 cost::CrowdingTest time_crowding(const LinkBench& bench, const CrowdingCase& asked,
                                  cluster::Precision precision, core::Bandwidth copy, core::Bytes memory);
 bool has_test(const cost::Calibration& calibration, const CrowdingCase& asked);

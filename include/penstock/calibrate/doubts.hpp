@@ -1,5 +1,5 @@
 #pragma once
-// What speaks against a calibration, in numbers and in words.
+// Problems of a calibration, as numbers and as sentences.
 
 #include <string>
 #include <vector>
@@ -8,20 +8,20 @@
 
 namespace penstock::calibrate {
 
-/// How well a median is known, as share of it: half its interval. Of a point with several visits, the median
-/// of how far these are from their median, cold or back to back, whichever is more.
+/// Uncertainty of a median as share of it: half its interval. For a point with several visits, the median
+/// distance of these from their median, the larger of cold and back to back.
 double noise(const cost::KernelPoint& point);
 double noise(const cost::LinkPoint& point);
-/// True where the median is known no better than to a twentieth.
+/// True if the uncertainty of the median is above a twentieth.
 bool noisy(const cost::KernelPoint& point);
 bool noisy(const cost::LinkPoint& point);
 
-/// Sentences, none when all is well: the machine was loaded; timings are noisy; predictions of shapes that
-/// were not measured are worse than a guess.
+/// Sentences, none for a sound calibration: the machine was loaded; timings are noisy; predictions of shapes
+/// that were not measured are worse than a guess.
 std::vector<std::string> doubts(const cost::Calibration& calibration);
 
-/// Links whose lines have a negative latency or slope, as older files do, are fitted anew from their points;
-/// how many.
+/// Fits links again from their points if a line has a negative latency or slope, as in older files. Returns
+/// the number of these links.
 std::size_t refit_impossible(cost::Calibration& calibration);
 
 }  // namespace penstock::calibrate

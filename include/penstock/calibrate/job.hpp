@@ -1,5 +1,5 @@
 #pragma once
-// Measurements one by one, within a budget, kept as they come.
+// Runs measurements one by one, within a budget, and saves them on the way.
 
 #include <functional>
 #include <optional>
@@ -11,42 +11,42 @@
 
 namespace penstock::calibrate {
 
-/// One measurement, and where it goes.
+/// One measurement, and how to store it.
 struct Job {
   std::string name;                                    ///< such as "linear fc1 x 8"
   core::Seconds estimate;                              ///< of the time it takes
-  bool essential = false;                              ///< done whatever the budget
+  bool essential = false;                              ///< done for any budget
   std::function<bool(const cost::Calibration&)> done;  ///< whether the calibration has the result
-  std::function<void(cost::Calibration&)> run;         ///< puts it in there, or throws and changes nothing
+  std::function<void(cost::Calibration&)> run;         ///< stores the result, or throws and changes nothing
 };
 
 struct Progress {
   std::string name;  ///< of the job that is over
   std::size_t done = 0, all = 0;
-  core::Seconds left;  ///< estimates of the jobs to come, scaled by how those of the past came out
+  core::Seconds left;  ///< estimates of the jobs to come, scaled by the ratio of time to estimate so far
 };
 
 struct Outcome {
   std::size_t measured = 0;
-  std::size_t known = 0;                ///< were there before
-  std::vector<std::string> unmeasured;  ///< names; the budget had no room
-  std::vector<std::string> refused;     ///< "name: why", where the device has no kernel or no room
+  std::size_t known = 0;                ///< measured before
+  std::vector<std::string> unmeasured;  ///< names of jobs without room in the budget
+  std::vector<std::string> refused;     ///< "name: why" if the device has no kernel or no room
   bool interrupted = false;
 };
 
-/// What the jobs' owner sees and decides.
+/// Callbacks to the owner of the jobs.
 struct Watch {
   std::function<core::Seconds()> now;                  ///< a clock that only goes forward
   std::function<void(const cost::Calibration&)> save;  ///< every few seconds, and at the end
   std::function<void(const Progress&)> progress;       ///< after each job
 };
 
-/// Runs the jobs in order. A job that does not fit what is left of the budget is passed over, since a smaller
-/// one may. BadInput of a job is noted, Interrupted ends the loop; whatever was measured is saved either way.
+/// Runs the jobs in order. A job that exceeds the rest of the budget is passed over, because a smaller one
+/// may fit. BadInput of a job is noted, Interrupted ends the loop; all measurements are saved in both cases.
 Outcome run_jobs(const std::vector<Job>& jobs, cost::Calibration& calibration,
                  std::optional<core::Seconds> budget, const Watch& watch, core::StopToken stop);
 
-/// What run_jobs would do if every job took its estimate; `jobs` must outlive it.
+/// The jobs that run_jobs would run if every job took its estimate; `jobs` must outlive it.
 struct JobsToRun {
   std::vector<const Job*> fit;  ///< not done, in order
   std::size_t left_out = 0;     ///< not done; the budget has no room

@@ -16,7 +16,8 @@ class TimedKernel {
   ~TimedKernel();
 
   bool has(graph::Pass pass) const;
-  void run(graph::Pass pass);  ///< weight_gradient after input_gradient, which hands it what they share
+  /// Weight_gradient comes after input_gradient, which leaves it their common results.
+  void run(graph::Pass pass);
   cost::KernelPoint time(graph::Pass pass, Stopwatch& stopwatch);
   core::Bytes operand_bytes() const;  ///< of inputs, parameters and output
 

@@ -10,16 +10,16 @@
 
 namespace penstock::calibrate {
 
-/// Piecewise time = latency + bytes * per_byte by least squares on medians, each weighted by 1 / time^2 so
-/// that all sizes count alike. One to three segments of at least three points each; every choice of
-/// breakpoints is tried, and a further segment is taken when it lowers Schwarz's criterion (Schwarz,
-/// "Estimating the dimension of a model", Annals of Statistics 1978). Neither latencies nor slopes are
-/// negative: where the best line has one that is, the best line without it counts. Intervals, 95 %, come from
-/// 200 fits with the residuals of the segment drawn anew, by seed. Points ascend by bytes; fewer than three
-/// give no segment. Segments end where the next one's points begin: from and to are sizes measured.
+/// Piecewise time = latency + bytes * per_byte by least squares on medians. The weight is 1 / time^2, so that
+/// all sizes count the same. Fits one to three segments of at least three points each, with every choice of
+/// breakpoints. A further segment is taken if it lowers Schwarz's criterion (Schwarz, "Estimating the
+/// dimension of a model", Annals of Statistics 1978). Neither latencies nor slopes are negative: if one is in
+/// the best line, the best line without it is taken. Intervals, 95 %, come from 200 fits with resampled
+/// residuals of the segment, by seed. Points ascend by bytes; fewer than three give no segment. A segment
+/// ends where the points of the next one begin: from and to are measured sizes.
 std::vector<cost::LinkSegment> fit_link(std::span<const cost::LinkPoint> points, std::uint64_t seed);
 
-/// One segment over all points; nothing when they do not take longer the larger they are.
+/// One segment over all points; empty if time does not grow with size.
 std::optional<cost::Affine> fit_line(std::span<const cost::LinkPoint> points);
 
 }  // namespace penstock::calibrate

@@ -12,18 +12,18 @@ namespace penstock::calibrate {
 struct KernelSums {
   core::Seconds cold, back_to_back;
 };
-/// Sums over all kernels of the model; none while one of them is not measured at that many samples.
+/// Sums over all kernels of the model; empty if one of them is not measured at that many samples.
 std::optional<KernelSums> kernel_sums(const cost::Calibration& calibration, const graph::OpGraph& graph,
                                       std::int64_t samples, cluster::Precision precision);
 
-/// Runs the model again and again, operators in order, activations handed on, gradients accumulated at joins;
-/// and puts the sums beside. Throws BadInput when a kernel is not measured yet, or buffers would take more
-/// than `memory`.
+/// Runs the model repeatedly: operators in order, each on the outputs of others, with gradients accumulated
+/// at joins. The result also has the sums of kernels. Throws BadInput if a kernel is not measured yet, or
+/// buffers need more than `memory`.
 cost::ModelSum time_model(const cost::Calibration& calibration, kernels::Backend& backend,
                           kernels::Stream& stream, Stopwatch& stopwatch, const NamedModel& model,
                           std::int64_t samples, cluster::Precision precision, core::Bytes memory);
 
-/// The kernel's point there; null where there is none.
+/// The kernel's point for that pass and number of samples; null if there is none.
 const cost::KernelPoint* find_point(const cost::Calibration& calibration, const cost::KernelKey& key,
                                     graph::Pass pass, std::int64_t samples);
 

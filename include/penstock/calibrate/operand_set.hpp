@@ -1,5 +1,5 @@
 #pragma once
-// All buffers one kernel wants, filled with random numbers.
+// All buffers of one kernel, filled with random numbers.
 
 #include <memory>
 #include <vector>
@@ -8,12 +8,11 @@
 
 namespace penstock::calibrate {
 
-/// Zeros would be faster than what training meets: a device that toggles fewer wires draws less power and
-/// keeps a higher clock. Row numbers of a table lie within it. Outputs hold nothing until the forward pass
-/// has run.
+/// Zeros would be faster than training data: a device that toggles fewer wires draws less power and keeps a
+/// higher clock. Row numbers of a table lie within it. Outputs are undefined until the forward pass has run.
 class OperandSet {
  public:
-  /// Throws BadInput when the device has no such room.
+  /// Throws BadInput if the device has too little memory.
   OperandSet(kernels::Backend& backend, const graph::Operator& op, const kernels::Slots& slots,
              std::uint64_t seed);
   const kernels::Operands& operands() const { return operands_; }

@@ -1,5 +1,5 @@
 #pragma once
-// A precision under the names of two rooms.
+// Conversion of a precision between two rooms.
 
 #include "penstock/cost/calibration.hpp"
 #include "penstock/kernels/backend.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// Collectives between threads of one machine, made of copies and sums.
+// Collectives between threads of one machine, as copies and sums.
 
 #include <functional>
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace penstock::calibrate {
 
-/// How a rank opens its device.
+/// Opens the device of one rank.
 using OpenDevice = std::function<std::unique_ptr<kernels::Backend>()>;
 
-/// A rank's own backend and stream; made and used by any thread, but by one at a time.
+/// A rank's own backend and stream; any thread may make or use it, one at a time.
 struct Rank {
   std::unique_ptr<kernels::Backend> backend;
   std::unique_ptr<kernels::Stream> stream;
@@ -21,8 +21,8 @@ struct Rank {
 std::vector<Rank> open_ranks(int ranks, const OpenDevice& open);
 std::vector<Rank> open_ranks(const std::vector<OpenDevice>& opens);
 
-/// Ring all-reduce (Patarasuk and Yuan, JPDC 2009): r - 1 steps that each pass the sum of one r-th on to the
-/// next rank, then r - 1 steps that hand the finished parts round. Inputs stay as they are, so that it can be
+/// Ring all-reduce (Patarasuk and Yuan, JPDC 2009). In r - 1 steps each rank passes the sum of one r-th to
+/// the next, then r - 1 steps pass the finished parts round. Inputs do not change, so that it can be
 /// repeated.
 class Ring {
  public:
@@ -30,8 +30,8 @@ class Ring {
   /// more.
   Ring(Team& team, std::vector<Rank>& ranks, core::Bytes bytes);
   void all_reduce();
-  void reduce_scatter();  ///< rank r has the sum of part (r + 1) mod ranks afterwards
-  void all_gather();      ///< of what reduce_scatter left
+  void reduce_scatter();  ///< afterwards rank r has the sum of part (r + 1) mod ranks
+  void all_gather();      ///< of the parts after reduce_scatter
 
   kernels::Buffer& input(int rank, int part) { return *of(rank).input[static_cast<std::size_t>(part)]; }
   kernels::Buffer& output(int rank, int part) { return *of(rank).output[static_cast<std::size_t>(part)]; }

@@ -1,5 +1,5 @@
 #pragma once
-// What repeated timings say, as a calibration keeps it.
+// Summary of repeated timings, in the form of a calibration.
 
 #include "penstock/core/statistics.hpp"
 #include "penstock/cost/calibration.hpp"
@@ -11,11 +11,11 @@ using core::noise;
 using core::quantile;
 using core::Ranks;
 
-/// Median, p10, p90, count and the median's interval. At least one time, in seconds, above zero.
+/// Median, p10, p90, count and the median's interval. Needs at least one time, in seconds, above zero.
 cost::Timing summarise(std::vector<double> times);
 
-/// Two rounds of one point, or more, as one: timings sum up the medians of the rounds, so that what slowed
-/// one of them changes little; algorithm and workspace are the later one's.
+/// Two or more rounds of one point as one. Timings summarise the medians of the rounds, so that a slowdown of
+/// one round changes little; algorithm and workspace are those of the later one.
 cost::KernelPoint joined(const cost::KernelPoint& earlier, const cost::KernelPoint& later);
 
 }  // namespace penstock::calibrate

@@ -10,10 +10,10 @@
 
 namespace penstock::calibrate {
 
-/// Puts the same work on the stream every time it is called.
+/// Puts the same work on the stream at every call.
 using Body = std::function<void()>;
 
-/// Refers to stream and clock. Members throw Interrupted when `stop` says so.
+/// Keeps references to stream and clock. Members throw Interrupted after a request of `stop`.
 class Stopwatch {
  public:
   Stopwatch(kernels::Stream& stream, Clock& clock, const SamplingRule& rule, core::StopToken stop = {})
@@ -25,13 +25,13 @@ class Stopwatch {
   static constexpr core::Seconds kLongestWarmUp{0.2};
   /// Caches are evicted before each timing.
   cost::Timing cold(const Body& body);
-  /// One after the other. Work shorter than 20 us is bundled, so that neither events nor launches count.
+  /// Runs without a pause. Work shorter than 20 us is bundled, so that neither events nor launches count.
   cost::Timing back_to_back(const Body& body);
-  cost::Timing unbundled(const Body& body);  ///< the same, each run between events of its own
+  cost::Timing unbundled(const Body& body);  ///< like back_to_back, but each run between its own events
   cost::Timing after(const Body& before,
                      const Body& body);  ///< `before` is run ahead of each timing, and not timed
 
-  std::int64_t rejected() const { return rejected_; }  ///< timings thrown away for a low clock
+  std::int64_t rejected() const { return rejected_; }  ///< timings rejected for a low clock
   const SamplingRule& rule() const { return rule_; }
 
  private:

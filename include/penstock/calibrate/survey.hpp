@@ -1,5 +1,5 @@
 #pragma once
-// All that is to be measured, as jobs.
+// All measurements of a device, as jobs.
 
 #include "penstock/calibrate/crowding.hpp"
 #include "penstock/calibrate/job.hpp"
@@ -9,17 +9,19 @@
 
 namespace penstock::calibrate {
 
-/// What to measure, and on what. References outlive the survey.
+/// Devices and scope of a survey. References outlive the survey.
 struct SurveyRequest {
   kernels::Backend& backend;
-  OpenDevice open_view = {};  ///< of the device, for what two do there at once; without, that is left out
-  std::vector<OpenDevice> peers = {};  ///< devices that exchange messages, this one first; one: no links
-  bool host = true;                    ///< no copies to and from a host, and no graphs
-  bool neighbours = false;             ///< peers are devices of one node like that which is measured
+  /// Opens the device again, for two measurements at once; empty: these are left out.
+  OpenDevice open_view = {};
+  /// Devices that exchange messages, the measured one first; one: no links.
+  std::vector<OpenDevice> peers = {};
+  bool host = true;         ///< no copies to and from a host, and no graphs
+  bool neighbours = false;  ///< peers are devices of one node like the measured one
   Clock& clock;
   const std::vector<NamedModel>& models;
   cluster::Precision precision = cluster::Precision::fp32;
-  core::Bytes memory;  ///< for operands and buffers, at most
+  core::Bytes memory;  ///< limit of operands and buffers
   SamplingRule rule;
   std::size_t rounds = 1;  ///< visits of every kernel point
   std::int64_t most_samples = 64;
@@ -31,18 +33,18 @@ class Survey {
  public:
   explicit Survey(const SurveyRequest& request);
 
-  /// Copy bandwidth, matmul rate and launch overhead, without which nothing else can be estimated; and, of a
-  /// device with graphs, a launch in one.
+  /// Copy bandwidth, matmul rate and launch overhead, which all other estimates need. For a device with
+  /// graphs also a launch in one.
   std::vector<Job> ceilings();
-  /// Kernels at one sample, whole models, links up to a megabyte, the other batch sizes, and larger links;
-  /// then all kernels again in further rounds, so that what slows the machine for a while spoils one visit of
-  /// a point, not its median. Estimates follow from the ceilings.
+  /// Kernels at one sample, whole models, links up to a megabyte, the other batch sizes, and larger links.
+  /// Then come all kernels again in further rounds, so that a temporary slowdown of the machine spoils one
+  /// visit of a point, not its median. Estimates follow from the ceilings.
   std::vector<Job> jobs(const Roofline& roofline);
-  /// Measurements that are noisy so far (calibrate/doubts.hpp), once more: passes of kernels, and messages;
-  /// of two timings of a message the steadier stays.
+  /// Repeats measurements that are noisy so far (calibrate/doubts.hpp): passes of kernels, and messages. Of
+  /// two timings of a message the less noisy stays.
   std::vector<Job> repeats(const cost::Calibration& calibration, const Roofline& roofline);
 
-  std::int64_t rejected() const { return rejected_; }  ///< timings thrown away for a low clock
+  std::int64_t rejected() const { return rejected_; }  ///< timings rejected for a low clock
 
  private:
   std::vector<Job> roofs();
@@ -74,20 +76,20 @@ class Survey {
 
   SurveyRequest request_;
   std::unique_ptr<kernels::Stream> stream_;
-  std::vector<Rank> views_, peers_;  ///< opened when first asked for
+  std::vector<Rank> views_, peers_;  ///< opened at the first use
   std::unique_ptr<kernels::Collectives> library_;
   std::int64_t rejected_ = 0;
 };
 
-/// What one of several rounds owes to a rule: its share of the timings, three at least, and of their time.
+/// The rule for one of several rounds: its share of the timings, at least three, and of their time.
 SamplingRule divided(SamplingRule rule, std::size_t rounds);
 
-/// The sampling rule whose timings are as long as the budget allows: as `full` says, or as little as 4 % of
-/// that. `estimate`: what everything takes under a rule.
+/// The sampling rule with timings as long as the budget allows: those of `full`, or as little as 4 % of them.
+/// `estimate`: total time of a survey with a rule.
 SamplingRule rule_within(core::Seconds budget, const SamplingRule& full,
                          const std::function<core::Seconds(const SamplingRule&)>& estimate);
 
-/// Sums of kernels as the points now say, after further rounds.
+/// Sums the kernels again from the points, after further rounds.
 void refresh_model_sums(cost::Calibration& calibration, const std::vector<NamedModel>& models);
 
 }  // namespace penstock::calibrate

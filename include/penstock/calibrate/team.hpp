@@ -6,7 +6,7 @@
 
 namespace penstock::calibrate {
 
-/// `ranks` threads, the caller's the first of them.
+/// `ranks` threads; the first is the caller's.
 class Team {
  public:
   explicit Team(int ranks);
@@ -14,10 +14,10 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  /// work(rank) on all threads at once; returns when all are done, and throws on the first exception. One
-  /// rank's failure must not keep others waiting in `meet`: only work that cannot fail half-way meets.
+  /// Calls work(rank) on all threads at once. Returns when all are done, and throws the first exception. A
+  /// failed rank must not keep others waiting in `meet`: only work that cannot fail half-way meets.
   void run(const std::function<void(int)>& work);
-  /// Called inside `work` by all ranks: returns when all have called it.
+  /// All ranks call this inside `work`: returns when all have called it.
   void meet();
   int ranks() const;
 

@@ -1,5 +1,5 @@
 #pragma once
-// Whether a device still does what its calibration says.
+// Times some points of a calibration again, to notice that a device has changed.
 
 #include <vector>
 
@@ -14,18 +14,19 @@ struct Recheck {
   std::int64_t samples = 1;
   cost::Timing before, now;
   double change() const { return now.median / before.median - 1; }
-  /// More than a tenth away, and not by noise: the new median's interval lies outside the old p10 to p90.
+  /// True for a change of more than a tenth that is not noise: the new median's interval lies outside the old
+  /// p10 to p90.
   bool off() const;
 };
 
-/// Up to `count` points, evenly spaced in the order of their times; those of a second and more are left out.
+/// Up to `count` points, evenly spaced in the order of their times, without those of a second and more.
 std::vector<Recheck> choose_points(const cost::Calibration& calibration, std::size_t count);
 
-/// Fills `now`. Throws BadInput where the device has no such kernel.
+/// Fills `now`. Throws BadInput if the device has no such kernel.
 void recheck(std::vector<Recheck>& points, kernels::Backend& backend, kernels::Stream& stream,
              Stopwatch& stopwatch);
 
-/// More than a quarter of the points are off.
+/// True if more than a quarter of the points are off.
 bool drifted(const std::vector<Recheck>& points);
 
 }  // namespace penstock::calibrate
