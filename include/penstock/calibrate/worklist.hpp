@@ -30,15 +30,16 @@ struct KernelItem {
 struct WorkLimits {
   std::int64_t most_samples = 64;  ///< powers of two up to it, for models without `samples`
   core::Bytes memory;              ///< of all operands together
-  /// Of a pass, by the roofline: beyond it utilisation does not change; one sample is always measured.
+  /// Longest pass to measure, by the roofline: beyond it utilisation does not change; one sample is always
+  /// measured.
   core::Seconds longest{0.25};
 };
 
 /// Every distinct kernel of the models, and of the shards of tensor-parallel groups, times the numbers of
 /// samples that the limits allow. The order starts with all at one sample, then each at the most, then the
 /// sizes between: 1, 64, 8, 16, 2, 32, 4. Points that a budget cuts off can thus be interpolated. Within one
-/// size, kernels with the largest share of the models' time come first, for a device that does ten FLOPs per
-/// byte; so the order is the same on every device.
+/// size, kernels with the largest share of the models' time come first. That time is of a device that does
+/// ten FLOPs per byte; so the order is the same on every device.
 std::vector<KernelItem> kernel_items(std::span<const NamedModel> models, cluster::Precision precision,
                                      const Roofline& roofline, const WorkLimits& limits);
 
