@@ -7,7 +7,7 @@
 namespace penstock::check {
 namespace {
 
-/// Together they compute every sample once.
+/// The stages together compute every sample once.
 void check_samples(Evidence& evidence, const std::vector<StageId>& stages) {
   std::vector<Share> all;
   for (const StageId stage : stages)
@@ -26,7 +26,7 @@ void check_samples(Evidence& evidence, const std::vector<StageId>& stages) {
                        stages.back().index(), next);
 }
 
-/// However gradients are summed, no copy of the weights is updated before the last device has its own.
+/// No copy of the weights is updated before the last device has its own gradients, in any form of the sum.
 void check_updates(Evidence& evidence, const std::vector<StageId>& stages) {
   Picoseconds computed;
   for (const auto& passes : evidence.ran)

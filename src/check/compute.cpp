@@ -15,7 +15,7 @@ core::Seconds seconds_of(TaskKind kind, const cost::OpTime& time) {
   return kind == TaskKind::input_gradient ? time.input_gradient : time.weight_gradient;
 }
 
-/// When a device sends, receives or reduces.
+/// Intervals in which a device sends, receives or reduces.
 Intervals communication(const trace::Trace& trace, DeviceId device) {
   Intervals all, out;
   for (const Span& span : trace.spans)
@@ -87,9 +87,10 @@ class RankCheck {
     return sum;
   }
 
-  /// A pass that was cut has been rounded with each bucket, with each operator beside collectives that take
-  /// links, and whenever its pace changed. Where the pace is not known, and beside such collectives, it is no
-  /// faster than alone: what it receives meanwhile it waits for, but for what ZeRO moves while it computes.
+  /// A pass that was cut is rounded at each bucket, at each operator beside collectives that take links, and
+  /// at each change of its pace. If the pace is unknown, or beside such collectives, it is only checked to be
+  /// no faster than without neighbours. It waits for messages that arrive meanwhile, except those of ZeRO,
+  /// which move while it computes.
   void check_duration(std::size_t p) {
     const Span& span = *ran_[p].span;
     const plan::Stage& stage = evidence_.plan.stages[span.stage.index()];
@@ -134,7 +135,7 @@ void check_dependences(Evidence& evidence) {
     }
 }
 
-/// Nobody leaves the k-th barrier before all that have one have come to it.
+/// No device leaves the k-th barrier before all devices with a k-th barrier have reached it.
 void check_barriers(Evidence& evidence) {
   struct Barrier {
     Picoseconds came;
@@ -156,8 +157,8 @@ void check_barriers(Evidence& evidence) {
       evidence.violation("barrier {} is left before all have come to it", k);
 }
 
-/// No device of a replica starts a pass before all have ended the one before; a pair is as one. Where a rank
-/// goes on from a colocated stage to another, or back, this holds for the replicas of both.
+/// No device of a replica starts a pass before all have ended the one before; a pair counts as one pass. If a
+/// rank goes on from a colocated stage to another, or back, this holds for the replicas of both.
 void check_groups(Evidence& evidence) {
   for (const auto& [where, asked] : evidence.asked) {
     const auto& devices = evidence.devices(where.first);

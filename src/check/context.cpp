@@ -1,4 +1,4 @@
-// Context parallelism by rules of the verifier's own: what must come in takes its time, and what is saved is
+// Context parallelism by rules of the verifier's own: transfers take their time, and the saved bytes are
 // there.
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 namespace penstock::check {
 namespace {
 
-/// Of all tokens and heads that attentions of a stage read, what a device must be sent of others in a forward
-/// pass, per sample, however it is sent.
+/// Bytes per sample that a device receives in a forward pass, by any algorithm: the tokens and heads of
+/// others that attentions of a stage read.
 double received(const graph::OpGraph& graph, const plan::Stage& stage) {
   const double c = stage.context_parallel, others = (c - 1) / c;
   double sum = 0;
@@ -25,7 +25,7 @@ double received(const graph::OpGraph& graph, const plan::Stage& stage) {
   return sum * graph.element_bytes() / stage.tensor_parallel;
 }
 
-/// A replica's devices together save all that the stage does.
+/// The devices of a replica together save all that the stage saves.
 void check_saved(Evidence& evidence, StageId id) {
   const plan::Stage& stage = evidence.plan.stages[id.index()];
   if (stage.recompute || stage.tensor_parallel > 1) return;

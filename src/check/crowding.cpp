@@ -89,11 +89,12 @@ std::vector<cost::Uses> Pace::running(std::int64_t time) const {
   return out;
 }
 
-/// Every kernel of the pass beside every choice of one kernel of each neighbour, by their shares of time.
+/// Combines every kernel of the pass with every choice of one kernel of each neighbour, by their shares of
+/// time.
 double Pace::slowdown(const cost::Uses& own, std::int64_t time) const {
   const auto others = running(time);
   double busy = 0;
-  std::map<int, double> chance = {{0, 1.0}};  // by what neighbours ask for together, in halves of a device
+  std::map<int, double> chance = {{0, 1.0}};  // key: need of all neighbours, in halves of a device
   for (const cost::Uses& other : others) {
     busy += other.busy();
     std::map<int, double> with;
@@ -102,7 +103,7 @@ double Pace::slowdown(const cost::Uses& own, std::int64_t time) const {
         with[asked + half] += share * other.at[static_cast<std::size_t>(half)] / other.busy();
     chance.swap(with);
   }
-  double factor = 1 - own.busy();  // waiting takes as long as ever
+  double factor = 1 - own.busy();  // waiting is not slowed
   for (const int half : {0, 1, 2})
     for (const auto& [asked, share] : chance)
       factor += own.at[static_cast<std::size_t>(half)] * share *

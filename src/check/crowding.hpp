@@ -1,5 +1,5 @@
 #pragma once
-// How much work a pass gets done beside the neighbours that the trace shows.
+// Progress of a pass beside the neighbours that the trace shows.
 
 #include <optional>
 
@@ -11,15 +11,15 @@ namespace penstock::check {
 /// Stretches of time, disjoint and in order.
 using Intervals = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
-/// The rule as the verifier reads it: in every moment a pass is slowed by the product of the device's factor
-/// for communication and of what the passes that neighbours run at that moment do to it.
+/// The verifier's own version of the rule. At every moment two factors slow a pass: the device's factor for
+/// communication, and the effect of the passes that neighbours run.
 class Pace {
  public:
-  /// `communicates`: when the device does, at `overlap` times the pace.
+  /// `communicates`: the intervals in which the device does, at `overlap` times the pace.
   Pace(const Evidence& evidence, DeviceId device, Intervals communicates, double overlap);
 
-  /// Whether times of passes follow from the trace. Not so where a group of devices waits within a pass that
-  /// is cut at its buckets: the trace does not show for how long.
+  /// False if times of passes do not follow from the trace. This is so if a group of devices waits within a
+  /// pass that is cut at its buckets: the trace does not show how long.
   bool known() const { return known_; }
   struct Work {
     double done = 0;           ///< ps at full pace
@@ -40,7 +40,7 @@ class Pace {
   Intervals communicates_;
   double overlap_;
   const cost::Crowding* crowding_;
-  std::int64_t longest_ = 0;  ///< of what stands beside
+  std::int64_t longest_ = 0;  ///< longest of these passes
   bool known_ = true;
 };
 

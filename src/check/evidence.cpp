@@ -10,12 +10,12 @@
 namespace penstock::check {
 namespace {
 
-/// Which replica the i-th device of a stage belongs to.
+/// The replica of the i-th device of a stage.
 std::size_t replica_of(const plan::Stage& stage, std::size_t i) {
   return plan::Mesh(stage).coordinate(i, plan::MeshDim::data);
 }
 
-/// First sample, within a micro-batch, of a replica's share: the replicas of a colocated stage's parts share
+/// First sample, within a micro-batch, of a replica's share. The replicas of a colocated stage's parts share
 /// it part after part.
 std::int64_t share_begin(const plan::Stage& stage, std::int64_t replica) {
   if (!stage.part) return stage.micro_batch * replica / stage.replicas();
@@ -87,7 +87,7 @@ bool Evidence::exists(const Span& span) const {
          (!travels || (known(span.peer) && span.peer != span.device));
 }
 
-/// By time; passes that take none and fall on one moment are given the order that the row has.
+/// Sorts by time; passes without duration at one moment get the order of the row.
 void Evidence::sort(std::vector<Ran>& passes, const Asked& row) {
   std::map<std::tuple<TaskKind, StageId, std::int32_t>, std::size_t> position;
   for (std::size_t p = 0; p < row.passes.size(); ++p)
@@ -99,7 +99,7 @@ void Evidence::sort(std::vector<Ran>& passes, const Asked& row) {
   std::stable_sort(passes.begin(), passes.end(), [&](const Ran& a, const Ran& b) { return key(a) < key(b); });
 }
 
-/// Updates are there only where there are weights.
+/// Steps exist only for stages with weights.
 Asked Evidence::ask(std::size_t rank, std::size_t i) const {
   Asked out;
   for (const schedule::Action& action : order.ranks[rank]) {
@@ -227,7 +227,7 @@ Bytes Evidence::sent(const plan::Boundary& boundary, std::int64_t begin, std::in
   return sum + Bytes(shrinks / sequence * tokens + shrinks % sequence * tokens / sequence);
 }
 
-/// As time(), with the samples as they are filled.
+/// Like time(), with the actual filling of the samples.
 std::vector<cost::OpTime> Evidence::filled_pieces(StageId stage, std::size_t i, std::int32_t micro_batch,
                                                   bool cut) {
   const plan::Stage& s = plan.stages[stage.index()];
@@ -248,8 +248,8 @@ bool Evidence::has_weights(StageId stage) const {
   return cost::stage_load(problem, plan.stages[stage.index()].operators).parameters.value() > 0;
 }
 
-/// The last operators first; a bucket is full when it has the bytes asked for, and the next gradient opens
-/// another.
+/// Starts with the last operators. A bucket is full when it has the bytes of the bucket size; the next
+/// gradient opens another.
 std::vector<std::vector<core::OpId>> Evidence::buckets(StageId stage) const {
   const plan::Stage& s = plan.stages[stage.index()];
   std::vector<std::vector<core::OpId>> out(1);

@@ -1,5 +1,5 @@
 #pragma once
-// The verifier's view of a trace, and its checks. Nothing here includes what makes traces.
+// The verifier's view of a trace, and its checks. Nothing here includes the sources of traces.
 
 #include <fmt/format.h>
 
@@ -26,7 +26,7 @@ using core::StageId;
 using trace::Span;
 using trace::TaskKind;
 
-/// What one replica computes of one micro-batch: samples [begin, end) of all mini-batches together.
+/// The part of one micro-batch that a replica computes: samples [begin, end) of all mini-batches together.
 struct Share {
   std::int32_t micro_batch;
   std::span<const DeviceId> group;  ///< its devices, each of which runs the passes
@@ -34,15 +34,15 @@ struct Share {
   std::int64_t samples() const { return end - begin; }
 };
 
-/// One pass as it ran. Those of a pair need their inputs when its first starts and give their outputs when
-/// its last ends.
+/// One pass as it ran. A pass of a pair needs its inputs when the pair's first pass starts, and gives its
+/// outputs when the pair's last pass ends.
 struct Ran {
   const Span* span = nullptr;
   Picoseconds first, last;        ///< of the pair
   const Span* partner = nullptr;  ///< the other of the pair
 };
 
-/// What a row asks of one device.
+/// The tasks of one device by its row.
 struct Asked {
   struct Pass {
     TaskKind kind;
@@ -56,12 +56,12 @@ struct Asked {
     std::size_t step = 0;  ///< position of the step that needs it; 0: none
   };
   std::vector<Pass> passes;
-  std::vector<std::size_t> barriers;  ///< positions of the passes behind one
+  std::vector<std::size_t> barriers;  ///< positions of the passes after one
   std::vector<Reduction> reductions;
 };
 
-/// Whether the contributions of all have reached all, as far as times tell: a message carries all that has
-/// arrived at its sender. Messages by start, at least one.
+/// True if the contributions of all can have reached all by their times: a message carries everything that
+/// has arrived at its sender. Messages by start, at least one.
 bool reaches_all(const std::vector<const Span*>& messages, const std::vector<DeviceId>& group);
 
 class Evidence {
@@ -74,7 +74,7 @@ class Evidence {
   const schedule::Schedule& order;
   const trace::Trace& trace;
   const sim::SimulationOptions& options;
-  const plan::StageGraph stages;                               ///< its own
+  const plan::StageGraph stages;                               ///< made for the verifier
   const bool in_turn;                                          ///< replicas take whole micro-batches in turn
   std::vector<std::vector<Ran>> ran;                           ///< [device] in time order
   std::map<std::pair<std::size_t, std::size_t>, Asked> asked;  ///< [rank, i-th of its devices]
@@ -89,28 +89,28 @@ class Evidence {
   std::size_t ranks() const { return devices_.size(); }
   std::vector<Share> shares(StageId stage) const;
   std::int64_t samples(StageId stage, std::size_t i) const;  ///< of every micro-batch, on the i-th device
-  /// A pass of a micro-batch on the i-th device, whole or in the pieces that buckets cut it into.
+  /// A pass of a micro-batch on the i-th device, whole or in the pieces between bucket cuts.
   const std::vector<cost::OpTime>& pieces(StageId stage, std::size_t i, std::int32_t micro_batch, bool cut);
-  /// What the samples that the i-th device has of a micro-batch are filled with, as share of full ones.
+  /// Filling of the i-th device's samples of a micro-batch, as share of full ones.
   double filled_share(StageId stage, std::size_t i, std::int32_t micro_batch) const;
   /// Bytes that samples [begin, end) send over a boundary.
   Bytes sent(const plan::Boundary& boundary, std::int64_t begin, std::int64_t end) const;
   bool has_weights(StageId stage) const;
-  /// Operators of the buckets that a stage's gradients are reduced in; one where nothing is reduced or no
-  /// bucket size is given.
+  /// Operators of the buckets in which a stage's gradients are reduced. One bucket if nothing is reduced or
+  /// no bucket size is given.
   std::vector<std::vector<core::OpId>> buckets(StageId stage) const;
-  /// The pass of a stage that makes what is sent on, or back; null when there is none.
+  /// The pass of a stage that makes the output, or its gradient; null if there is none.
   const Ran* forward(DeviceId device, StageId stage, std::int32_t micro_batch) const;
   const Ran* backward(DeviceId device, StageId stage, std::int32_t micro_batch) const;
   /// The last pass that needs the activations.
   const Ran* release(DeviceId device, StageId stage, std::int32_t micro_batch) const;
   const Ran* find(DeviceId device, StageId stage, TaskKind kind, std::int32_t micro_batch) const;
-  void pair_up();  ///< once the passes are known to be those asked for
-  /// Whether collectives within passes take links: `pieces` are without them then.
+  void pair_up();  ///< called once the passes are known to be those of the order
+  /// True if collectives within passes take links; then `pieces` are without them.
   bool links() const { return options.pass_collectives == sim::PassCollectives::links; }
-  /// Whether devices, links and the time of tasks are as cluster and costs say.
+  /// True if devices, links and times of tasks are exactly those of cluster and costs.
   bool perfect() const { return options.perturbation == nullptr || options.perturbation->only_lengths(); }
-  /// Whether messages take the time that routes and sharing say.
+  /// True if messages take the times of routes and sharing.
   bool steady_messages() const;
 
   template <class... Args>
@@ -129,7 +129,7 @@ class Evidence {
   std::vector<cost::OpTime> filled_pieces(StageId stage, std::size_t i, std::int32_t micro_batch, bool cut);
   void fill_samples();
   std::map<std::tuple<StageId, std::int64_t, std::int32_t, bool>, std::vector<cost::OpTime>>
-      pieces_;                                    ///< stage, replica, micro-batch where they differ, cut
+      pieces_;                                    ///< key: stage, replica, micro-batch where they differ, cut
   std::unique_ptr<cost::ShorterModels> shorter_;  ///< null: all samples are full
   std::vector<sim::Filling> samples_;             ///< of the run; likewise
   std::map<std::tuple<StageId, std::int64_t, bool>, std::unique_ptr<cost::LengthTimes>> length_times_;
@@ -151,8 +151,8 @@ void check_colocated(Evidence& evidence);
 /// Time in a pass of one device during which it receives messages of its groups.
 Picoseconds communicating(const Evidence& evidence, const Span& pass);
 
-/// Forward passes of a stage's devices in a group take at least what `bytes` per sample from the others,
-/// `what`, take to come in.
+/// Forward passes of a stage's devices in a group take at least the time in which `bytes` per sample, named
+/// `what`, come in from the others.
 void check_incoming(Evidence& evidence, StageId stage, const std::vector<DeviceId>& group, double bytes,
                     std::string_view what);
 

@@ -1,5 +1,5 @@
-// Expert parallelism by rules of the verifier's own: rows take their time to come in and to come back, and
-// every expert's weights are somewhere.
+// Expert parallelism by rules of the verifier's own: rows take their time to come in and to return, and every
+// expert's weights are on some device.
 
 #include <algorithm>
 
@@ -8,8 +8,8 @@
 namespace penstock::check {
 namespace {
 
-/// Devices `size` apart in the order of replicas and context groups, of one tensor-parallel number: those
-/// that have all experts between them.
+/// Devices `size` apart in the order of replicas and context groups, of one tensor-parallel number: together
+/// they have all experts.
 std::vector<std::vector<DeviceId>> groups_of(const plan::Stage& stage) {
   const auto t = static_cast<std::size_t>(stage.tensor_parallel),
              e = static_cast<std::size_t>(stage.expert_parallel);
@@ -19,8 +19,8 @@ std::vector<std::vector<DeviceId>> groups_of(const plan::Stage& stage) {
   return out;
 }
 
-/// What a device is sent at least in a forward pass, per sample: rows of others for its experts and, of its
-/// own, what other devices' experts made of them. Rows go evenly at best.
+/// Least rows per sample that a device receives in a forward pass: rows of others for its experts, and
+/// results of other devices' experts for its own rows. At best rows are spread evenly.
 double received_rows(const graph::OpGraph& graph, const plan::Stage& stage) {
   const double e = stage.expert_parallel;
   double rows = 0;
@@ -30,7 +30,7 @@ double received_rows(const graph::OpGraph& graph, const plan::Stage& stage) {
   return 2 * rows * graph.element_bytes() * (e - 1) / e / stage.context_parallel;
 }
 
-/// A group's devices together hold the weights of all experts.
+/// The devices of a group together hold the weights of all experts.
 void check_weights(Evidence& evidence, StageId id) {
   const plan::Stage& stage = evidence.plan.stages[id.index()];
   if (stage.zero == 3 || stage.tensor_parallel > 1) return;

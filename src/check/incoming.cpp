@@ -1,4 +1,4 @@
-// What a pass needs of the other devices of its group takes its time to come in.
+// Time in which a pass receives its input from the other devices of its group.
 
 #include <algorithm>
 #include <set>
@@ -8,7 +8,7 @@
 namespace penstock::check {
 namespace {
 
-/// Bytes per second over all the cables that end at a device and that its group sends over.
+/// Bytes per second over all the cables that end at a device and carry messages of its group.
 double ingress(const cluster::Cluster& cluster, const std::vector<DeviceId>& group, DeviceId device) {
   std::set<std::size_t> cables;
   for (const DeviceId from : group)

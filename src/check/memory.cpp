@@ -7,14 +7,14 @@
 namespace penstock::check {
 namespace {
 
-/// Bytes that come or go at a moment.
+/// Bytes that are allocated or freed at a moment.
 struct Held {
   std::int64_t activations = 0, buffers = 0;
   friend bool operator==(const Held&, const Held&) = default;
 };
 using Curve = std::map<std::int64_t, Held>;  ///< by time, ps
 
-/// Held from each moment on; moments at which nothing changes are left out.
+/// Bytes held from each moment on; moments without a change are left out.
 Curve summed(const Curve& changes) {
   Curve out;
   Held held, before;
@@ -39,7 +39,7 @@ Curve recorded(const trace::DeviceTrace& device) {
   return out;
 }
 
-/// What a stage's micro-batches hold on one of its devices.
+/// Memory of a stage's micro-batches on one of its devices.
 class StageOnDevice {
  public:
   StageOnDevice(const Evidence& evidence, StageId stage, std::size_t i, Curve& changes)
@@ -84,20 +84,20 @@ class StageOnDevice {
     at(to).buffers -= bytes;
   }
 
-  /// A pair waits for the messages of both its passes, and takes all of them in from the first on; but for
-  /// those that the recomputation before it waited for.
+  /// A pair waits for the messages of both its passes, and takes all of them in from the first on. Exceptions
+  /// are the messages that the recomputation before it waited for.
   Picoseconds arrival(const Ran& pass) const {
     Picoseconds out = pass.first;
     for (const Span* span : {pass.span, pass.partner})
       if (span && !late(*span)) out = arrived(*span, out);
     return out;
   }
-  /// Of the first message for a pass; of one without messages, when it is needed.
+  /// Start of the first message for a pass; for a pass without messages, the time when it is needed.
   Picoseconds arrived(const Span& span, Picoseconds needed) const {
     const auto found = evidence_.arrival.find(&span);
     return found == evidence_.arrival.end() ? needed : std::min(needed, found->second);
   }
-  /// Recomputation waits for its gradient.
+  /// True if recomputation waits for its gradient.
   bool late(const Span& span) const {
     return span.kind != TaskKind::forward && !evidence_.plan.stages[span.stage.index()].recompute.early &&
            evidence_.find(device_, span.stage, TaskKind::recompute, span.micro_batch);
@@ -111,7 +111,7 @@ class StageOnDevice {
   Curve& changes_;
 };
 
-/// What no curve may do.
+/// Rules for every curve.
 void check_points(Evidence& evidence, std::size_t device) {
   const auto& points = evidence.trace.devices[device].memory;
   for (std::size_t i = 0; i < points.size(); ++i) {

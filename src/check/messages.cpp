@@ -5,9 +5,9 @@
 namespace penstock::check {
 namespace {
 
-/// When a replica of a stage takes what is sent to it: a stage that holds at most h micro-batches takes the
-/// input of its j-th forward once its (j - h - 1)-th micro-batch is done, the gradients of its j-th backward
-/// pass once the (j - 2)-th has ended; counted from 0 in the order in which it ran.
+/// Times at which a replica of a stage accepts messages. A stage that holds at most h micro-batches takes the
+/// input of its j-th forward pass once its (j - h - 1)-th micro-batch is done. It takes the gradients of its
+/// j-th backward pass once the (j - 2)-th has ended. Counts start from 0 in the order of the run.
 class Gates {
  public:
   Gates(const Evidence& evidence, DeviceId device, StageId stage) {
@@ -34,13 +34,14 @@ class Gates {
   std::map<const Span*, Picoseconds> open_;
 };
 
-/// Messages that cannot be told apart: they carry as many bytes of one pass between the same two devices.
+/// Key of messages that the trace cannot distinguish: they carry as many bytes of one pass between the same
+/// two devices.
 using Key = std::tuple<DeviceId, DeviceId, StageId, std::int32_t,
                        std::int64_t>;  ///< from, to, stage, micro-batch, bytes
 struct Need {
-  Picoseconds computed, open;  ///< may be sent from both on
-  Picoseconds used;            ///< by the first device of the receiving group
-  const Ran* pass;             ///< that waits for it
+  Picoseconds computed, open;  ///< the message may be sent once both have come
+  Picoseconds used;            ///< first use by the receiving group
+  const Ran* pass;             ///< waits for the message
   Picoseconds ready() const { return std::max(computed, open); }
 };
 struct Messages {
@@ -63,7 +64,7 @@ class Checker {
   }
 
  private:
-  /// Every overlap of a sender's and a receiver's share is a message ahead and one back.
+  /// Expects one message forward and one back for every overlap of a sender's and a receiver's share.
   void expect(const plan::Boundary& boundary) {
     const auto from = evidence_.shares(boundary.from), to = evidence_.shares(boundary.to);
     for (std::size_t x = 0, y = 0; x < from.size() && y < to.size();) {
@@ -80,8 +81,8 @@ class Checker {
 
   using Side = std::pair<StageId, Share>;
   using PassOf = const Ran* (Evidence::*)(DeviceId, StageId, std::int32_t) const;
-  /// One part per device of the larger group; all of them reach a receiver before its pass, for the devices
-  /// of a group start together only where they have a pass before.
+  /// Expects one part per device of the larger group. A receiver needs all of them before its pass, because
+  /// the devices of a group start together only if they have a pass before.
   void expect(const Side& from, const Side& to, PassOf pass_of, Bytes bytes) {
     const auto &sends = from.second.group, &receives = to.second.group;
     const std::size_t parts = std::max(sends.size(), receives.size());
@@ -95,7 +96,7 @@ class Checker {
                    DeviceId receiver) {
     const Ran* computes = (evidence_.*pass_of)(sender, from.first, from.second.micro_batch);
     if (!computes) return evidence_.violation("stage {}: the order lacks a pass", from.first.index());
-    Picoseconds first(INT64_MAX);  // of the group's passes that wait
+    Picoseconds first(INT64_MAX);  // first of the group's passes that wait
     for (const DeviceId device : to.second.group) {
       const Ran* waits = (evidence_.*pass_of)(device, to.first, to.second.micro_batch);
       if (!waits) return evidence_.violation("stage {}: the order lacks a pass", to.first.index());
@@ -112,7 +113,7 @@ class Checker {
         {computes->last, gates(receiver, to.first).open(*waits), first, waits});
   }
 
-  /// Of a pass, or of the late recomputation before it.
+  /// Begin of a pass, or of the late recomputation before it.
   Picoseconds begin_of(const Ran& pass, DeviceId device, StageId stage, std::int32_t micro_batch) const {
     if (pass.span->kind == TaskKind::forward || evidence_.plan.stages[stage.index()].recompute.early)
       return pass.first;
@@ -126,7 +127,7 @@ class Checker {
     return gates_.emplace(std::pair(device, stage), Gates(evidence_, device, stage)).first->second;
   }
 
-  /// They travel one way, so they start in the order in which they may.
+  /// The messages have one route, so they start in the order in which they may.
   void check(const Key& key, Messages& messages) {
     const auto& [from, to, stage, micro_batch, bytes] = key;
     const std::string what = fmt::format("device {} to {}, micro-batch {}, {} bytes", from.index(),

@@ -12,7 +12,7 @@ std::string in_words(const Span& span) {
                      span.bytes.value(), span.start.value());
 }
 
-/// A message holds all links of its route from start to end, and takes what the route takes.
+/// A message holds all links of its route from start to end, for the time of the route.
 void check_fifo(Evidence& evidence) {
   std::vector<std::vector<const Span*>> on(evidence.problem.cluster.links().size());
   const bool whole = evidence.perfect() || evidence.options.perturbation->link_faults.empty();
@@ -35,9 +35,9 @@ void check_fifo(Evidence& evidence) {
   }
 }
 
-/// Every message's bytes, added up over time at the rates that max-min fairness gives to those under way
-/// (Bertsekas and Gallager, Data Networks, 1992, section 6.5.2): nobody's rate can grow without a smaller
-/// one's shrinking. Which are under way the trace says, so that an error of one does not spread to others.
+/// Adds up every message's bytes over time, at max-min fair rates of the messages under way (Bertsekas and
+/// Gallager, Data Networks, 1992, section 6.5.2). No rate can grow unless a smaller one shrinks. The trace
+/// gives the messages under way, so that an error of one does not spread to others.
 class Fairness {
  public:
   explicit Fairness(Evidence& evidence) : evidence_(evidence) {
@@ -70,7 +70,7 @@ class Fairness {
   struct Event {
     std::int64_t time;
     enum { start, end, capacity } what;
-    std::size_t index;  ///< flow, or link
+    std::size_t index;  ///< of a flow or a link
     double capacity_then = 0;
   };
 
@@ -110,7 +110,7 @@ class Fairness {
     for (const std::size_t f : active_) flows_[f].delivered += flows_[f].rate * time;
   }
 
-  /// Again and again the link that allows its flows least settles them.
+  /// Settles repeatedly the flows of the link that allows its flows the least.
   void share_out() {
     std::vector<std::size_t> links;
     for (const std::size_t f : active_) {

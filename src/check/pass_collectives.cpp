@@ -1,4 +1,4 @@
-// Collectives within passes that take links: which messages, how many bytes, within which passes.
+// Collectives within passes that take links: their messages, bytes and passes.
 
 #include <algorithm>
 #include <array>
@@ -28,14 +28,14 @@ PassPieces::Pass pass_of(TaskKind kind) {
   return kind == TaskKind::input_gradient ? Pass::input_gradient : Pass::weight_gradient;
 }
 
-/// Bytes that a collective moves among so many devices, whatever the way, of `bytes` in all.
+/// Bytes that a collective moves among so many devices, by any algorithm, for `bytes` in all.
 double moved(GroupCollective::Kind kind, double bytes, double devices) {
   using Kind = GroupCollective::Kind;
   if (kind == Kind::all_reduce) return 2 * (devices - 1) * bytes;
   return kind == Kind::all_gather ? (devices - 1) * bytes : (devices - 1) / devices * bytes;
 }
 
-/// Parts of a stage that no group reaches across, by position of a device.
+/// Parts of a stage, by position of a device; every group lies within one part.
 class Parts {
  public:
   explicit Parts(std::size_t devices) : part_(devices) { std::iota(part_.begin(), part_.end(), 0); }
@@ -99,7 +99,8 @@ class StageCollectives {
     seen_[{parts_.of(from->second), span.micro_batch}].push_back(&span);
   }
 
-  /// Its receiver waits for it. Its sender has begun; it may go on meanwhile, or before a link is free.
+  /// True if the message lies within the pass: its receiver waits for it, and its sender has begun. The
+  /// sender may go on meanwhile, or before a link is free.
   bool within(const Span& message, const Ran& pass) const {
     const auto of = [&](DeviceId device) {
       return evidence_.find(device, id_, pass.span->kind, pass.span->micro_batch);
@@ -109,7 +110,7 @@ class StageCollectives {
            message.start >= receiver->span->start && message.end <= receiver->span->end;
   }
 
-  /// What all groups within one part of the stage move in a pass.
+  /// Expected bytes of all groups within one part of the stage, in a pass.
   struct Due {
     double bytes = 0;
     std::size_t collectives = 0;
@@ -134,7 +135,7 @@ class StageCollectives {
     return out;
   }
 
-  /// Takes the pass's messages away. A pair's passes have theirs in closed form.
+  /// Removes the pass's messages. A pair's passes have theirs in closed form.
   void check_pass(std::size_t part, const Ran& pass) {
     const Due wanted = pass.partner == nullptr ? due(part, pass.span->kind) : Due{};
     const auto found = seen_.find({part, pass.span->micro_batch});
@@ -149,7 +150,7 @@ class StageCollectives {
       all.erase(rest, all.end());
       if (all.empty()) seen_.erase(found);
     }
-    // Messages may be rounded to whole bytes, and some algorithms round each of theirs up.
+    // Messages may be rounded to whole bytes, and some algorithms round each message up.
     const double slack =
         1e-9 * wanted.bytes + static_cast<double>(wanted.collectives + (rounds_up() ? count : 0));
     if (std::abs(sent - wanted.bytes) > slack)
@@ -168,7 +169,7 @@ class StageCollectives {
   std::map<DeviceId, std::size_t> position_;
   std::map<Among, std::vector<Group>> groups_;
   Parts parts_;
-  std::set<std::pair<std::size_t, std::size_t>> mates_;  ///< of one group, positions
+  std::set<std::pair<std::size_t, std::size_t>> mates_;  ///< pairs of positions in one group
   std::map<std::pair<std::size_t, std::int32_t>, std::vector<const Span*>> seen_;  ///< {part, micro-batch}
 };
 

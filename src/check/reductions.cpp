@@ -14,7 +14,7 @@ struct Reduction {
   std::size_t after, step;  ///< positions in the row
   std::size_t bucket, buckets;
   std::size_t number;              ///< among those of its stage
-  cost::Reduction moves;           ///< what, among whom
+  cost::Reduction moves;           ///< bytes and groups
   std::vector<const Span*> spans;  ///< its messages, or in closed form one span per replica
 };
 
@@ -60,7 +60,7 @@ class Rank {
         return evidence_.violation("an all-reduce of stage {} leaves its replicas", stage.index());
     for (const StageId stage : stages())
       if (!(travels_ ? deal_messages(stage) : deal_spans(stage))) return;
-    std::vector<Picoseconds> reduced(group_.size());  // [replica] end of the one before
+    std::vector<Picoseconds> reduced(group_.size());  // [replica] end of the reduction before
     for (Reduction& reduction : reductions_) {
       if (reduction.spans.empty()) continue;
       for (std::size_t a = 0; a < group_.size(); ++a) check_start(reduction, a, reduced[a]);
@@ -98,7 +98,7 @@ class Rank {
                            [](Bytes s, const Reduction* r) { return s + r->moves.bytes; });
   }
 
-  /// In closed form every replica shows every all-reduce.
+  /// In closed form every replica has a span for every all-reduce.
   bool deal_spans(StageId stage) {
     const auto reductions = of(stage);
     for (const DeviceId device : group_) {
@@ -122,8 +122,8 @@ class Rank {
   }
 
   /// The messages between two replicas follow each other, and every all-reduce of a stage has as many of
-  /// them. Where each may travel in a way or among groups of its own that is not known, and only all bytes
-  /// together are.
+  /// them. If each may use its own algorithm or its own groups, that is unknown, and only the sum of bytes is
+  /// known.
   bool deal_messages(StageId stage) {
     const auto reductions = of(stage);
     if (!check_bytes(stage, reductions)) return false;
@@ -149,8 +149,8 @@ class Rank {
     return true;
   }
 
-  /// Whatever the way, 2(r - 1) times the gradients move in each group, half of that where they are gathered;
-  /// halving rounds each of its messages up.
+  /// With any algorithm 2(r - 1) times the gradients move in each group, and half of that if they are
+  /// gathered. Halving rounds each of its messages up.
   bool check_bytes(StageId stage, const std::vector<Reduction*>& reductions) {
     std::int64_t moved = 0;
     for (const Span* span : seen_[stage]) moved += span->bytes.value();
@@ -177,7 +177,8 @@ class Rank {
     return evidence_.ran[group_[replica].index()][position];
   }
 
-  /// When a replica has the gradients. A last pass that is cut has those of early buckets before it ends.
+  /// Time at which a replica has the gradients. A last pass that is cut has those of early buckets before it
+  /// ends.
   Picoseconds computed(const Reduction& reduction, std::size_t replica) const {
     const Span& span = *pass(replica, reduction.after).span;
     const auto& last = asked_.passes[reduction.after];
@@ -195,8 +196,8 @@ class Rank {
     return out;
   }
 
-  /// Nobody takes part before it has its own gradients, in closed form all have theirs, and is done with the
-  /// all-reduce before.
+  /// No replica takes part before the all-reduce before is done and its own gradients are there; in closed
+  /// form the gradients of all must be there.
   void check_start(const Reduction& reduction, std::size_t replica, Picoseconds before) {
     const DeviceId device = group_[replica];
     Picoseconds first(INT64_MAX);
@@ -238,7 +239,7 @@ class Rank {
                           reduction.stage.index(), (one.end - one.start).value(), exact.value());
   }
 
-  /// When a replica has the result.
+  /// Time at which a replica has the result.
   Picoseconds end(const Reduction& reduction, std::size_t replica) const {
     Picoseconds out;
     for (const Span* span : reduction.spans)
@@ -274,7 +275,7 @@ bool reaches_all(const std::vector<const Span*>& messages, const std::vector<Dev
                    [](const Span* a, const Span* b) { return a->end < b->end; });
   std::map<const Span*, std::vector<bool>> carried;
   std::vector<std::vector<bool>> known;
-  for (bool more = true; more;) {  // messages of no length may build on each other
+  for (bool more = true; more;) {  // messages without duration may depend on each other
     more = false;
     known.assign(group.size(), std::vector<bool>(group.size(), false));
     for (std::size_t m = 0; m < group.size(); ++m) known[m][m] = true;

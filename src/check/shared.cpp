@@ -9,7 +9,7 @@ namespace {
 
 using plan::SharedParameters;
 
-/// One sum among stages, as it shows.
+/// One sum among stages, as the trace shows it.
 class Sum {
  public:
   Sum(Evidence& evidence, const SharedParameters& shared, std::vector<const Span*> spans)
@@ -86,8 +86,8 @@ class Sum {
            (span.peer.valid() ? span.peer : span.device) == device;
   }
 
-  /// When the device has its own part, and is done with its own stages' all-reduces that come before: of all
-  /// stages, or of those behind the pipeline alone.
+  /// Time at which the device has its own part and has ended earlier all-reduces of its stages: those of all
+  /// stages, or only of those after the pipeline.
   Picoseconds computed(DeviceId device) const {
     Picoseconds out;
     const auto stages = plan::stages_on(shared_, evidence_.plan, device);
@@ -124,7 +124,7 @@ class Sum {
   const SharedParameters& shared_;
   std::size_t home_;
   std::vector<DeviceId> members_;
-  bool first_;  ///< before all-reduces of stages that are not behind the pipeline
+  bool first_;  ///< before all-reduces of stages that are not after the pipeline
   std::size_t behind_;
   cost::Reduction moves_;
   std::vector<const Span*> spans_;
@@ -132,7 +132,7 @@ class Sum {
 
 }  // namespace
 
-/// Of one owner per stage: which of several sums a span belongs to is not known.
+/// Checks one owner per stage: with several sums, the sum of a span is unknown.
 void check_shared(Evidence& evidence) {
   std::map<StageId, std::vector<const Span*>> seen;
   for (const Span& span : evidence.trace.spans)

@@ -7,7 +7,7 @@
 namespace penstock::check {
 namespace {
 
-/// When all of the first `count` mini-batches are through.
+/// Time at which all of the first `count` mini-batches are done.
 Picoseconds through(const Evidence& evidence, std::int64_t count) {
   Picoseconds out;
   for (const auto& passes : evidence.ran)
@@ -39,9 +39,9 @@ std::vector<std::string> trace_violations(const cost::Problem& problem,
   Evidence evidence(problem, scheduled, trace, options);
   if (!evidence.violations.empty()) return evidence.violations;
   check_compute(evidence);
-  if (!evidence.violations.empty()) return evidence.violations;  // the rest asks when passes ran
+  if (!evidence.violations.empty()) return evidence.violations;  // other checks need the times of passes
   check_messages(evidence);
-  if (!evidence.violations.empty()) return evidence.violations;  // the rest asks which messages there are
+  if (!evidence.violations.empty()) return evidence.violations;  // other checks need the messages
   check_network(evidence);
   check_reductions(evidence);
   check_shared(evidence);
