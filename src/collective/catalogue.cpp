@@ -19,7 +19,7 @@ const Algorithm& algorithm(std::string_view name) {
 }
 
 const Algorithm& cheapest(const cluster::Cluster& cluster, Group group, core::Bytes bytes) {
-  if (group.size() < 2) return kRing;  // which sends nothing
+  if (group.size() < 2) return kRing;  // the ring sends nothing
   const Algorithm* best = nullptr;
   double least = 0;
   for (const Algorithm& each : algorithms()) {

@@ -5,16 +5,16 @@
 namespace penstock::collective {
 namespace {
 
-/// In a binary tree of n members whose leaves are the odd ones: 1 and 3 under 2, 5 and 7 under 6, these under
-/// 4, that under the root 0; its own for the root.
+/// Parent in a binary tree of n members whose leaves are the odd ones. The parent of 1 and 3 is 2, that of 5
+/// and 7 is 6. The parent of 2 and 6 is 4, and that of 4 is the root 0, which is its own parent.
 std::size_t parent(std::size_t i, std::size_t n) {
   const std::size_t bit = i & (~i + 1);
   const std::size_t up = (i ^ bit) | (bit << 1);
   return up < n ? up : i ^ bit;
 }
 
-/// In the other tree, whose leaves are the members within the first one: mirrored, or moved on by one where
-/// the number of members is odd.
+/// Parent in the other tree, whose leaves are the inner members of the first one. This tree is mirrored, or
+/// shifted by one if the number of members is odd.
 std::size_t other_parent(std::size_t i, std::size_t n) {
   return n % 2 == 0 ? n - 1 - parent(n - 1 - i, n) : (parent((i + n - 1) % n, n) + 1) % n;
 }
@@ -47,15 +47,15 @@ std::vector<Message> both_trees(const cluster::Cluster&, Group group, std::int64
     out.arrive();
   };
   for (std::size_t depth = deepest; depth > 0; --depth) level(depth, true);    // sums go up
-  for (std::size_t depth = 1; depth <= deepest; ++depth) level(depth, false);  // and come down
+  for (std::size_t depth = 1; depth <= deepest; ++depth) level(depth, false);  // and return down
   return out.take();
 }
 
 }  // namespace
 
 /// Two binary trees that sum half of the bytes each (Sanders, Speck, Träff, Parallel Computing 35, 2009;
-/// NCCL's trees): a member within the one is a leaf of the other, so that every cable is used in both
-/// directions. Differs: halves are not cut into chunks that follow each other, so that a level waits for the
+/// NCCL's trees). An inner member of one tree is a leaf of the other, so every cable is used in both
+/// directions. Difference: halves are not cut into chunks that follow each other, so a level waits for the
 /// one before.
 constinit const Algorithm kDoubleTree{
     .name = "double_tree",

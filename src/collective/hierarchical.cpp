@@ -14,7 +14,7 @@ std::vector<Members> by_node(const cluster::Cluster& cluster, Group group) {
   return out;
 }
 
-/// Nodes hold equally many of the devices, at least two.
+/// True if there are several nodes with equally many of the devices, at least two.
 bool balanced(const cluster::Cluster& cluster, Group group) {
   const auto nodes = by_node(cluster, group);
   return nodes.size() > 1 && nodes.front().size() > 1 &&
@@ -22,8 +22,8 @@ bool balanced(const cluster::Cluster& cluster, Group group) {
                      [&](const Members& n) { return n.size() == nodes.front().size(); });
 }
 
-/// All local ranks ring between the nodes at once and share each node's uplink, so the step between nodes
-/// moves `local` shards of bytes / local over it: as many bytes as one rank would.
+/// All local ranks form rings between the nodes at once and share each node's uplink. The step between nodes
+/// therefore moves `local` shards of bytes / local over it: as many bytes as one rank would.
 Affine nested_time(const cluster::Cluster& cluster, Group group, Passes passes, const Crowd& crowd) {
   Affine inside;
   std::vector<core::DeviceId> leaders;
@@ -38,7 +38,7 @@ Affine nested_time(const cluster::Cluster& cluster, Group group, Passes passes, 
   return {inside.latency + between.latency, inside.per_byte + between.per_byte};
 }
 
-/// All nodes at once: with `offset` 0 a reduce-scatter, with 1 an all-gather.
+/// Steps within all nodes at once: with `offset` 0 a reduce-scatter, with 1 an all-gather.
 void inside_nodes(Messages& out, const std::vector<Members>& nodes, std::int64_t bytes, std::size_t offset) {
   const std::size_t local = nodes.front().size();
   for (std::size_t step = 0; step + 1 < local; ++step) {
@@ -49,7 +49,7 @@ void inside_nodes(Messages& out, const std::vector<Members>& nodes, std::int64_t
   }
 }
 
-/// All rings of shards at once.
+/// Steps of all rings of shards at once.
 void between_nodes(Messages& out, const std::vector<Members>& nodes, std::int64_t bytes) {
   const std::size_t n = nodes.size(), local = nodes.front().size();
   for (std::size_t step = 0; step < 2 * (n - 1); ++step) {

@@ -1,5 +1,5 @@
 #pragma once
-// Steps around a ring, which other algorithms are made of too. Private to the room.
+// Steps around a ring, which other algorithms use too. Private to the room.
 
 #include "penstock/collective/catalogue.hpp"
 

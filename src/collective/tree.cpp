@@ -5,7 +5,7 @@
 namespace penstock::collective {
 namespace {
 
-/// Member i's parent is (i - 1) / 2.
+/// Closed form, for a tree in which member i's parent is (i - 1) / 2.
 Affine time(const cluster::Cluster& cluster, Group group, Passes, const Crowd& crowd) {
   Step step;
   for (std::size_t i = 1; i < group.size(); ++i)
@@ -24,7 +24,7 @@ std::vector<Message> messages(const cluster::Cluster&, Group group, std::int64_t
       if (level(i) == l) out.send(i, (i - 1) / 2, bytes);
     out.arrive();
   }
-  for (int l = 2; l <= deepest; ++l) {  // and come down
+  for (int l = 2; l <= deepest; ++l) {  // and return down
     for (std::size_t i = 1; i < n; ++i)
       if (level(i) == l) out.send((i - 1) / 2, i, bytes);
     out.arrive();

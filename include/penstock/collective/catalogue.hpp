@@ -1,5 +1,5 @@
 #pragma once
-// Algorithms of an all-reduce: the messages of each, and what it takes in closed form.
+// Algorithms of an all-reduce: their messages, and their times in closed form.
 
 #include <span>
 #include <string_view>
@@ -12,19 +12,19 @@ namespace penstock::collective {
 
 using Group = std::span<const core::DeviceId>;
 
-/// How often a collective goes round: a reduce-scatter or an all-gather once, an all-reduce twice.
+/// Passes around the group: one for a reduce-scatter or an all-gather, two for an all-reduce.
 enum class Passes : int { one = 1, two = 2 };
 
 struct Algorithm {
   std::string_view name;
   bool (*applies)(const cluster::Cluster&,
-                  Group);  ///< null: to every group; a ring stands in for it elsewhere
-  /// Closed form for at least two devices, while others use links too; null: none is known.
+                  Group);  ///< null: to every group; otherwise a ring replaces it for other groups
+  /// Closed form for at least two devices, with other users of the links; null: unknown.
   Affine (*closed_form)(const cluster::Cluster&, Group, Passes, const Crowd&);
-  bool scatters;           ///< whether it has one pass alone: a tree's root would receive everything
-  bool rounds_up = false;  ///< whether a message may have a byte more than its share
+  bool scatters;           ///< false for a tree: with one pass its root would receive everything
+  bool rounds_up = false;  ///< a message may have a byte more than its share
   /// Messages of one all-reduce of so many bytes, each listed after those it waits for. Every member has the
-  /// result when all messages to it have arrived; two of one sender to one receiver arrive in order.
+  /// result when all messages to it have arrived; two from one sender to one receiver arrive in order.
   std::vector<Message> (*messages)(const cluster::Cluster&, Group, std::int64_t bytes);
 
   bool fits(const cluster::Cluster& cluster, Group group) const {
@@ -32,17 +32,18 @@ struct Algorithm {
   }
 };
 
-/// Every algorithm; of equal closed forms the first is the cheapest.
+/// Every algorithm; if closed forms are equal, the first counts as the cheapest.
 const std::vector<Algorithm>& algorithms();
 /// An algorithm by its name.
 const Algorithm& algorithm(std::string_view name);
-/// The smallest closed form of those that fit; of one device a ring, which sends nothing.
+/// The algorithm with the smallest closed form among those that fit; for one device a ring, which sends
+/// nothing.
 const Algorithm& cheapest(const cluster::Cluster& cluster, Group group, core::Bytes bytes);
 
-/// Messages of an all-gather around a ring: every member has one part of `bytes`, all need the whole.
+/// Messages of an all-gather around a ring: every member has one part of `bytes` and needs the whole.
 std::vector<Message> all_gather(std::size_t members, std::int64_t bytes);
-/// Messages of an all-to-all of `bytes` in all: every member sends every other its part, one after the other,
-/// beginning with the next.
+/// Messages of an all-to-all of `bytes` in all: every member sends each other one its part, one after the
+/// other, beginning with the next member.
 std::vector<Message> all_to_all(std::size_t members, std::int64_t bytes);
 
 }  // namespace penstock::collective

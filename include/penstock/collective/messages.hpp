@@ -8,7 +8,7 @@
 
 namespace penstock::collective {
 
-/// The i-th of n parts of `bytes`, as equal as can be; the first ones are larger.
+/// The i-th of n parts of `bytes`, as equal as possible; the first ones are larger.
 inline std::int64_t nearly_equal_part(std::int64_t bytes, std::int64_t n, std::int64_t i) {
   return bytes / n + (i < bytes % n ? 1 : 0);
 }
@@ -20,14 +20,15 @@ struct Message {
   std::size_t from = 0, to = 0;
   std::int64_t bytes = 0;
   std::vector<std::size_t>
-      after;  ///< messages (indices) that must have arrived; the sender's own gradients besides
+      after;  ///< indices of messages that must have arrived, besides the sender's own gradients
 };
 
-/// Messages in rounds: those of one round are under way at once, what follows may build on them.
+/// Messages in rounds: those of one round are under way at once; later ones may depend on them.
 class Messages {
  public:
   explicit Messages(std::size_t members) : arrived_(members) {}
-  /// Waits for all that has arrived at the sender so far, and for its own earlier message to the receiver.
+  /// The message waits for all that have arrived at the sender so far, and for the sender's earlier one to
+  /// the receiver.
   void send(std::size_t from, std::size_t to, std::int64_t bytes);
   void arrive();  ///< ends a round
   std::vector<Message> take() { return std::move(out_); }

@@ -1,5 +1,5 @@
 #pragma once
-// What a step of a collective takes, in which every member sends one message.
+// Time of one step of a collective, in which every member sends one message.
 
 #include <span>
 #include <vector>
@@ -16,11 +16,11 @@ struct Affine {
   friend bool operator==(const Affine&, const Affine&) = default;
 };
 
-/// Who else uses the links of a group: [link] groups that send over it in a step; empty where there is one
-/// group.
+/// Other users of the links of a group: [link] number of groups that send over it in a step; empty for a
+/// single group.
 using Crowd = std::vector<int>;
 
-/// The slowest of the routes that one step sends over, as time per message.
+/// The slowest route of one step, as time per message.
 struct Step {
   double latency = 0;   ///< s
   double per_byte = 0;  ///< s/B
