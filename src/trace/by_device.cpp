@@ -11,7 +11,7 @@ namespace {
 using core::DeviceId;
 using core::Picoseconds;
 
-/// Equals stay in their order. The places are sorted, not the spans: these are many, and one copy is enough.
+/// Stable sort. Sorts places instead of spans: there are many spans, and one copy is enough.
 void sort(std::vector<Span>& spans) {
   struct Place {
     Picoseconds start;
@@ -25,7 +25,7 @@ void sort(std::vector<Span>& spans) {
     return std::tie(a.device, a.kind, a.stage, a.micro_batch, x.from) <
            std::tie(b.device, b.kind, b.stage, b.micro_batch, y.from);
   });
-  // Round every cycle of the permutation; what has come to its place points to itself.
+  // Rotate every cycle of the permutation; an element in its place points to itself.
   for (std::size_t first = 0; first < places.size(); ++first) {
     const Span kept = spans[first];
     std::size_t to = first;
@@ -75,7 +75,7 @@ TraceByDevice::TraceByDevice(const Trace& trace) : trace_(trace), start_(trace.d
     return start_[device.index()];
   };
   for (const Span& span : trace.spans) for_each_device(span, [&](DeviceId device) { ++of(device); });
-  // Ends of the devices' parts now, starts once filled from the last span to the first.
+  // The numbers are ends of the devices' parts now, and starts once filled from the last span to the first.
   for (std::size_t d = 1; d < start_.size(); ++d) start_[d] += start_[d - 1];
   spans_.resize(start_.back());
   for (std::size_t s = trace.spans.size(); s-- > 0;)

@@ -27,7 +27,7 @@ double seconds(core::Picoseconds time) {
   return to_seconds(time).value();
 }
 
-/// Spans of one key in the order of their start, to be taken one by one.
+/// Spans of one key in the order of their start; each can be taken once.
 class Counterparts {
  public:
   explicit Counterparts(const Trace& trace) {
@@ -87,7 +87,7 @@ KindPair of_kind(const std::vector<TaskPair>& tasks, TaskKind kind, std::int64_t
   return out;
 }
 
-/// A number of a device, averaged over some of them.
+/// Exposed communication, averaged over `devices`.
 double mean(const Summary& summary, const std::vector<std::size_t>& devices) {
   double out = 0;
   for (const std::size_t d : devices) out += summary.devices[d].exposed_communication.value();
@@ -105,7 +105,7 @@ double bytes(core::Bytes count) {
   return static_cast<double>(count.value());
 }
 
-/// Of the fullest of `devices`; not empty.
+/// Compares the fullest of `devices`, which are not empty.
 template <class Out>
 void compare_memory(const Summary& measured, const Summary& simulated,
                     const std::vector<std::size_t>& devices, Out& out) {

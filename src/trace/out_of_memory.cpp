@@ -18,7 +18,8 @@ auto order(const Span& span) {
   return std::tuple(span.device, span.kind, span.stage, span.micro_batch);
 }
 
-/// Activations come with a pass; what else comes was sent. Of several the first of a trace.
+/// The task that allocates memory at `time`: a pass for activations, a transfer for other memory. If there
+/// are several, the first of the trace.
 std::optional<Span> beginning(const ByDevice& run, DeviceId device, core::Picoseconds time,
                               bool activations) {
   std::optional<Span> out;
@@ -48,7 +49,7 @@ std::optional<OutOfMemory> out_of_memory(const ByDevice& run, DeviceId id, const
   const auto& points = device.memory;
   MemoryPoint before{};
   for (std::size_t i = 0; i < points.size(); ++i) {
-    if (i + 1 < points.size() && points[i + 1].time == points[i].time) continue;  // never lasted
+    if (i + 1 < points.size() && points[i + 1].time == points[i].time) continue;  // the value had no duration
     out.time = points[i].time;
     out.needed = fixed + points[i].activations + points[i].buffers;
     if (out.needed > device.capacity) {

@@ -23,7 +23,7 @@ Picoseconds covered(Intervals intervals) {
   return total;
 }
 
-/// What concerns one device.
+/// Activity of one device.
 struct Activity {
   Intervals compute;
   Intervals communication;
@@ -55,7 +55,7 @@ void find_peak(const DeviceTrace& device, DeviceSummary& out) {
   out.peak = sum(device.fixed);
   const auto& points = device.memory;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    if (i + 1 < points.size() && points[i + 1].time == points[i].time) continue;  // never lasted
+    if (i + 1 < points.size() && points[i + 1].time == points[i].time) continue;  // the value had no duration
     const MemoryByKind memory = at(device, points[i]);
     if (sum(memory) <= out.peak) continue;
     out.at_peak = memory;
@@ -67,7 +67,7 @@ void find_peak(const DeviceTrace& device, DeviceSummary& out) {
 DeviceSummary summarise(const DeviceTrace& device, Activity activity, std::int64_t mini_batches) {
   DeviceSummary out;
   const Picoseconds collective = activity.collective, in_passes = covered(activity.compute);
-  // Communication that no computation hides is what it adds to the union of both.
+  // Communication that no computation hides is the part by which it extends the union of both.
   Intervals both = std::move(activity.communication);
   both.insert(both.end(), activity.compute.begin(), activity.compute.end());
   const auto each = static_cast<double>(mini_batches);
@@ -77,7 +77,7 @@ DeviceSummary summarise(const DeviceTrace& device, Activity activity, std::int64
   return out;
 }
 
-/// Of devices that never wait rounding may leave a little less than nothing.
+/// Rounding may leave slightly less than zero for devices that never wait.
 double share(double value) {
   constexpr double kRounding = 1e-12;
   return std::abs(value) < kRounding ? 0 : value;

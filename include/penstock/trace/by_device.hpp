@@ -1,5 +1,5 @@
 #pragma once
-// A run read device by device, so that it need not exist as a whole.
+// Access to a run device by device, without the whole in memory.
 
 #include <functional>
 
@@ -9,8 +9,8 @@ namespace penstock::trace {
 
 using SpanVisitor = std::function<void(const Span&)>;
 
-/// What summaries read of a run. A Trace can be read in this form; the simulator offers its tasks in it, in a
-/// fraction of the memory that a trace takes.
+/// Interface for summaries of a run. A Trace can be read in this form. The simulator offers its tasks in it,
+/// in a fraction of the memory of a trace.
 class ByDevice {
  public:
   struct Extent {
@@ -21,19 +21,19 @@ class ByDevice {
   };
   virtual ~ByDevice() = default;
   virtual Extent extent() const = 0;
-  /// Made when asked for.
+  /// Builds the device's trace at each call.
   virtual DeviceTrace device(core::DeviceId device) const = 0;
-  /// Every span that occupies the device or arrives at it, once each, in no order in particular.
+  /// Visits every span that occupies the device or arrives at it, once each, in no particular order.
   virtual void visit(core::DeviceId device, const SpanVisitor& visitor) const = 0;
 };
 
 /// The whole run as a trace.
 Trace whole(const ByDevice& run);
 
-/// A trace, which must outlive this.
+/// Adapter of a trace, which must outlive this.
 class TraceByDevice final : public ByDevice {
  public:
-  /// Throws an internal error when a span names a device that the trace does not have.
+  /// Throws an internal error if a span names a device that the trace does not have.
   explicit TraceByDevice(const Trace& trace);
   Extent extent() const override;
   DeviceTrace device(core::DeviceId device) const override { return trace_.devices[device.index()]; }

@@ -1,5 +1,5 @@
 #pragma once
-// A measured trace beside the simulated one of the same plan and order: how right the simulation was.
+// Comparison of a measured trace and the simulated one of the same plan and order.
 
 #include <array>
 #include <cstdint>
@@ -12,9 +12,8 @@ namespace penstock::trace {
 /// One quantity, measured and simulated.
 struct Pair {
   double measured = 0, simulated = 0;
-  /// Simulated beyond measured, as share of what was measured: -0.1 where the simulation says 10 % too
-  /// little. 0 where both are zero, infinite
-  /// where only the measured one is.
+  /// Relative error of the simulation: -0.1 if the simulated value is 10 % too small. 0 if both are zero,
+  /// infinite if only the measured one is.
   double error() const;
 };
 
@@ -32,17 +31,16 @@ struct KindPair {
   TaskKind kind = TaskKind::forward;
   std::int64_t count = 0;
   Pair total;                        ///< s, durations of one mini-batch
-  double mean_error = 0, worst = 0;  ///< of their durations: mean of |error|, and the error that is largest
+  double mean_error = 0, worst = 0;  ///< of their durations: mean of |error|, and the largest error
   double start_shift = 0;            ///< s, mean of |start simulated - start measured|
 };
 
-/// Passes and updates of a stage, and the devices that serve it.
+/// Passes and updates of a stage, and its devices.
 struct StagePair {
   core::StageId stage;
   Pair compute;  ///< s per mini-batch, all its devices together
-  Pair
-      exposed;  ///< s per mini-batch of communication that nothing hides (DeviceSummary), mean of its devices
-  Pair peak;    ///< bytes, of its fullest device
+  Pair exposed;  ///< s per mini-batch of exposed communication (DeviceSummary), mean of its devices
+  Pair peak;     ///< bytes, of its fullest device
   std::array<Pair, kMemoryKinds> at_peak{};  ///< [MemoryKind] bytes of that device at that moment
 };
 
@@ -58,14 +56,14 @@ struct Comparison {
                only_simulated = 0;  ///< tasks without a counterpart, such as messages on one device
 };
 
-/// Tasks are matched by kind, devices, stage and micro-batch; of several alike the first with the first.
-/// Precondition: as many devices in both.
+/// Matches tasks by kind, devices, stage and micro-batch, and tasks with the same key in their order. Both
+/// traces must have the same number of devices.
 Comparison compare(const Trace& measured, const Trace& simulated);
 
-/// How far off a set of predictions is.
+/// Error of a set of predictions.
 struct Accuracy {
   double mean_error = 0;  ///< of |error|
-  double worst = 0;       ///< the error that is largest, with its sign
+  double worst = 0;       ///< the largest error, with its sign
 };
 Accuracy accuracy(const std::vector<double>& errors);
 

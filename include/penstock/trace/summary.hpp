@@ -1,5 +1,5 @@
 #pragma once
-// The numbers people compare, taken from a trace.
+// Summary of a trace in a few numbers.
 
 #include <vector>
 

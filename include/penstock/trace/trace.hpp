@@ -1,5 +1,5 @@
 #pragma once
-// What happened when a plan was executed, simulated or for real: who did what when, and bytes live.
+// Record of an executed or simulated plan: device and time of every task, and memory in use.
 
 #include <cstdint>
 #include <string_view>
@@ -16,7 +16,7 @@ enum class TaskKind : std::uint8_t {
   backward,  ///< both gradients
   input_gradient,
   weight_gradient,
-  recompute,  ///< the forward once more
+  recompute,  ///< the forward pass again
   step,       ///< of the optimizer
   transfer,
   all_reduce,
@@ -24,7 +24,7 @@ enum class TaskKind : std::uint8_t {
 };
 inline constexpr std::size_t kTaskKinds = 9;
 std::string_view name(TaskKind kind);
-/// Occupies its device's compute stream.
+/// True for tasks that occupy their device's compute stream.
 constexpr bool computes(TaskKind kind) {
   return kind < TaskKind::transfer;
 }
@@ -34,8 +34,8 @@ struct Span {
   TaskKind kind = TaskKind::forward;
   core::DeviceId device;
   core::DeviceId peer;            ///< receiver of a transfer; invalid otherwise
-  core::StageId stage;            ///< the stage computing, sending or reducing
-  std::int32_t micro_batch = -1;  ///< of that stage; of a step or all-reduce -1
+  core::StageId stage;            ///< stage that computes, sends or reduces
+  std::int32_t micro_batch = -1;  ///< index in that stage; -1 for a step or all-reduce
   core::Picoseconds start;
   core::Picoseconds end;
   core::Bytes bytes;  ///< moved; zero for compute
@@ -53,7 +53,7 @@ using plan::MemoryKind;
 /// Memory that changes during the iteration, valid from `time` on.
 struct MemoryPoint {
   core::Picoseconds time;
-  core::Bytes activations;  ///< kept for backward passes to come
+  core::Bytes activations;  ///< kept for later backward passes
   core::Bytes buffers;      ///< tensors received and not yet consumed
 };
 
@@ -66,15 +66,15 @@ struct DeviceTrace {
 
 struct Trace {
   std::int64_t mini_batch = 0;  ///< samples per iteration
-  /// Time from the first task's start to the last task's end; of several mini-batches without a flush: what
-  /// one adds once the pipeline runs steadily.
+  /// Time from the first task's start to the last task's end. For several mini-batches without a flush, the
+  /// time that one more adds once the pipeline runs steadily.
   core::Picoseconds iteration;
   std::int64_t mini_batches = 1;     ///< number in the spans
   std::vector<Span> spans;           ///< sorted by (start, device, kind, stage, micro_batch)
   std::vector<DeviceTrace> devices;  ///< indexed by DeviceId
 };
 
-/// End of the last span; of one mini-batch, the iteration.
+/// End of the last span; for one mini-batch this is the iteration.
 core::Picoseconds length(const Trace& trace);
 
 }  // namespace penstock::trace
