@@ -49,7 +49,7 @@ struct Row {
 
 }  // namespace
 
-TEST_CASE("what stages of a device hold in turn is counted before a plan is run") {
+TEST_CASE("memory that stages of a device hold in turn is counted before a plan is run") {
   const Row row;
   const std::vector<std::int32_t> own = {0, 1, 2, 3}, loop = {0, 1, 2, 3, 0, 1, 2, 3},
                                   v = {0, 1, 2, 3, 3, 2, 1, 0};

@@ -79,6 +79,6 @@ TEST_CASE(
   check_zoo({8}, {"spp"});
 }
 
-TEST_CASE("the same by more planners" * doctest::test_suite("slow")) {
+TEST_CASE("simulated memory and time keep these bounds with more planners" * doctest::test_suite("slow")) {
   check_zoo({4, 8}, {"graphpipe", "graphpipe_rows", "spp"});
 }

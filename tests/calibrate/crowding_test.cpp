@@ -87,7 +87,7 @@ TEST_CASE("products and additions are tried beside any number, the others beside
   CHECK(calibrate::crowding_cases(2).size() == 2 * calibrate::crowding_kernels().size());
 }
 
-TEST_CASE("what a simulation goes by are products and additions, as far as neighbours were counted up") {
+TEST_CASE("simulations use products and additions, up to the measured number of neighbours") {
   const std::vector<cost::CrowdingTest> tests = {
       measured("addition", "addition", 2, 3), measured("addition", "addition", 1, 2),
       measured("addition", "addition", 4, 9), measured("norm", "addition", 1, 5)};

@@ -111,7 +111,7 @@ TEST_CASE("essential jobs are done without a budget too") {
   CHECK(yard.now == 2);
 }
 
-TEST_CASE("what a device refuses is noted, and the others go on") {
+TEST_CASE("a job that the device refuses is noted, and the others go on") {
   Yard yard;
   yard.add("a", 1, 1);
   yard.jobs[0].run = [](cost::Calibration&) { throw core::BadInput("no room"); };
@@ -137,7 +137,7 @@ TEST_CASE("time left is that of jobs not done") {
   CHECK(time_left(yard.jobs, yard.calibration).value() == 2);
 }
 
-TEST_CASE("what would run within a budget is what runs when every job takes its estimate") {
+TEST_CASE("jobs predicted for a budget are those that run if every job takes its estimate") {
   for (const double budget : {0.0, 3.0, 4.5, 100.0}) {
     CAPTURE(budget);
     Yard yard;

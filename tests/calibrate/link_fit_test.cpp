@@ -112,7 +112,7 @@ TEST_CASE("three points make a segment, two do not") {
   CHECK(calibrate::fit_link({}, 1).empty());
 }
 
-TEST_CASE("same points and seed, same fit") {
+TEST_CASE("a fit is the same for the same points and seed") {
   const auto measured = line({5e-6, 1e-10}, 12, 0.05);
   const auto a = calibrate::fit_link(measured, 9), b = calibrate::fit_link(measured, 9);
   REQUIRE(a.size() == b.size());

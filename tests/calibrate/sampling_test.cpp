@@ -32,7 +32,7 @@ TEST_CASE("noisy times go on until half a second is spent") {
   CHECK(needed({}, 0.1, 0.1) == 10);  // a second is over, but ten there must be
 }
 
-TEST_CASE("what is too slow for ten timings ends at the cap") {
+TEST_CASE("a run too slow for ten timings ends at the cap") {
   CHECK(needed({}, 4, 0.1) == 4);  // 4 * 4 s >= 15 s, 3 * 4 s not
   CHECK(needed({}, 100, 0.1) == 1);
 }

@@ -104,7 +104,7 @@ TEST_CASE("the points of a kernel ascend, whatever the order they came in") {
           std::pair(points[i].pass, points[i].samples));
 }
 
-TEST_CASE("what is measured is not measured again") {
+TEST_CASE("a measured point is not measured again") {
   Bench b;
   b.ceilings();
   const Outcome first = b.measure(), second = b.measure();
@@ -176,7 +176,7 @@ TEST_CASE("messages above a megabyte wait for all kernels, and further rounds fo
 }
 
 // The clock of the script is slow in every other run of a, until the machine calms down.
-TEST_CASE("what is noisy is measured again, and only that") {
+TEST_CASE("only noisy measurements are repeated") {
   Bench b;
   b.ceilings();
   b.script.duration = [](const Script& s) { return s.runs % 2 == 0 ? 1e-3 : 2e-3; };

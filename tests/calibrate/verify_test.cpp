@@ -62,7 +62,7 @@ TEST_CASE("a device that is a tenth slower or faster has") {
   CHECK(drifted(rechecked(0.899e-3)));
 }
 
-TEST_CASE("what noise may explain is not off") {
+TEST_CASE("a change that noise may explain is not off") {
   Recheck point;
   point.before = support::timing(1e-3);
   point.now = support::timing(1.2e-3);

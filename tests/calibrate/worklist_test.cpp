@@ -83,7 +83,7 @@ TEST_CASE("a kernel of two models is measured once, and inputs and views not at 
         names(calibrate::kernel_items(twice, kFp32, kRoofline, kLoose)));
 }
 
-TEST_CASE("what needs more memory than there is, is left out") {
+TEST_CASE("kernels that need more memory than the device has are left out") {
   const std::vector<NamedModel> models = {three_layers()};
   // c at 4 samples: twice (4 * 72 + 512) numbers and 4 * 64 kept ones, 7424 bytes; at 1 sample 4928
   WorkLimits tight = kLoose;
@@ -94,7 +94,7 @@ TEST_CASE("what needs more memory than there is, is left out") {
         std::vector<std::string>{"c x 1", "a x 1", "a x 4", "c x 2", "a x 2"});
 }
 
-TEST_CASE("what takes too long is measured with one sample only") {
+TEST_CASE("slow kernels are measured with one sample only") {
   const std::vector<NamedModel> models = {three_layers()};
   WorkLimits quick = kLoose;
   quick.longest = core::Seconds(1e-12);

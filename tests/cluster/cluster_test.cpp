@@ -192,7 +192,7 @@ TEST_CASE("kernels of a training run are slower than single ones by a factor fro
                          core::BadInput);
 }
 
-TEST_CASE("what libraries hold is taken off a device's memory") {
+TEST_CASE("memory that libraries hold is subtracted from a device's memory") {
   const auto with = [](const std::string& bytes) {
     std::string text = kTypes + "machines:\n  - {name: a, device: g}\n";
     text.replace(text.find("peak"), 4, "reserved: " + bytes + ", peak");

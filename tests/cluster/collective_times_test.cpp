@@ -69,7 +69,7 @@ TEST_CASE("collectives by name") {
   CHECK_THROWS_AS(cluster::collective_kind("broadcast"), core::BadInput);
 }
 
-TEST_CASE("of two times of one size the slower counts, whichever comes last") {
+TEST_CASE("the slower of two times of one size counts, in either order") {
   for (const bool slow_first : {true, false}) {
     const CollectiveTimes times({{CollectiveKind::all_reduce, 2, 100, slow_first ? 5.0 : 3.0},
                                  {CollectiveKind::all_reduce, 2, 100, slow_first ? 3.0 : 5.0}});

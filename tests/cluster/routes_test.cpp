@@ -67,7 +67,7 @@ TEST_CASE("routes equal a search of the whole network: trees, meshes, cables one
   }
 }
 
-TEST_CASE("so they do on rails, where ways from alike devices differ at their own nodes alone") {
+TEST_CASE("routes equal a search on rails, where routes of similar devices differ only at their own nodes") {
   constexpr std::size_t kNodes = 120, kEach = 4, kDevices = kNodes * kEach;
   support::Network network{.devices = kDevices, .points = kDevices + kNodes + kEach, .links = {}};
   for (std::size_t d = 0; d < kDevices; ++d)
@@ -81,7 +81,7 @@ TEST_CASE("so they do on rails, where ways from alike devices differ at their ow
       if (a != b) REQUIRE(built.route(DeviceId(a), DeviceId(b)).links == searched_way(network, a, b));
 }
 
-TEST_CASE("so they do over switches that more links lead to than a byte tells apart") {
+TEST_CASE("routes equal a search over switches with more links than a byte can count") {
   support::Network network{.devices = 260, .points = 263, .links = {}};
   const auto cable = [&](std::size_t a, std::size_t b) {
     for (const auto& [from, to] : {std::pair{a, b}, {b, a}})

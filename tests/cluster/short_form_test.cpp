@@ -76,7 +76,7 @@ TEST_CASE("a node's uplink is as wide as its adapters together; on rails each de
   CHECK(rails.points()[rails.links()[across.links[2]].to] == "rail3");
 }
 
-TEST_CASE("what a short form gets wrong is named") {
+TEST_CASE("an error in a short form is named") {
   CHECK(refusal("8xH900x2")
             .starts_with(
                 "cluster '8xH900x2': no GPU 'h900' is known; expected one of V100-16, V100-32, A100-40, "));

@@ -136,7 +136,7 @@ TEST_CASE("temporary names differ, are short, and give way to no link") {
   CHECK(fs::path(other_file(folder, longest)).filename() != first);
 }
 
-TEST_CASE("what a killed writer left is told from files of the living and of strangers") {
+TEST_CASE("files of a killed writer are distinguished from those of live writers and of other programs") {
   const support::Scratch scratch("files_test");
   const fs::path folder = fs::path(scratch.path("x")).parent_path();
   int ready[2];

@@ -49,7 +49,7 @@ TEST_CASE("brackets inside text count for nothing") {
   CHECK(fault("[\"" + text) != "none");  // never closed
 }
 
-TEST_CASE("what is no JSON is refused with its line and the parser's reason") {
+TEST_CASE("a text that is no JSON is refused with its line and the parser's reason") {
   CHECK(fault("[1,\n 2,\n") ==
         "a.json:3: not valid JSON: unexpected end of input; expected '[', '{', or a literal");
   CHECK(fault("[1e999]") == "a.json: not valid JSON: a number is too large");

@@ -89,7 +89,7 @@ TEST_CASE("Kendall's tau counts pairs in and out of order") {
   CHECK(core::kendall_tau(up, std::vector<double>{1, 2, 2, 3}) == support::near(5 / std::sqrt(30.)));
 }
 
-TEST_CASE("what ranks nothing has no tau") {
+TEST_CASE("rankings without a ranked pair have no tau") {
   CHECK(std::isnan(core::kendall_tau({}, {})));
   CHECK(std::isnan(core::kendall_tau(std::vector<double>{1}, std::vector<double>{1})));
   CHECK(std::isnan(core::kendall_tau(std::vector<double>{1, 2}, std::vector<double>{3, 3})));

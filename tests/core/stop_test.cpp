@@ -34,7 +34,7 @@ TEST_CASE("full memory is a limit beside the deadline, and the flag goes first")
   CHECK_THROWS_AS(token.check(), Interrupted);
 }
 
-TEST_CASE("of two deadlines the earlier one counts") {
+TEST_CASE("the earlier of two deadlines counts") {
   CHECK(StopToken().within(Seconds(0)).within(Seconds(60)).timed_out());
   CHECK(StopToken().within(Seconds(60)).within(Seconds(0)).timed_out());
   CHECK_FALSE(StopToken().within(Seconds(60)).within(Seconds(70)).timed_out());

@@ -40,7 +40,7 @@ TEST_CASE("a language model gets Adam, the precision of its config and a reserve
   CHECK_FALSE(mmt.reserved);
 }
 
-TEST_CASE("what is stated stays") {
+TEST_CASE("given values are not replaced by assumptions") {
   const auto chosen =
       choose_training(qwen(), cluster_named("8xH100x8"),
                       {.optimizer = plan::Optimizer::sgd, .precision = "fp32", .reserved = true});

@@ -50,7 +50,7 @@ TEST_CASE("an entry comes back as it was, binary parts and every digit") {
   CHECK_FALSE(back->row.gap);
 }
 
-TEST_CASE("of an entry cut anywhere, with any byte changed or another key, nothing is believed") {
+TEST_CASE("a truncated or changed entry, or one of another key, is never used") {
   const std::string whole = experiment::encode(small_entry(), kKey);
   for (std::size_t size = 0; size < whole.size(); ++size)
     CHECK_FALSE(experiment::decode(whole.substr(0, size), kKey));
@@ -105,7 +105,7 @@ TEST_CASE("a damaged entry is made anew") {
   CHECK(cache.find(kKey));
 }
 
-TEST_CASE("what a cell took is remembered by its name") {
+TEST_CASE("search times are stored under the cell's name") {
   const support::Scratch scratch("cache_test");
   const Cache cache(scratch.path("c"));
   CHECK_FALSE(cache.seconds("mmt-summit-4-spp-64"));

@@ -159,7 +159,7 @@ TEST_CASE("table, CSV, JSON and chart have the aim; of time none of them says an
   CHECK(has(experiment::comparison_svg(by_time), "simulated time of an iteration"));
 }
 
-TEST_CASE("what no planner could be asked is refused before any is") {
+TEST_CASE("an aim that no planner can have is refused before any search") {
   const Case problem("summit");  // without prices
   CHECK_THROWS_AS(problem.compared({Aim::cost}), core::BadInput);
   CHECK_THROWS_AS(problem.compared({Aim::p95}), core::BadInput);

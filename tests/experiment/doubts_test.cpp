@@ -41,7 +41,7 @@ TEST_CASE("no time, an impossible bubble and a broken bound are doubted") {
   CHECK(doubts(bad).size() == 3);
 }
 
-TEST_CASE("of many rows twenty are named, the others counted, and a comparison has them below its table") {
+TEST_CASE("twenty of many rows are named and the others counted; a comparison lists them below its table") {
   const std::vector<report::CellResult> rows(23, row(2));
   const auto found = doubts(rows);
   REQUIRE(found.size() == 21);

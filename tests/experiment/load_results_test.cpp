@@ -27,7 +27,7 @@ experiment::Spec two_settings() {
 
 }  // namespace
 
-TEST_CASE("what a run wrote into several files is read as what it returned") {
+TEST_CASE("results in several files are read as the run returned them") {
   const support::Scratch scratch("load_results");
   experiment::RunOptions options{scratch.path("out"), {}, {}};
   options.provenance.version = "0.1.0";

@@ -80,7 +80,7 @@ TEST_CASE("a front that the user ends is of the plans found until then") {
   CHECK_FALSE(c.found().interrupted);
 }
 
-TEST_CASE("the same table and picture every time; money only where devices have prices") {
+TEST_CASE("table and picture are deterministic; money appears only if devices have prices") {
   const Case c("summit");
   const auto one = c.found(), other = c.found();
   CHECK(experiment::pareto_table(one) == experiment::pareto_table(other));

@@ -113,7 +113,7 @@ TEST_CASE_FIXTURE(Fixture,
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "what is another build's, other inputs', damaged or another cell's is refused") {
+TEST_CASE_FIXTURE(Fixture, "results of another build, input or cell and damaged ones are refused") {
   const auto leader = options(scratch.path("out"));
   const auto cells = experiment::remote_cells(spec, leader);
   auto other = options("");

@@ -36,7 +36,7 @@ std::string fault(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("what a plan is judged by reads back") {
+TEST_CASE("inputs of a plan's evaluation are written and read back") {
   experiment::Cell cell = small_cell();
   cell.simulation.network = sim::NetworkModel::fifo;
   cell.simulation.collective = sim::collective("ring");

@@ -112,7 +112,7 @@ TEST_CASE("a cell is run once: the second run finds all, the same files and the 
   CHECK(lasting_files(scratch.path("b")) == first);
 }
 
-TEST_CASE("whatever decides a cell's result decides whether it is found again") {
+TEST_CASE("every input of a cell's result is part of its key") {
   const support::Scratch scratch("run_keys");
   core::write_file(scratch.path("c.yaml"),
                    core::read_file(support::checkout("/experiments/clusters/summit.yaml")));
@@ -355,7 +355,7 @@ TEST_CASE("a cell that took processes down is tried last, so that it costs no ot
                                           "case_study spp"});
 }
 
-TEST_CASE("what a killed run left half written goes, and two leaders do not write into one folder") {
+TEST_CASE("unfinished files of a killed run are removed, and two leaders do not write into one folder") {
   const support::Scratch scratch("run_leftover");
   const pid_t dead = fork();
   if (dead == 0) _exit(0);
@@ -471,7 +471,7 @@ TEST_CASE("claims are judged when all cells have run") {
   CHECK(core::read_file(scratch.path("r/claims.csv")).find("not slower,,at least 2,") != std::string::npos);
 }
 
-TEST_CASE("of an interrupted run no claim is judged: rows are missing") {
+TEST_CASE("an interrupted run judges no claim, because rows are missing") {
   const support::Scratch scratch("run_claims_late");
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, 1);
   auto spec = small_spec();

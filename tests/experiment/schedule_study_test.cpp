@@ -76,7 +76,7 @@ TEST_CASE("cells are selected and values set as in any experiment") {
             .starts_with("e.yaml:5: include[0].model: the grid has no such axis"));
 }
 
-TEST_CASE("what a family cannot do is a row that says why") {
+TEST_CASE("a cell that a family does not support is a row with the reason") {
   const auto rows = experiment::run_cells(study("schedules: [zb_h2]\n" + kPipeline));
   CHECK(cell(rows, 0, "status").starts_with("not possible: zb_h2: needs"));  // 4 micro-batches, 2p-1 = 7
   CHECK(cell(rows, 0, "bubble") == "");

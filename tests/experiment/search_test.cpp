@@ -272,7 +272,7 @@ TEST_CASE("the search is told nothing of the perturbation under which its plan r
   CHECK(*slow.row.iteration_s < 2 * *perfect.row.iteration_s);
 }
 
-TEST_CASE("what the user ends behind a search leaves its plan, without a lower bound") {
+TEST_CASE("a search that the user ends after its last plan gives this plan, without a lower bound") {
   const auto spec = small_spec();
   const experiment::Cell& cell = spec.cells[1];
   const graph::OpGraph& graph = spec.inputs->model(cell.model);

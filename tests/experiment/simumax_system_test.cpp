@@ -84,7 +84,7 @@ TEST_CASE("efficiencies in percent, rates above the device's peak and memory fas
   CHECK(memory("70000", "0.9").find("bandwidth.default.gbps: 67645.7 GB/s, above the") != std::string::npos);
 }
 
-TEST_CASE("of grouped products each has its share: rows x in by in x width, and the two gradients") {
+TEST_CASE("each grouped product has its share: rows x in by in x width, and the two gradients") {
   const auto grouped = [](const std::string& stage) {
     return system_of(R"("b=1, m=1, k=1, n=1": 1)",
                      R"(, "group_matmul": {"tflops": 1000.0, "accurate_efficient_factor": {
@@ -142,7 +142,7 @@ TEST_CASE("a bandwidth in units of 2^30, its efficiency and a latency are what s
       !experiment::parse_simumax_system(system_of(R"("b=1, m=1, k=1, n=1": 1)"), "s.json").costs.streaming());
 }
 
-TEST_CASE("what is no system is refused by file and key") {
+TEST_CASE("a file that is no system is refused by file and key") {
   CHECK(refusal("{}") == "s.json: accelerator: expected an object of a SimuMax system");
   CHECK(refusal("[1").starts_with("s.json:1"));
   CHECK(refusal(R"({"accelerator": {"op": {}}})") ==

@@ -72,7 +72,7 @@ TEST_CASE("the next best plans are of other kinds, valid, ranked, and the same f
   }
 }
 
-TEST_CASE("of each kind the fastest valid plan is kept, in whatever order plans come") {
+TEST_CASE("the fastest valid plan of each kind is kept, for plans in any order") {
   const auto random = support::random_plan(0);  // 1F1B
   const cost::Problem problem = random.problem();
   for (const std::string& violation : score::violations(problem, random.plan)) FAIL_CHECK(violation);

@@ -151,7 +151,7 @@ TEST_CASE("replicas grow with the devices, and take as many samples as before") 
         support::near(iteration(input("8xH100x2", 2, 2, 64))));
 }
 
-TEST_CASE("what cannot be changed so is said, row by row") {
+TEST_CASE("an impossible change has its reason in its row") {
   const auto today = input("8xH100x2", 2, 4, 64);
   const auto rows = asked(today, "devices=7, mini_batch=100, micro_batch=4, memory=0.01x, network=2x");
   REQUIRE(rows.size() == 7);

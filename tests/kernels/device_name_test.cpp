@@ -35,7 +35,7 @@ TEST_CASE("a name says which device, and how many equal partitions it is one of"
     CHECK(to_string(kernels::cuda_name(name)) == name);
 }
 
-TEST_CASE("what is no name is refused, and its wrong half named") {
+TEST_CASE("an invalid name is refused, and its wrong half is named") {
   for (const char* name : {"cuda:", "cuda:x", "cuda:-1", "cuda:/2", "cuda: 1", "cuda:99999999999"})
     CHECK_THROWS_WITH_AS(kernels::cuda_name(name), "'cuda:' is followed by a number from 0", core::BadInput);
   for (const char* name :

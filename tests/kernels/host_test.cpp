@@ -97,7 +97,7 @@ TEST_CASE("a kernel uses as many threads as it was told") {
   CHECK_THROWS_AS(kernels::open_device("host", 1025), core::BadInput);
 }
 
-TEST_CASE("what the host cannot do is refused by name") {
+TEST_CASE("an operator that the host does not support is refused by name") {
   const auto host = kernels::open_device("host", 1);
   const auto message = [&](graph::OpKind kind, Precision precision) {
     graph::Operator op = dense(1, 2, 3);
@@ -151,7 +151,7 @@ TEST_CASE("optimizers step by their rules") {
 }
 
 TEST_SUITE("slow") {
-  TEST_CASE("what was in the caches is read from memory after they were evicted") {
+  TEST_CASE("data is read from memory after caches were evicted") {
     // 2 x 128 KiB stay in the nearest caches from one sum to the next; the fastest of ten each is compared.
     const auto host = kernels::open_device("host", 1);
     const auto stream = host->make_stream();

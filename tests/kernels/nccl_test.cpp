@@ -198,7 +198,7 @@ TEST_CASE("ranks of this process join those of others without waiting, and leave
   CHECK(library.alive == 0);
 }
 
-TEST_CASE("what is sent goes together, and its caller does not wait") {
+TEST_CASE("values are sent as one group, and the caller does not wait") {
   library = {};
   const auto joined = far();
   Fake some(Element::fp32, 3), more(Element::bf16, 5);
@@ -219,7 +219,7 @@ TEST_CASE("a sum is on its stream when the call returns") {
   CHECK(library.pending == -1);
 }
 
-TEST_CASE("what fails behind the caller is told when it asks, and nothing is left of a failed beginning") {
+TEST_CASE("an asynchronous failure is thrown at the next query, and a failed start leaves nothing") {
   library = {};
   const auto joined = far();
   Fake values(Element::fp32, 1);

@@ -154,7 +154,7 @@ TEST_CASE("a device is cut by one split, one description and one context per par
 }
 
 #if CUDA_VERSION >= 13000
-TEST_CASE("what the driver says of its granularity counts more than what is usual") {
+TEST_CASE("granularity of the driver has priority over the usual one") {
   device = {};
   device.block = 2;
   device.told_least = 4;
@@ -198,7 +198,7 @@ TEST_CASE("a call that fails is named, and what was made before is given back") 
   }
 }
 
-TEST_CASE("who comes takes the partition that fewest are on, and leaves it again") {
+TEST_CASE("a new user takes the partition with the fewest users, and gives it back") {
   device = {};
   const Driver driver = pretended();
   Split split(driver, 0, 3, kHopper);

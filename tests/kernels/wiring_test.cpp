@@ -92,7 +92,7 @@ TEST_CASE("operands that are too many, too few or of another size are refused") 
   CHECK(message({a.producer, b.producer}) == "operator 'sum': the output of 'b' has not the 3 elements of x");
 }
 
-TEST_CASE("what has no kernel, and a view of more than there is, are refused") {
+TEST_CASE("operators without a kernel and views larger than their input are refused") {
   CHECK_THROWS_WITH_AS(kernels::wire(support::tiny_graph(1, {}), Precision::fp32),
                        "operator 'a': kind profiled has no kernel", core::BadInput);
   graph::GraphBuilder builder("view");

@@ -93,7 +93,7 @@ TEST_CASE("grouped heads share keys: a quarter of the heads, a quarter of the by
   CHECK(sent.keys_values * 2 == sent.queries);  // two tensors, each a quarter as wide
 }
 
-TEST_CASE("what has no tokens to divide is named") {
+TEST_CASE("operators without tokens to divide are named") {
   SUBCASE("a sequence that the groups do not divide") {
     const auto g = small_gpt("fused", "6");
     const auto why = layout::context_violations(g, whole(g, 4));

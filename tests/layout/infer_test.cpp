@@ -48,7 +48,7 @@ TEST_CASE("matrices are divided by columns and rows in turn, as Megatron-LM does
   CHECK(text(placed.collectives.backward) == "reduce 2:1000 ");  // of the gradient that c hands back to b
 }
 
-TEST_CASE("what enters arrives in shards and is gathered, what leaves replicated has its gradient gathered") {
+TEST_CASE("sharded inputs are gathered, and replicated outputs have their gradient gathered") {
   const auto g = matrices(4);
   // b by columns reads all of a's output; c by rows makes a replicated tensor that d reads elsewhere.
   const auto placed = layout::infer(g, stage(1, 2, 2, 2));
@@ -104,7 +104,7 @@ TEST_CASE("by tokens, a sum of parts is scattered and comes together where a who
         "gather 1:1000 gather 2:1000 ");  // gathered for b, scattered by c
 }
 
-TEST_CASE("what leaves a stage by tokens is in parts already, what enters is gathered where it is mixed") {
+TEST_CASE("outputs of a stage by tokens are sharded already, and inputs are gathered if tokens mix") {
   const auto g = matrices(4);
   auto s = stage(1, 2, 2, 2);
   s.sequence_parallel = true;
@@ -135,7 +135,7 @@ TEST_CASE(
   CHECK(text(layout::infer(g, stage(2, 3, 2, 2)).collectives.backward) == "reduce 2:1000 ");
 }
 
-TEST_CASE("what is read otherwise than it was made is a copy, one for all who read it so") {
+TEST_CASE("a tensor read in another layout than its own has one copy per layout") {
   // a is read by b, c and d.
   const auto g = support::tiny_graph(4, {{0, 1}, {0, 2}, {0, 3}});
   const auto copies = [&](plan::Stage s, std::vector<Partition> how) {

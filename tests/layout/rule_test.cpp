@@ -69,7 +69,7 @@ TEST_CASE("by samples and by tokens every operator does its own, with all of the
   }
 }
 
-TEST_CASE("what a profile knows by name is a matrix where it has weights, else follows its input") {
+TEST_CASE("an operator of a profile is a matrix if it has weights, and otherwise follows its input") {
   auto op = support::unit_op("p", 1e9, 1000);
   CHECK(layout::rule(op, Partition::row).partial_output);
   op.parameters = 0;

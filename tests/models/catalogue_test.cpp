@@ -66,7 +66,7 @@ TEST_CASE("every declared parameter is read") {
     }
 }
 
-TEST_CASE("what is wrong is named, with what was expected") {
+TEST_CASE("an error is named, with the expected values") {
   CHECK(message("mtm", {}) == "unknown model 'mtm'; did you mean 'mmt'?");
   CHECK(message("mmt", {{"layer", "8"}}) == "model mmt: unknown parameter 'layer'; did you mean 'layers'?");
   CHECK(message("mmt", {{"layers", "8x"}}) ==
@@ -85,7 +85,7 @@ TEST_CASE("what is wrong is named, with what was expected") {
   CHECK(message("inception_v3", {{"resolution", "74"}}).find("from 75") != std::string::npos);
 }
 
-TEST_CASE("the same parameters give the same graph") {
+TEST_CASE("graphs of the same parameters are equal") {
   const auto a = build("inception_v3"), b = build("inception_v3");
   CHECK(a.dag().edges() == b.dag().edges());
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(a.op(core::OpId(i)).name == b.op(core::OpId(i)).name);

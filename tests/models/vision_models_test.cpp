@@ -88,7 +88,7 @@ TEST_CASE("LLaVA-1.5 7B is CLIP's tower, a projector and Vicuna, and freezing mo
   CHECK(parameters("all_but_projectors") == std::pair(kProjector, kAll - kProjector));
 }
 
-TEST_CASE("of a frozen tower nothing goes back, and only what the projector reads is kept") {
+TEST_CASE("a frozen tower gets no gradient, and only the input of the projector is kept") {
   const auto g = build("vlm", {{"frozen", "towers"}, {"layers", "1"}});
   core::Bytes saved;
   core::Flops back;

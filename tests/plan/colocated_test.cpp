@@ -136,7 +136,7 @@ TEST_CASE("devices that are no other stages', set after set, are refused where t
   CHECK(wide.find("a replica of 4 devices does not stand on the 2 of one other stage") != std::string::npos);
 }
 
-TEST_CASE("what a colocated stage cannot be is said by name") {
+TEST_CASE("errors of colocated stages are named") {
   CHECK(mentions(spoiled([](Plan& p) { p.stages[1].micro_batch = 8; }), "no part of the stage before it"));
   CHECK(mentions(spoiled([](Plan& p) { p.stages.erase(p.stages.begin() + 1); }),
                  "not followed by the other parts"));
@@ -178,7 +178,7 @@ TEST_CASE("colocated stages behind all others wait for the pipeline, with one mi
   CHECK(plan::behind_pipeline(parsed(stages_of(kEncoder))) == 4);
 }
 
-TEST_CASE("what stages behind the pipeline share alone is summed first") {
+TEST_CASE("parameters that only stages after the pipeline share are summed first") {
   graph::GraphBuilder builder("weights");
   for (const char* name : {"a", "b", "c", "d"}) builder.add(support::unit_op(name, 1e9, 10));
   for (std::size_t v = 0; v < 3; ++v) builder.add_edge(OpId(v), OpId(v + 1));

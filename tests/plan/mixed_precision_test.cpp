@@ -89,7 +89,7 @@ TEST_CASE("written as it is read, by name where it has one") {
   CHECK(plan::written(read("{weights: bf16, gradients: fp32, state: fp32, master: fp32}")) == "mixed_bf16");
 }
 
-TEST_CASE("what is no precision is refused by line and key") {
+TEST_CASE("an unknown precision is refused by line and key") {
   CHECK(refusal("mixed_bf61").starts_with("p.yaml:1: precision: unknown precision 'mixed_bf61'"));
   CHECK(refusal("{gradients: fp32}") == "p.yaml:1: precision: the key 'weights' is missing");
   CHECK(refusal("{weights: int8}").starts_with("p.yaml:1: precision.weights: unknown number format 'int8'"));

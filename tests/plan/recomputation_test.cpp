@@ -58,7 +58,7 @@ TEST_CASE("segments: the stage, or each of its layers; what stands alone is no l
   CHECK(numbers(plan::segments(g, late, kFirst)) == std::vector<std::vector<int>>{{3, 4}});
 }
 
-TEST_CASE("what stands alone belongs to the layer around it, what lies within a layer to that") {
+TEST_CASE("a single operator belongs to the layer around it, a nested one to its layer") {
   const auto of = [](const std::vector<std::string>& names) {
     std::vector<OpId> all;
     for (std::size_t v = 0; v < names.size(); ++v) all.emplace_back(v);

@@ -189,7 +189,7 @@ std::vector<std::string> judged_on_climbs(const char* model, std::int64_t mini_b
 
 }  // namespace
 
-TEST_CASE("of climbs from the same plan one goes") {
+TEST_CASE("only one of several climbs from the same plan runs") {
   // A model without branches: the series-parallel space and the row have the same best plan.
   const auto plans = judged_on_climbs("transformer", 256);
   CHECK(plans.size() > 20);

@@ -82,7 +82,7 @@ TEST_CASE("1, 2 and 4 threads find the same plan, byte by byte, or say the same 
   check_model("candle_uno", {{"towers", "3"}, {"tower_layers", "3"}});
 }
 
-TEST_CASE("the same on small problems, which exhaustive search takes too") {
+TEST_CASE("1, 2 and 4 threads find the same plan of small problems, by exhaustive search too") {
   CHECK(small_problems(kSlow ? 4 : 10) > (kSlow ? 16 : 40));
 }
 

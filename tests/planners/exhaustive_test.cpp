@@ -68,7 +68,7 @@ TEST_CASE("a diamond a -> b, c -> d has 11 partitions: of the 15 of a set four w
   CHECK(count == 1);
 }
 
-TEST_CASE("its partitions are those of the tests' own enumeration") {
+TEST_CASE("partitions of exhaustive search are those of the tests' own enumeration") {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
     const auto random = support::random_problem(seed);
@@ -200,7 +200,7 @@ TEST_CASE("sizes of each stage's own are at least as good as one for all") {
   compare_sizes(1, 15);
 }
 
-TEST_CASE("what is too large is a limit, said before it is tried") {
+TEST_CASE("a problem that is too large exceeds a limit before the search") {
   const auto costs = support::FixedCosts::uniform(13, 1, 1);
   const auto message = [&](std::size_t operators, std::size_t devices) -> std::string {
     const auto graph = support::tiny_graph(operators, {});
@@ -233,7 +233,7 @@ TEST_CASE("nothing fits: the thriftiest plan's shortage is named") {
 
 TEST_SUITE_BEGIN("slow");
 
-TEST_CASE("the same, many seeds") {
+TEST_CASE("every plan is valid and none beats exhaustive search, many seeds") {
   const auto count = compare_seeds(31, 1200, 7);
   MESSAGE("exhaustive's estimate met in ", count.equal, " of ", count.compared, " plans");
   CHECK(count.compared > 3000);

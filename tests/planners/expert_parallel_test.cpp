@@ -124,7 +124,7 @@ TEST_CASE("there are no expert groups without experts") {
         plan::to_yaml(dense, divided(problem, 1, 1).value()));
 }
 
-TEST_CASE("who leaves experts or tokens whole names the option that divides them") {
+TEST_CASE("planners that leave experts or tokens whole name the option that divides them") {
   const auto mixture = small_mixture("8");
   const auto cluster = support::tiny_cluster(8);
   const cost::Problem problem{mixture, cluster, kAnalytic, {8, plan::Optimizer::sgd}};

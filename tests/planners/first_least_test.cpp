@@ -16,7 +16,7 @@ double told(double value, double least, bool ties) {
 
 }  // namespace
 
-TEST_CASE("of equals the first is the least, whichever bound is lower") {
+TEST_CASE("the first of equal values is the least, for any order of bounds") {
   const std::vector<double> values{5, 3, 4, 3, 7};
   const std::vector<std::optional<double>> bounds{1.0, 2.5, 1.0, 0.5, 6.0};
   const auto judge = [&](std::size_t i, double least, bool ties) { return told(values[i], least, ties); };
@@ -36,7 +36,7 @@ TEST_CASE("nothing is judged whose bound is above the least so far, or that ther
   CHECK(judged <= 3);  // of two threads one may have begun with the next
 }
 
-TEST_CASE("what is no less than what is to be beaten is not found") {
+TEST_CASE("a value no less than the one to beat is not found") {
   const std::vector<std::optional<double>> bounds{1.0, 2.0};
   const auto found = planners::first_least(
       bounds, 5.0, [](std::size_t, double least, bool ties) { return told(5, least, ties); });

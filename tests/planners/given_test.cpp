@@ -128,7 +128,7 @@ TEST_CASE("the micro-batch is the fastest of those that a pin gives") {
   CHECK(score::estimate(gpt.problem(), gpt.plan(own)).iteration.value() == least);
 }
 
-TEST_CASE("what cannot be so is refused by name") {
+TEST_CASE("impossible choices are refused by name") {
   const Gpt gpt("4", 4);
   CHECK(gpt.fault({{"layers", "3-2"}}) == "given: layers: 3-2: 5 layers, the model has 4");
   CHECK(gpt.fault({{"layers", "2-0-2"}}) == "given: layers: 2-0-2: stage 1 would be empty");

@@ -133,7 +133,7 @@ TEST_CASE("from the slowest cut of a row of layers to the fastest there is") {
   check_best_cut(Row("llama", kBigHead, 4, plan::kRecomputeLayers), 4);
 }
 
-TEST_CASE("what may change is everything, else; and never for the worse") {
+TEST_CASE("every part of a plan may change by default, and the result is never slower") {
   const Row row("llama", kBigHead, 4);
   const plan::Plan even = row.plan({3, 3, 2, 2});
   const plan::Plan found = row.improved(even, {{"evaluations", "200"}});

@@ -134,7 +134,7 @@ TEST_CASE("ZeRO over all devices with equal weights, or over none, is said in on
   CHECK(key(1, 0, 8) != key(0, 0, 8));  // context groups of one replica share too
 }
 
-TEST_CASE("of one long sample the tokens are divided over two nodes: faster than without") {
+TEST_CASE("tokens of one long sample are divided over two nodes, which is faster") {
   const auto graph = models::build("llama", {{"layers", "2"},
                                              {"hidden", "1024"},
                                              {"heads", "2"},

@@ -227,7 +227,7 @@ TEST_CASE("branches of very unlike work are left together") {
   CHECK(planners::branch_moves(planners::Sight(there, on_all_devices(other))).empty());  // seven beside two
 }
 
-TEST_CASE("of a row of layers units also go from a stage to one far behind it, in one move") {
+TEST_CASE("in a row of layers one move brings units to a stage much further on") {
   const auto graph = models::build(
       "gpt", {{"layers", "4"}, {"hidden", "64"}, {"heads", "2"}, {"sequence", "16"}, {"vocabulary", "100"}});
   const cost::AnalyticCosts costs;

@@ -211,7 +211,7 @@ Met meets_every_plan(std::uint64_t first, std::uint64_t last, const MakeGoal& ma
 
 TEST_SUITE_BEGIN("oracle");
 
-TEST_CASE("of every plan of a tiny problem it finds the fastest in nine cases of ten, else one near it") {
+TEST_CASE("joint finds the fastest plan of a tiny problem in nine cases of ten, otherwise one near it") {
   const auto met = meets_every_plan(1, 60, least_time);
   CHECK(met.problems > 12);
   CHECK(met.best * 10 >= met.problems * 9);
@@ -222,14 +222,14 @@ TEST_CASE("where little fits it finds plans that only several changes at once le
   for (const std::uint64_t seed : {2617, 3952}) CHECK(meets_every_plan(seed, seed, least_time).best == 1);
 }
 
-TEST_CASE("so it does where plans are judged by a quantile over seeds") {
+TEST_CASE("joint finds the best plan by a quantile over seeds") {
   const auto met = meets_every_plan(1, 45, least_p90);
   CHECK(met.problems > 6);
   CHECK(met.best * 10 >= met.problems * 9);
   CHECK(met.worst <= 0.05);
 }
 
-TEST_CASE("of plans not much slower than the fastest it finds the one of least memory") {
+TEST_CASE("joint finds the plan of least memory among plans not much slower than the fastest") {
   const auto met = meets_every_plan(1, 30, least_memory);
   CHECK(met.problems > 6);
   CHECK(met.best * 10 >= met.problems * 9);
@@ -249,7 +249,7 @@ TEST_CASE("a search for memory begins at a plan that takes no longer than allowe
   CHECK_THROWS_AS(search("joint", problem, options), core::BadInput);
 }
 
-TEST_CASE("the same plan for 1, 2 and 8 threads") {
+TEST_CASE("joint returns one plan for 1, 2 and 8 threads") {
   const auto graph = models::build("case_study", {{"layers", "1"}});
   const auto cluster = summit(8);
   const cost::Problem problem{graph, cluster, kAnalytic, {32, plan::Optimizer::sgd}};
@@ -415,13 +415,13 @@ TEST_CASE("stopped while it walks it has the best plan so far, which loses to no
 
 TEST_SUITE_BEGIN("slow");
 
-TEST_CASE("of every plan of a tiny problem, many seeds") {
+TEST_CASE("joint finds the fastest plan of a tiny problem, many seeds") {
   const auto met = meets_every_plan(61, 4000, least_time);
   CHECK(met.best * 10 >= met.problems * 9);
   CHECK(met.worst <= 0.05);
 }
 
-TEST_CASE("of every plan judged by a quantile or by memory, more seeds") {
+TEST_CASE("joint finds the best plan by a quantile or by memory, more seeds") {
   for (const MakeGoal& make : {MakeGoal(least_p90), MakeGoal(least_memory)}) {
     const auto met = meets_every_plan(31, 120, make);
     CHECK(met.problems > 12);

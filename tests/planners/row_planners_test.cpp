@@ -286,7 +286,7 @@ TEST_CASE("a request to stop is honoured; options without meaning are refused") 
   }
 }
 
-TEST_CASE("as much memory as the message asks for is enough, a little less is not") {
+TEST_CASE("the memory in the message is enough, and a little less is not") {
   const auto graph = support::tiny_graph(3, {{0, 1}, {1, 2}});
   for (const char* planner : kPlanners) {
     CAPTURE(planner);
@@ -435,7 +435,7 @@ TEST_CASE("the least that a mini-batch takes is on the fastest devices, all at o
   }
 }
 
-TEST_CASE("what stages of one rank need adds up; a candidate that may win is evaluated") {
+TEST_CASE("memory of stages of one rank adds up; a candidate that may win is evaluated") {
   const auto g = support::matrices(2);
   const support::FixedCosts costs({1, 1}, {2, 2});
   const auto c = support::tiny_cluster(1);

@@ -83,7 +83,7 @@ nodes:
 
 }  // namespace
 
-TEST_CASE("of each schedule it is the fastest even row, which a slow twin finds too") {
+TEST_CASE("the start of each schedule is the fastest even row, which a slow twin finds too") {
   const auto costs = support::FixedCosts::uniform(16, 1, 2);
   Search search{support::tiny_graph(16, {{0, 1},
                                          {1, 2},

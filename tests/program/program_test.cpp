@@ -137,7 +137,7 @@ TEST_CASE("shared parameters are summed after all gradients of a row, before its
   }
 }
 
-TEST_CASE("what a plan's program cannot hold is refused") {
+TEST_CASE("a plan that a program cannot represent is refused") {
   const Chain c = chain(1, 1, {0});
   const auto refusal = [&](const graph::OpGraph& graph, const plan::Plan& plan, const std::string& csv) {
     try {

@@ -77,7 +77,7 @@ TEST_CASE("pieces arrive whole and in order, however few bytes move at a time") 
   CHECK_FALSE(ends.far.land());
 }
 
-TEST_CASE("what goes one way does not wait for what goes the other") {
+TEST_CASE("transfers in one direction do not wait for those in the other") {
   Ends ends;
   bool back = false;
   const Bytes to = bytes(4);

@@ -212,7 +212,7 @@ TEST_CASE("a worker that throws ends all others at once, named with its task") {
   CHECK(foreign.code == core::ExitCode::device_failed);
 }
 
-TEST_CASE("who waits for what never comes loses patience, and says for what") {
+TEST_CASE("a device that waits too long for a message fails, and names the message") {
   const Failure failed = failure([](DevicePrograms& program, Fakes&, replay::ReplayOptions& options) {
     program.open_at_start[1].clear();
     options.patience = Seconds(0.05);

@@ -141,7 +141,7 @@ TEST_CASE("in bf16 context groups learn what one device does, to the rounding of
   }
 }
 
-TEST_CASE("what context groups cannot divide is refused by name") {
+TEST_CASE("operators that context groups cannot divide are refused by name") {
   Given odd = kSmall.at("transformer");
   odd["sequence"] = "5";
   CHECK(refusal(models::build("transformer", odd), {.rank = {0}, .context_parallel = 2}) ==

@@ -170,7 +170,7 @@ TEST_CASE("a device holds its experts, and gradients and optimizer state of thes
   CHECK(at(worker->memory().now, plan::MemoryKind::optimizer) == held * 2);
 }
 
-TEST_CASE("what expert groups cannot divide is refused by name") {
+TEST_CASE("operators that expert groups cannot divide are refused by name") {
   CHECK(refusal(mixtures({.experts = 3}), {.rank = {0}, .replicas = 2, .expert_parallel = 2}) ==
         "stage 0: `expert_parallel`: 'layer0.experts' has 3 experts, which 2 devices do not divide");
   CHECK(refusal(mixtures({}), {.rank = {0}, .replicas = 2, .tensor_parallel = 2, .expert_parallel = 2}) ==

@@ -232,7 +232,7 @@ TEST_CASE("an iteration put on all streams at once trains alike, in whatever ord
     }
 }
 
-TEST_CASE("what does not flush is no graph, and a request to stop ends launches") {
+TEST_CASE("a plan that does not flush is no graph, and a request to stop ends launches") {
   const auto as_cuda_graph = [](const char* family, core::StopToken stop) {
     const CutModel model = replay::test::cut_model(
         small_chain(), {.schedule = family, .rank = placement(family), .mini_batch = 16, .micro_batch = 2});

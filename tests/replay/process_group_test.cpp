@@ -162,7 +162,7 @@ TEST_CASE("every member sees what all share, whichever process it is of") {
   }
 }
 
-TEST_CASE("who waits for a device of a process that is lost, fails") {
+TEST_CASE("a process that waits for a device of a lost process fails") {
   replay::Monitor monitor(Seconds(10), {});
   ProcessGroup group(monitor, {.all = 2, .here = 1, .send = [](auto...) {}}, false, "the group of device 0");
   std::jthread later([&] {

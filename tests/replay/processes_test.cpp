@@ -254,7 +254,7 @@ TEST_CASE("devices beside the host send and sum by their library, to the same we
   }
 }
 
-TEST_CASE("what is noted of messages of devices beside the host is in the order of what happened") {
+TEST_CASE("recorded times of messages between devices and the host are in causal order") {
   const auto c = replay::test::cut_model(chain(), {.rank = {0, 1, 2, 3}, .mini_batch = 8});
   const Team team(c, guest);
   const DevicePrograms& program = team.program;

@@ -297,7 +297,7 @@ TEST_CASE("replicas that hide a reduction use what has been updated, not what is
   CHECK(made == program.mini_batches);
 }
 
-TEST_CASE("what is not replayed is refused by name") {
+TEST_CASE("a plan that cannot be replayed is refused by name") {
   CHECK(refusal([](plan::Plan&) {}) == "none");
   CHECK(refusal([](plan::Plan& p) { p.stages[0].zero = 1; }) == "stage 0: ZeRO is not replayed");
   CHECK(refusal([](plan::Plan& p) { p.stages[0].sequence_parallel = true; }) ==

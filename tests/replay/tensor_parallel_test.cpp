@@ -323,7 +323,7 @@ TEST_CASE("in bf16 groups learn what one device does, to the rounding of their s
   CHECK(replay::test::distance(run.gradients(), expected) < 0.1);
 }
 
-TEST_CASE("what cannot be divided is refused by name") {
+TEST_CASE("operators that cannot be divided are refused by name") {
   models::Layers net("mixed");
   const auto x =
       net.attention("heads", net.input("x", {3, 8}), net.input("y", {3, 8}), net.input("z", {3, 8}), 2);

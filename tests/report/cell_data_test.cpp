@@ -45,7 +45,7 @@ TEST_CASE("base64 is that of RFC 4648, section 10") {
   CHECK(report::base64("\xff\xef\xbe") == "/+++");
 }
 
-TEST_CASE("what is packed unpacks to the JSON, and means nothing to HTML") {
+TEST_CASE("packed data unpacks to the JSON, and is plain text in HTML") {
   const report::CellData cell = drawn({});
   const std::string json = report::to_json(cell), text = report::packed(cell);
   CHECK(text.find_first_of("<>&\"' ") == text.npos);

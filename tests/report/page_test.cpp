@@ -179,7 +179,7 @@ TEST_CASE("a study of schedules has its own columns and headline") {
   CHECK(count(html, "2 of 3 rows have a bubble; 1 without: 1 bad input.") == 1);
 }
 
-TEST_CASE("what the experiment is about and what became of claims stand first") {
+TEST_CASE("subject of the experiment and verdicts of claims come first") {
   report::Page page = page_of({row_of("spp", 10)});
   page.summary = "rows < graphs";
   page.claims = {{"c", "s", "1", "1", "reproduced", ""}, {"d", "s", "1", "2", "not reproduced", "why"}};

@@ -19,7 +19,7 @@ TEST_CASE("the front keeps what no other beats, the first of equals, in the orde
   CHECK(pareto_front(Points{{2, 2, 2}, {1, 1, 1}, {1, 1, 2}}) == Positions{1});
 }
 
-TEST_CASE("of random points: none on the front is beaten, all others are, by one on the front") {
+TEST_CASE("no random point on the front is beaten, and every other one is beaten by one on the front") {
   std::mt19937 random(7);
   for (int round = 0; round < 50; ++round) {
     Points points(30, std::vector<double>(3));

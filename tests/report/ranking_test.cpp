@@ -46,7 +46,7 @@ TEST_CASE(
       "\nbad: infeasible: no room\n");
 }
 
-TEST_CASE("what rows are ranked by stands behind the planner") {
+TEST_CASE("the ranked value follows the planner") {
   const std::string text =
       ranking({row("a", 2.0), row("b", std::nullopt)}, {}, AimColumn{"aim: cost", {"$3", "-"}});
   CHECK(text.starts_with("planner  aim: cost  samples/s  "));

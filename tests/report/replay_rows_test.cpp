@@ -56,7 +56,7 @@ TEST_CASE("rows read back from JSON are the same rows") {
   CHECK(nlohmann::json::parse(json)["provenance"]["setting"]["device"] == "host");
 }
 
-TEST_CASE("what is no table of replays is refused with its place") {
+TEST_CASE("a file that is no table of replays is refused with its place") {
   const auto refuses = [](const char* text, const char* message) {
     CHECK_THROWS_WITH_AS(parse_replay_rows(text, "x.json"), doctest::Contains(message), core::BadInput);
   };

@@ -85,7 +85,7 @@ TEST_CASE("search times of cells that ran side by side say so, those measured on
   CHECK(count(results_chart_svg(timed, Quantity::search_time, ""), "Cells ran side by side") == 0);
 }
 
-TEST_CASE("of many planners the best twelve are drawn; without any value there is no picture") {
+TEST_CASE("the best twelve of many planners are drawn; without any value there is no picture") {
   std::vector<CellResult> many;
   for (int i = 0; i < 20; ++i)
     for (const int devices : {4, 16})

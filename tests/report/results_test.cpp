@@ -74,7 +74,7 @@ TEST_CASE("JSON carries the provenance and null for what is missing") {
   CHECK(json["results"][1]["model"] == "candle, \"uno\"");
 }
 
-TEST_CASE("what is not a number is no value in either form") {
+TEST_CASE("a text that is no number is no value in either form") {
   CellResult row = solved();
   row.estimate_s = std::numeric_limits<double>::infinity();
   const CellResult rows[] = {row};
@@ -101,7 +101,7 @@ TEST_CASE("JSON reads back: the same rows and provenance give the same text") {
   CHECK(to_csv(back.rows) == to_csv(rows));
 }
 
-TEST_CASE("what stages differ in is a number where they do not, else the least and the most") {
+TEST_CASE("a property of stages is one number if they agree, otherwise the least and the most") {
   const CellResult rows[] = {solved()};
   const auto json = nlohmann::json::parse(to_json(rows, {}))["results"][0];
   CHECK(json["micro_batch"] == 4);
@@ -142,7 +142,7 @@ TEST_CASE("a results file with a fault is refused with its place") {
   CHECK(fault("{").find("r.json:1: not valid JSON") == 0);
 }
 
-TEST_CASE("what lasts and what was measured are apart, each with what the row is about") {
+TEST_CASE("lasting and measured columns are separate, each with the subject of the row") {
   CellResult row = solved();
   row.setting = "network=fifo";
   row.date = "2000-01-01T00:00:00Z";

@@ -186,7 +186,7 @@ TEST_CASE("a schedule without a model: halves of a backward apart, time in steps
     CHECK_FALSE(contains(svg, absent));
 }
 
-TEST_CASE("of more than 32 devices those that look alike are drawn once") {
+TEST_CASE("similar devices are drawn once if there are more than 32") {
   const auto copies = [](std::size_t count) {
     trace::Trace trace = support::drawn_trace({.stages = 2, .micro_batches = 3});
     const trace::Trace once = trace;

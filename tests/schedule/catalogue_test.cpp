@@ -222,7 +222,7 @@ TEST_CASE("a group of more micro-batches than there are is all of them") {
         std::string::npos);
 }
 
-TEST_CASE("as many micro-batches are cut in halves as keep the last rank busy: (p - 1) F / 2B, rounded up") {
+TEST_CASE("enough micro-batches are cut in halves to keep the last rank busy: (p - 1) F / 2B, rounded up") {
   // Of three ranks the last begins F earlier, and has done h cut ones when the next whole one comes, after
   // (h + 2) F: h (F + B) + F >= (h + 2) F.
   const auto cut = [](std::int64_t forward, std::int64_t input, std::int64_t weight) {

@@ -67,7 +67,7 @@ TEST_CASE("gradients are reduced after a stage's last weight gradient") {
         "0F0,0F1,1F0,1F1,1B0,1B1,1REDUCE_GRAD,0I0,0I1,0W0,0W1,0REDUCE_GRAD\n");
 }
 
-TEST_CASE("whatever is added, every family stays free of faults, with each pass it had") {
+TEST_CASE("every family stays free of faults after any addition, with each pass it had") {
   for (const Family& family : families()) {
     ScheduleShape shape;
     shape.ranks = 4, shape.micro_batches = 8;

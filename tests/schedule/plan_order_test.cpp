@@ -95,7 +95,7 @@ TEST_CASE("a family of schedules gives its rows to stages that share devices") {
   CHECK(row(derived(chain({0, 1, 1, 0}, 4, "zbv"))).starts_with("0F0 0F1 0F2"));
 }
 
-TEST_CASE("what a family cannot do is said") {
+TEST_CASE("a plan that a family does not support is refused with the reason") {
   CHECK(message(chain({0, 1, 0, 1}, 4, "zbv")) ==
         "zbv runs stage 2 on the devices of rank 1, the plan on those of rank 0");
   CHECK(message(chain({0, 1, 0, 1}, 4, "1f1b")) ==

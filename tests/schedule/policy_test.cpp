@@ -26,7 +26,7 @@ TEST_CASE("the policy of the header is 1F1B") {
   }
 }
 
-TEST_CASE("whatever a policy picks, the schedule has no faults") {
+TEST_CASE("schedules of any policy have no faults") {
   core::Random random(3);
   for (int trial = 0; trial < 100; ++trial) {
     const int p = random.between(1, 5), v = random.between(1, 3), m = random.between(1, 9);

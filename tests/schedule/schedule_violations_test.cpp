@@ -52,7 +52,7 @@ TEST_CASE("a recomputation stands between its forward and its backward") {
   CHECK(violations("0F0,0R0,0R0,0B0") == Violations{"rank 0 cell 2 (0R0): done before, in rank 0 cell 1"});
 }
 
-TEST_CASE("what is evicted is loaded before its backward") {
+TEST_CASE("evicted tensors are loaded before their backward pass") {
   const std::string other = "\n1F0,1B0\n";
   CHECK(violations("0F0,0EVICT0,0LOAD0,0B0" + other).empty());
   CHECK(violations("0F0,0EVICT0,0B0" + other) ==

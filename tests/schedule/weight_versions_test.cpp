@@ -149,7 +149,7 @@ TEST_CASE("split backwards free a version with the weight gradient; unknown poli
                        core::BadInput);
 }
 
-TEST_CASE("of two micro-batches on two ranks the first rank holds two versions until the second is through") {
+TEST_CASE("the first of two ranks holds two versions until the second of two micro-batches is done") {
   // F0 F1 B0 B1: after B0 there are new weights, and F1's are still needed.
   const auto found = weight_versions(one_f_one_b(2, 2), weight_policy("stashing"), 1);
   CHECK(found.held == std::vector<int>{2, 1});

@@ -28,7 +28,7 @@ double bound(std::size_t stages, std::int64_t micro_batches, const std::string& 
 
 }  // namespace
 
-TEST_CASE("of an even pipeline the bound is the time of filling, working and draining: 3 (m + p - 1)") {
+TEST_CASE("the bound of an even pipeline is the time of filling, working and draining: 3 (m + p - 1)") {
   for (const std::size_t stages : {1, 2, 5})
     for (const std::int64_t micro_batches : {1, 4, 64})
       for (const char* schedule : {"1f1b", "gpipe"})

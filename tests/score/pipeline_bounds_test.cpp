@@ -41,7 +41,7 @@ TEST_CASE("a hill of three stages: every bound by hand") {
   CHECK(list_order(hill()).makespan >= Picoseconds(30));
 }
 
-TEST_CASE("what a backward does before its gradient comes is work, but on no path") {
+TEST_CASE("work of a backward pass before its gradient comes is on no path") {
   // The first and the middle stage recompute for 1 and 2 of their F + B, now 4 and 8: work 4 * 8, head/tail 6
   // more as before. The way of one takes 18 as before, then the others pass the middle's B of 6: 18 + 3 * 6.
   Pipeline recomputing = hill();

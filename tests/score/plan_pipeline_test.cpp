@@ -111,7 +111,7 @@ TEST_CASE("replicated weights are reduced after the last backward") {
         Picoseconds(72 * kMillisecond));
 }
 
-TEST_CASE("what buckets hide of an all-reduce is in no bound, what they do not hide is") {
+TEST_CASE("the exposed part of a bucketed all-reduce is in the bound, the hidden part is not") {
   // Four operators of 1 s forward and 1 s backward, 1 kB of gradients each, on two replicas: a pass of 4 s
   // each way and what is left. At 1 kB/s a bucket takes 1 s: of one each the last is left, of two the last
   // two, of all four 4 s. At 500 B/s it takes 2 s: the first is there after 1 s and four take 8 s, so 5 s are

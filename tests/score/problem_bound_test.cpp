@@ -279,7 +279,7 @@ TEST_CASE("weights that do not fit on all devices together are infeasible") {
   CHECK_NOTHROW(score::problem_bounds(Chain(1, 24001, 1000).problem()));
 }
 
-TEST_CASE("what fits only when divided is infeasible for the families that do not divide it") {
+TEST_CASE("a model that fits only divided is infeasible for families that do not divide it") {
   // 4 kB of weights, as much of gradients; a sample takes 1 kB kept and 1 kB of workspace, and a gradient is
   // made apart. Two devices: ZeRO halves all that is weights, tensor parallelism everything.
   const auto bounds = [](std::int64_t memory, PlanFamily family) {

@@ -68,7 +68,7 @@ TEST_CASE("the mean of all ways counts branches in proportion to their weight") 
   CHECK(even[1].forward == 0.5);
 }
 
-TEST_CASE("of ways to two ends an operator leads as many to their turn as come by it") {
+TEST_CASE("an operator before two ends takes each end's turn in the share of ways through it") {
   graph::GraphBuilder builder("two ends");
   for (const char* name : {"a", "b", "c"}) builder.add(support::unit_op(name, 1, 0));
   builder.add_edge(core::OpId(0), core::OpId(1));

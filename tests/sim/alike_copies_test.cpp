@@ -203,7 +203,7 @@ TEST_CASE("copies that take unlike ones of two ways as long are not alike") {
   CHECK(copies("y") == 2);
 }
 
-TEST_CASE("what copies have together is left whole") {
+TEST_CASE("communication that copies share is simulated whole") {
   const auto graph = small_gpt();
   const cost::AnalyticCosts costs;
   const auto cluster = cluster::load_cluster("4xH100x8");

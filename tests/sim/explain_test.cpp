@@ -114,7 +114,7 @@ TEST_CASE("the bottleneck stage of a chain takes most of the path, and without i
   CHECK(explained.path[3].cause == Cause::device);
 }
 
-TEST_CASE("what a transfer takes beyond its time alone is charged to the link that is shared") {
+TEST_CASE("time of a transfer beyond its undisturbed time is charged to the shared link") {
   // Stages a and b feed c, 1 s each; 1 kB at 1 kB/s. Both arrive over the cable of device 2, each with half
   // of it: 2 s, of which 1 s is contention, and so back: 1 + 2 + 1 + 1 + 2 + 1 = 8 s. Alone, the narrowest
   // link is the sender's own cable.
@@ -227,7 +227,7 @@ TEST_CASE("a path is shown in as many runs as asked for, and the runs tile it") 
   CHECK(sim::compressed(explained, 20).size() == 9);
 }
 
-TEST_CASE("what is configured and never used is told") {
+TEST_CASE("settings that are never used are reported") {
   auto c = staged({{0, 1}}, {1, 1}, support::tiny_cluster(3), 2);
   const auto lines = [&](const sim::SimulationOptions& options) {
     return sim::unused(c.problem(), {c.problem().graph, c.plan}, options);

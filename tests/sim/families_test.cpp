@@ -130,7 +130,7 @@ TEST_CASE("late recomputation waits for its gradient, early recomputation hides 
                   .empty());
 }
 
-TEST_CASE("what is recomputed stays until its weight gradient, and the judge counts it") {
+TEST_CASE("recomputed activations stay until the weight gradient, and the judge counts them") {
   // zb_h1 recomputes before the input gradient and keeps what that made until the weight gradient, often
   // passes later.
   Case c = chain("zb_h1", schedule::loop_placement(4, 1), 8);

@@ -121,7 +121,7 @@ TEST_CASE("experts' rows alone on their links take the closed form") {
     }
 }
 
-TEST_CASE("what attention gathers or trades alone on its links takes the closed form") {
+TEST_CASE("attention's exchanges without other users of the links take the closed form") {
   const FlopCosts costs;
   for (const auto exchange :
        {plan::ContextExchange::all_gather, plan::ContextExchange::ulysses, plan::ContextExchange::ring})

@@ -242,7 +242,7 @@ TEST_CASE("a transfer's jitter is on its bytes, the same on both networks") {
   }
 }
 
-TEST_CASE("what the plan never meets is told with file and line") {
+TEST_CASE("perturbations that the plan never meets are reported with file and line") {
   const Chain c = chain(2, 1, 1e3);
   const std::string yaml =
       "devices:\n"

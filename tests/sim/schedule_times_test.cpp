@@ -115,7 +115,7 @@ TEST_CASE("a recomputation takes a forward's time unless told; its micro-batch h
         std::vector<int>{2});
 }
 
-TEST_CASE("what is evicted lies on the partner; loading it takes the delay, computing goes on") {
+TEST_CASE("evicted tensors lie on the partner; loading takes the delay, and computing goes on") {
   // Rank 0:   F0 (evict 0) F1 (load 0) . . . B0        Rank 1 is a pipeline of its own, F0 B0 F1 B1.
   auto schedule = schedule::parse_schedule("0F0,0EVICT0,0F1,0LOAD0,0B0,0B1\n1F0,1B0,1F1,1B1\n", "g");
   schedule.copies = 2;

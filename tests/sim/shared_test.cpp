@@ -99,7 +99,7 @@ TEST_CASE("the judge accepts sums among stages of every kind of plan and collect
         }
 }
 
-TEST_CASE("whoever computes while shared parameters are summed is slowed down") {
+TEST_CASE("a device that computes during a sum of shared parameters is slowed down") {
   // On interleaved stages, other chunks of a rank may still be at work.
   CutModel cut = shared_model("encoder_decoder",
                               {.schedule = "interleaved_1f1b",

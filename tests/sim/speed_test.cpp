@@ -23,7 +23,7 @@ TEST_CASE("a quarter of the speed from 10 to 50 ps") {
   CHECK(speed.finish(9, 0) == 9);
 }
 
-TEST_CASE("of several changes at one moment the last counts") {
+TEST_CASE("the last of several changes at one moment counts") {
   Speed speed;
   speed.change(10, 0.25);
   speed.change(20, 1);

@@ -68,7 +68,7 @@ TEST_CASE("a tree moves all bytes along every edge, and children share the paren
   CHECK(reduce(4, sim::collective("tree")) == support::near(5));
 }
 
-TEST_CASE("of two trees each sums half of the bytes, and a parent in the one is a leaf of the other") {
+TEST_CASE("each of two trees sums half of the bytes, and a parent in one is a leaf of the other") {
   // r = 2: 500 B each way, up and down: 1 s. r = 4: 1 and 3 are under 2, 2 under 0; in the other tree 0 and 2
   // are under 1, 1 under 3. Up: 2 and 1 receive twice 500 B each, 1 s, then 0 and 3 receive 500 B: 1.5 s;
   // down the same.

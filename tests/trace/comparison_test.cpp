@@ -124,7 +124,7 @@ TEST_CASE("tasks without a counterpart are counted, tasks alike are matched in t
   CHECK(c.tasks.back().start.simulated == support::near(4));  // the first of the two
 }
 
-TEST_CASE("of several mini-batches, one counts") {
+TEST_CASE("quantities of several mini-batches are per mini-batch") {
   trace::Trace many = two_stages(0);
   many.mini_batches = 2;
   const auto c = compare(many, many);
