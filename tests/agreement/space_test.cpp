@@ -69,7 +69,7 @@ TEST_CASE("a run between two opened blocks may join a stage on each side") {
   CHECK(support::series_parallel_partitions(bow).count({0b00001, 0b01110, 0b10000}) == 1);
 }
 
-TEST_CASE("a run that joined a block inside a branch is joined again only if asked for") {
+TEST_CASE("a run that joined a block inside a branch is joined again only on request") {
   // ((a, b) -> d, c) -> e: the run d may join b, and e may join the branch's last run d, but {b d e} is one
   // too many.
   const auto nested = graph::Dag(5, {{0, 3}, {1, 3}, {2, 4}, {3, 4}});

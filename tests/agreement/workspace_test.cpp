@@ -135,7 +135,7 @@ const Given kLayers = {{"sequence", "64"}, {"layers", "2"}, {"hidden", "64"}, {"
 
 }  // namespace
 
-TEST_CASE("a replay's peak is what the memory model says") {
+TEST_CASE("a replay's peak equals the memory model") {
   const std::vector<std::pair<std::string, Given>> zoo = {
       {"mmt", kLayers},
       {"case_study", kLayers},
@@ -171,7 +171,7 @@ TEST_CASE("a replay's peak is what the memory model says") {
   }
 }
 
-TEST_CASE("a replay's peak is what the memory model says where partitions alternate") {
+TEST_CASE("a replay's peak equals the memory model if partitions alternate") {
   using plan::Partition;
   const auto whole = Partition::whole, batch = Partition::batch, column = Partition::column,
              row = Partition::row;
@@ -207,7 +207,7 @@ TEST_CASE("a replay of split backward passes takes no more than the simulator co
 }
 
 TEST_SUITE("slow") {
-  TEST_CASE("a replay's peak of larger models is what the memory model says") {
+  TEST_CASE("a replay's peak of larger models equals the memory model") {
     const std::vector<std::pair<std::string, Given>> zoo = {
         {"resnet50", {}}, {"inception_v3", {}}, {"vgg16", {}}, {"bert", {{"sequence", "128"}}}};
     for (const auto& [model, given] : zoo) {

@@ -47,7 +47,7 @@ cost::CrowdingTest measured(const std::string& kernel, const std::string& beside
 
 }  // namespace
 
-TEST_CASE("a kernel is timed alone and beside neighbours, as often each") {
+TEST_CASE("a kernel is timed with and without neighbours, equally often") {
   Bench b;
   for (const CrowdingCase& asked :
        {CrowdingCase{"addition", "addition", 2}, CrowdingCase{"product", "addition", 1},

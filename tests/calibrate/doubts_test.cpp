@@ -43,7 +43,7 @@ TEST_CASE("a quiet, precise calibration raises no doubts") {
   CHECK(calibrate::doubts(support::bare_calibration()).empty());
 }
 
-TEST_CASE("load, noise and predictions worse than a guess are told, the worst with its kind") {
+TEST_CASE("load, noise and predictions worse than a guess are reported, the worst with its kind") {
   cost::Calibration c = support::bare_calibration();
   c.identity.load = 4.36;
   c.kernels.push_back({{}, {}, {visited({1}), visited({1, 2})}});
@@ -59,7 +59,7 @@ TEST_CASE("load, noise and predictions worse than a guess are told, the worst wi
   CHECK(calibrate::doubts(c)[2].starts_with("1 of 1 timings of messages are noisy"));
 }
 
-TEST_CASE("a line that cannot be is fitted anew, a possible one is left alone") {
+TEST_CASE("an impossible line is fitted again, a possible one does not change") {
   cost::Calibration c = support::bare_calibration();
   cost::MeasuredLink link{cost::LinkKind::peer_copy, 2, {}, {}};
   for (std::int64_t bytes = 1024; bytes <= 8192; bytes *= 2)

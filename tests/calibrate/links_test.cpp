@@ -56,7 +56,7 @@ TEST_CASE("where the devices have a library, it does the collectives") {
   CHECK(first.sums >= 2);
 }
 
-TEST_CASE("copies are timed alone and together, and beside a product") {
+TEST_CASE("copies are timed singly and together, and beside a product") {
   Bench b;
   const cost::SharingTest sharing = time_sharing(b.bench, core::Bytes(1 << 16));
   CHECK(timed(sharing.alone));

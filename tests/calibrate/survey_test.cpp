@@ -234,7 +234,7 @@ TEST_CASE("a round in which the machine is slow changes no median") {
 }
 
 // Both kernels take 1 ms, then 3 ms in a second round: 2 ms in the mean, and the model runs 8 of them.
-TEST_CASE("sums of kernels follow what further rounds say") {
+TEST_CASE("sums of kernels follow from the points of further rounds") {
   Bench b;
   b.ceilings();
   b.measure();

@@ -62,7 +62,7 @@ TEST_CASE("a model's own sizes, the ends first, and always one sample") {
 }
 
 // Two devices have half of the outputs, or of the inputs, of each layer: of a and b alike, and of c.
-TEST_CASE("parts that tensor-parallel groups make are kernels, with the work that costs ask them for") {
+TEST_CASE("shards of tensor-parallel groups are kernels, with the work that costs look up") {
   NamedModel model = three_layers();
   model.samples = {1};
   model.tensor_degrees = {2};

@@ -21,7 +21,7 @@ TEST_CASE("every file of experiments/clusters is built in as it is") {
   CHECK(built_in == files);
 }
 
-TEST_CASE("a built-in cluster is known by its name, and says in a sentence what it is") {
+TEST_CASE("a built-in cluster has a name and a sentence of description") {
   for (const cluster::BuiltIn& built_in : cluster::catalogue()) {
     CAPTURE(built_in.name);
     CHECK(cluster::load_cluster(built_in.name).name() == built_in.name);

@@ -98,7 +98,7 @@ TEST_CASE("a device has at most 1024 TiB, so that the memory of 4096 is a number
                        core::BadInput);
 }
 
-TEST_CASE("a given route replaces the shortest one, both ways unless said otherwise") {
+TEST_CASE("a given route replaces the shortest one, by default both ways") {
   // A ring a b c d: a to c goes over b, unless the file says over d.
   const std::string ring =
       "machines:\n  - {name: a, device: g}\n  - {name: b, device: g}\n  - {name: c, device: g}\n"
@@ -148,7 +148,7 @@ TEST_CASE("a route leads from device to device") {
         "c.yaml:7: routes[0].to: a route leads from device to device; this is a switch");
 }
 
-TEST_CASE("a link goes both ways unless the file says otherwise") {
+TEST_CASE("a link goes both ways by default") {
   const auto links = [](const std::string& rest) {
     const std::string one = "  - {from: a, to: b, bandwidth: 1GB/s, latency: 1us" + rest + "}\n";
     return cluster::parse_cluster(

@@ -26,7 +26,7 @@ cluster::DeviceType type_with(const std::string& keys) {
 
 }  // namespace
 
-TEST_CASE("each runtime of the list has a name of its own, says what it is and where its number is from") {
+TEST_CASE("each runtime of the list has its own name, a description and the source of its number") {
   std::set<std::string> names;
   for (const auto& named : cluster::runtimes()) {
     CHECK(names.insert(named.name).second);
@@ -65,7 +65,7 @@ TEST_CASE("a device type names its runtime, or how long its host takes for a lau
   CHECK_THROWS_AS(type_with("runtime: slow, "), core::BadInput);
 }
 
-TEST_CASE("the two Summits of GraphPipe's runtime differ from each other in the rails between nodes alone") {
+TEST_CASE("the two Summits of GraphPipe's runtime differ only in the rails between nodes") {
   const auto plain = cluster::load_cluster("summit"), one = cluster::load_cluster("summit_flexflow"),
              two = cluster::load_cluster("summit_flexflow_two_rails");
   CHECK(one.types()[0].runtime == cluster::runtime("legion_flexflow"));

@@ -22,7 +22,7 @@ std::string refusal(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("the short form of a machine that is built in says the same as its file") {
+TEST_CASE("the short form of a built-in machine equals its file") {
   const std::pair<const char*, const char*> same[] = {{"8xA100-40x8", "dgx_a100"},
                                                       {"8xH100x8", "dgx_h100"},
                                                       {"8xh200x8", "dgx_h200"},

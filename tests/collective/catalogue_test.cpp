@@ -12,7 +12,7 @@
 using namespace penstock;
 using core::DeviceId;
 
-TEST_CASE("the simulator's options name every algorithm, and one that does not fit its group says so") {
+TEST_CASE("the simulator's options name every algorithm, and report one that does not fit its group") {
   for (const collective::Algorithm& each : collective::algorithms()) {
     CHECK(name(sim::collective(each.name)) == each.name);
     CHECK(&collective::algorithm(each.name) == &each);
@@ -23,7 +23,7 @@ TEST_CASE("the simulator's options name every algorithm, and one that does not f
   CHECK(collective::algorithm("ring").fits(cluster, group));
 }
 
-TEST_CASE("one device has nobody to send to") {
+TEST_CASE("a group of one device sends nothing") {
   const auto cluster = support::tiny_cluster(2);
   const std::vector<DeviceId> alone = {DeviceId(1)};
   for (const collective::Algorithm& each : collective::algorithms())

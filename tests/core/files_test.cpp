@@ -231,7 +231,7 @@ TEST_CASE("a pipe without a writer is refused, not waited for; a slow writer's i
   writer.join();
 }
 
-TEST_CASE("a write that fails says why") {
+TEST_CASE("a failed write reports the reason") {
   const support::Scratch scratch("files_test");
   write_file(scratch.path("file"), "");
   const auto fault = [](const std::string& path) -> std::string {

@@ -22,7 +22,7 @@ TEST_CASE("a parallel loop visits each index once, also inside another") {
   parallel_for(0, [](std::size_t) { FAIL("nothing to visit"); });
 }
 
-TEST_CASE("a parallel loop in order begins nothing before what stands in front of it") {
+TEST_CASE("a parallel loop in order begins nothing before its predecessors") {
   constexpr std::size_t kCount = 2000;
   std::vector<int> visits(kCount);
   std::atomic<std::size_t> begun = 0;

@@ -43,7 +43,7 @@ TEST_CASE("a path in a file leads from the file's folder, or the nearest above t
   CHECK(core::path_from("plan.yaml", "none.yaml") == "none.yaml");
 }
 
-TEST_CASE("a path written into a file is found again from it, wherever one stands") {
+TEST_CASE("a path written into a file is found again from it, from any current folder") {
   const support::Scratch scratch("paths");
   core::write_file(scratch.path("here/c.yaml"), "mine");
   core::write_file(scratch.path("here/there/c.yaml"), "another");

@@ -170,7 +170,7 @@ TEST_CASE("a host constant is found again by the runs it was hidden in") {
         std::vector<std::pair<std::string, std::size_t>>{{"table positions in llama blocks", 1}});
 }
 
-TEST_CASE("a published run on a cluster that nobody describes is refused") {
+TEST_CASE("a published run on an unknown cluster is refused") {
   const auto elsewhere = read({{{"cluster", "nowhere"}}});
   CHECK_THROWS_AS(experiment::against(elsewhere, kCosts, options(), {}), core::BadInput);
   const auto many =
@@ -261,7 +261,7 @@ TEST_CASE("runs of which none is chosen found no constant") {
   CHECK(found.as_stated.size() == runs.size());
 }
 
-TEST_CASE("a run that nobody measured is predicted like the others and judges nothing") {
+TEST_CASE("a run without a measurement is predicted like the others and judges nothing") {
   std::vector<std::map<std::string, std::string>> rows;
   for (int i = 0; i < 20; ++i)
     rows.push_back({{"id", std::to_string(i)}, {"measured_s", i % 2 ? "0.25" : ""}});
@@ -293,7 +293,7 @@ TEST_CASE("memory beside the plan is found again by the runs it was hidden in") 
   CHECK(std::ssize(memory.predictions) == std::ranges::count_if(runs, std::not_fn(experiment::fitted_on)));
 }
 
-TEST_CASE("gradients are reduced behind the last pass, unless told to overlap or sharded as FSDP does") {
+TEST_CASE("gradients are reduced after the last pass by default, not with overlap or FSDP") {
   const auto bucket = [](const std::map<std::string, std::string>& row) {
     return experiment::published_problem(read({row})[0]).plan.training.bucket;
   };

@@ -37,7 +37,7 @@ TEST_CASE("a plan's page has its row, its drawings and what it is about") {
   CHECK(report::is_page(report::to_html(page)));
 }
 
-TEST_CASE("a plan's page says what it assumes, and has the next best plans as rows") {
+TEST_CASE("a plan's page lists its assumptions, and has the next best plans as rows") {
   const Case one;
   const auto problem = one.problem();
   experiment::SearchSetting setting;

@@ -51,7 +51,7 @@ TEST_CASE("given values are not replaced by assumptions") {
       choose_training({{"llama", {{"element_bytes", "4"}}}}, cluster_named("8xH100x8"), {}).precision);
 }
 
-TEST_CASE("devices without a rate for a precision get another one, which is said") {
+TEST_CASE("devices without a rate for a precision get another one, with a message") {
   CHECK(precision_on(qwen(), "p3_16xlarge") == "mixed_fp16");
   CHECK(precision_on({{"llama", {}}, "mixed_fp16"}, "8xH100") == "mixed_fp16");
   CHECK(precision_on({{"llama", {}}, "fp32"}, "8xH100") == "fp32");
@@ -62,7 +62,7 @@ TEST_CASE("devices without a rate for a precision get another one, which is said
   CHECK_FALSE(choose_training(qwen(), cluster_named("host"), {}).reserved);  // no GPUs
 }
 
-TEST_CASE("one line says what was assumed, with what changes it, and what was given") {
+TEST_CASE("one line lists the assumptions, the options that change them, and the given values") {
   auto model = qwen().model;
   model.parameters["layers"] = "1";
   model.parameters["element_bytes"] = "2";

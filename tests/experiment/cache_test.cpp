@@ -94,7 +94,7 @@ TEST_CASE("claims that came to nothing are counted, half written entries too") {
   CHECK(cache.attempts(kKey) == 0);
 }
 
-TEST_CASE("a damaged entry is made anew") {
+TEST_CASE("a damaged entry is made again") {
   const support::Scratch scratch("cache_test");
   const Cache cache(scratch.path("c"));
   store(cache, small_entry());

@@ -24,7 +24,7 @@ std::vector<std::string> lines(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("committed studies of schedules are made anew, byte for byte") {
+TEST_CASE("committed studies of schedules are made again, byte for byte") {
   for (const std::string name : {"zero_bubble", "v_schedules", "schedule_families"}) {
     const support::Scratch scratch("committed_test");
     const auto study = experiment::load_schedule_study(support::checkout("/experiments/" + name + ".yaml"));
@@ -39,7 +39,7 @@ TEST_CASE("committed studies of schedules are made anew, byte for byte") {
   }
 }
 
-TEST_CASE("README's picture shows a plan of the committed quickstart: tools/page_picture draws it anew") {
+TEST_CASE("README's picture of the committed quickstart's plan is drawn again by tools/page_picture") {
   const std::string picture = core::read_file(support::checkout("/results/report.png"));
   const std::string key("samples_per_s\0", 14);
   const auto at = picture.find(key);

@@ -76,7 +76,7 @@ bool has(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("p95: every planner is asked for it, and ranked by what it reaches") {
+TEST_CASE("p95: every planner searches for it, and is ranked by its result") {
   const Case problem("summit");
   const auto day = std::make_shared<const sim::Perturbation>(
       sim::load_perturbation(support::checkout("/experiments/imperfect/bad_day.yaml"), problem.cluster));
@@ -88,7 +88,7 @@ TEST_CASE("p95: every planner is asked for it, and ranked by what it reaches") {
   CHECK(has(found.heading, "ranked by p95: 95 % of iterations take at most so long; 5 seeds from 3 on: "));
 }
 
-TEST_CASE("cost: every planner may leave devices unused, and the rows say how many it takes") {
+TEST_CASE("cost: every planner may leave devices unused, and rows have the number of devices") {
   const Case problem("p3_16xlarge");
   const Comparison found = problem.compared({Aim::cost});
   check_ranked(found, 3);
@@ -138,7 +138,7 @@ TEST_CASE(
   CHECK(has(alone.heading, "the fastest found ("));
 }
 
-TEST_CASE("table, CSV, JSON and chart have the aim; of time none of them says anything") {
+TEST_CASE("table, CSV, JSON and chart have the aim; for time none of them names it") {
   const Case problem("p3_16xlarge");
   const Comparison by_cost = problem.compared({Aim::cost}), by_time = problem.compared({});
   CHECK(has(experiment::comparison_table(by_cost), "aim: cost"));

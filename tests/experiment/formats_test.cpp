@@ -159,7 +159,7 @@ TEST_CASE("every example of published runs is read") {
     CHECK(report::parse_published_runs(text, "published_runs.md").size() == 1);
 }
 
-TEST_CASE("every key that a reader takes is told on its page") {
+TEST_CASE("every key that a reader takes is documented on its page") {
   const std::map<std::string, std::vector<std::string>> readers = {
       {"model", {"/src/graph/graph_file.cpp"}},
       {"model_reference", {"/src/frameworks/model_reference.cpp"}},
@@ -176,7 +176,7 @@ TEST_CASE("every key that a reader takes is told on its page") {
     for (const std::string& source : sources) check_told(name, keys(source));
 }
 
-TEST_CASE("every kind of operator and every column of results is told") {
+TEST_CASE("every kind of operator and every column of results is documented") {
   std::set<std::string> kinds;
   for (std::size_t k = 0; k <= static_cast<std::size_t>(graph::OpKind::experts); ++k)
     kinds.emplace(graph::name(static_cast<graph::OpKind>(k)));

@@ -121,7 +121,7 @@ TEST_CASE("the constants behind three simulated runs are found again") {
   }
 }
 
-TEST_CASE("one run tells how slow kernels are, and the host stays as stated") {
+TEST_CASE("one run determines how slow kernels are, and the host's constants do not change") {
   const support::Scratch scratch("measured_runs");
   Runs runs(scratch, {1.3, core::Seconds(0), 1});
   runs.add("vgg16", 4, 64, 16);
@@ -178,7 +178,7 @@ TEST_CASE("runs of two clusters are refused") {
       core::BadInput);
 }
 
-TEST_CASE("constants stand in every device type, in place of those stated") {
+TEST_CASE("constants are in every device type, in place of the given ones") {
   FittedCluster fitted;
   fitted.kernel_slowdown = 1.25;
   fitted.host_launch = core::Seconds(12e-6);

@@ -31,7 +31,7 @@ experiment::Spec small_spec() {
 
 }  // namespace
 
-TEST_CASE("each plan of a run is told in its row's cell, and takes the time the row says") {
+TEST_CASE("the cell of each row describes its plan, with the time of the row") {
   const support::Scratch scratch("page_cells");
   const experiment::Spec spec = small_spec();
   auto rows = experiment::run(spec, {scratch.path("out"), {}, {}}, {}).rows;
@@ -56,14 +56,14 @@ TEST_CASE("each plan of a run is told in its row's cell, and takes the time the 
     CHECK(other[0].data == cells[0].data);
     CHECK(other[1].data == cells[1].data);
   }
-  SUBCASE("another time than the row's is told") {
+  SUBCASE("a time other than the row's is reported") {
     *rows[0].iteration_s *= 1.001;
     const auto other = experiment::page_cells(scratch.path("out"), rows, {});
     CHECK(other[0].note.find("where the results say") != std::string::npos);
     CHECK(!other[0].data.empty());
     CHECK(other[1].note.empty());
   }
-  SUBCASE("a plan that is no plan any more costs its row the drawings, and says so") {
+  SUBCASE("a file that is no plan any more is reported, and its row has no drawings") {
     for (const auto& entry : fs::directory_iterator(scratch.path("out") + "/plans"))
       if (entry.path().string().find("graphpipe") != std::string::npos)
         core::write_file(entry.path().string(), "no plan\n");
@@ -72,13 +72,13 @@ TEST_CASE("each plan of a run is told in its row's cell, and takes the time the 
     CHECK(other[1].data.empty());
     CHECK(other[1].note.find("No drawings: a plan file cannot be used") == 0);
   }
-  SUBCASE("a row whose plan is gone says so") {
+  SUBCASE("a row whose plan is gone reports it") {
     fs::remove(scratch.path("out") + "/plans/" + experiment::cell_name(spec.cells[1]) + ".yaml");
     const auto other = experiment::page_cells(scratch.path("out"), rows, {});
     CHECK(other[0].data == cells[0].data);
     CHECK(other[1].note.find("No drawings: plans/ has no plan of this row") == 0);
   }
-  SUBCASE("a folder without plans has empty cells, and its page says how to get plans") {
+  SUBCASE("a folder without plans has empty cells, and its page explains how to get plans") {
     fs::remove_all(scratch.path("out") + "/plans");
     for (const auto& cell : experiment::page_cells(scratch.path("out"), rows, {})) {
       CHECK(cell.data.empty());
@@ -98,7 +98,7 @@ TEST_CASE("each plan of a run is told in its row's cell, and takes the time the 
     CHECK(other[0].data == cells[0].data);
     CHECK(other[1].data == cells[1].data);
   }
-  SUBCASE("without a cell's file the row says which costs judge its plan") {
+  SUBCASE("a row without a cell's file names the costs that judge its plan") {
     fs::remove_all(scratch.path("out") + "/cells");
     CHECK(experiment::page_cells(scratch.path("out"), rows, {})[0].note.empty());
     rows[0].costs = "analytic";  // which the row's time is not of

@@ -132,7 +132,7 @@ TEST_CASE_FIXTURE(Fixture, "results of another build, input or cell and damaged 
   CHECK_THROWS_AS(experiment::take_in(leader, cells[0], text), core::BadInput);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a cell's own mistake is a row, and the exception is told") {
+TEST_CASE_FIXTURE(Fixture, "a cell's own mistake is a row, and the exception is in it") {
   spec.cells[0].planner.name = "piper";
   spec.cells[0].pipeline_micro_batch = 8;
   const auto ours = options(scratch.path("out"));

@@ -80,7 +80,7 @@ TEST_CASE("the loss falls, and how the model is cut does not show in it") {
   }
 }
 
-TEST_CASE("rows take experts in turn where that is asked for, of models that have some") {
+TEST_CASE("rows take experts in turn if chosen, for models with experts") {
   models::Layers net("mixture");
   const auto x = net.embedding("table", net.indices("rows", 6), {11, 6});
   net.experts("experts", x, net.softmax("scores", net.linear("router", x, 4)), {.chosen = 1, .inner = 5});
@@ -97,6 +97,6 @@ TEST_CASE("rows take experts in turn where that is asked for, of models that hav
                        "no operator of the model has experts that rows could take in turn", core::BadInput);
 }
 
-TEST_CASE("without being asked, nobody reads losses") {
+TEST_CASE("losses are read only on request") {
   CHECK(replayed("single_device", 1, sequential(1)).measured.losses.empty());
 }

@@ -264,7 +264,7 @@ TEST_CASE("a cell that hit a limit is run again by the next run, one that has it
   CHECK(ran == 4 + again);
 }
 
-TEST_CASE("want of memory is said as such, is no defect and no answer") {
+TEST_CASE("lack of memory is reported as such, is no defect and no answer") {
   struct Greedy : cost::CostModel {
     cost::OpTime op_time(const graph::OpGraph&, core::OpId, const cluster::DeviceType&,
                          std::int64_t) const override {

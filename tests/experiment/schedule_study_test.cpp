@@ -92,7 +92,7 @@ TEST_CASE("a memory limit holds for every family: 1F1B holds 4 on 4 ranks, which
   CHECK(cell(rows, 1, "peak_live") == "");
 }
 
-TEST_CASE("an activation is kept whole for the weight gradient unless the file says how much of it is") {
+TEST_CASE("an activation is kept whole for the weight gradient unless the file gives a share") {
   const std::string search =
       "schedules: [zb_2p]\npipelines:\n  - {name: x, ranks: [4], micro_batches: [16], forward: 10ms, "
       "input_gradient: 12ms, weight_gradient: 9ms, latency: 2ms";

@@ -38,7 +38,7 @@ TEST_CASE("plans without a flush run like all others, and the estimate is their 
   }
 }
 
-TEST_CASE("a row says how far the planner's estimate and the lower bound are from the simulation") {
+TEST_CASE("a row has the distances of the planner's estimate and the lower bound from the simulation") {
   auto spec = small_spec();
   spec.cells[1].planner.options = {{"max_replicas", "1"}};  // a pipeline
   const auto row = experiment::run_cell(spec, spec.cells[1], cost::AnalyticCosts(), {}).row;
@@ -65,7 +65,7 @@ TEST_CASE("messages may travel while passes run, and the bound leaves all-reduce
   CHECK(experiment::reduction(options) == score::Reduction::free);
 }
 
-TEST_CASE("a search without time is a row that says so, one with time enough is complete") {
+TEST_CASE("a search without time is a row that reports it, one with time enough is complete") {
   auto spec = small_spec();
   spec.time_limit = core::Seconds(0);
   const auto late = experiment::run_cell(spec, spec.cells[0], cost::AnalyticCosts(), {});
@@ -101,7 +101,7 @@ TEST_CASE("cells that fail have a search time: no room, another order without ro
   CHECK(wrong.search_s.has_value());
 }
 
-TEST_CASE("a search that runs alone knows its memory, and may have a limit on it") {
+TEST_CASE("a search without others beside it measures its memory, and may have a limit on it") {
   const auto graph = experiment::load_model({"mmt", {}});
   const auto cluster = experiment::load_cluster({support::checkout("/experiments/clusters/summit.yaml"), 4});
   const cost::AnalyticCosts costs;
@@ -243,7 +243,7 @@ TEST_CASE("simulated time as the judge never chooses a slower plan") {
   }
 }
 
-TEST_CASE("a plan runs in another order, and a family that cannot is a row that says so") {
+TEST_CASE("a plan runs in another order, and an unsupported family is a row with the reason") {
   auto spec = small_spec();
   experiment::Cell cell = spec.cells[0];
   cell.planner.name = "gpipe_equal";
@@ -258,7 +258,7 @@ TEST_CASE("a plan runs in another order, and a family that cannot is a row that 
   CHECK(experiment::run_cell(spec, cell, costs, {}).row.status.starts_with("infeasible: "));
 }
 
-TEST_CASE("the search is told nothing of the perturbation under which its plan runs") {
+TEST_CASE("the search does not depend on the perturbation under which its plan runs") {
   const support::Scratch scratch("run_perturbed");
   core::write_file(scratch.path("slow.yaml"), "devices:\n  - {device: 0, speed: 0.5}\n");
   auto spec = small_spec();

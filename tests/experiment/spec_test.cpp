@@ -36,7 +36,7 @@ std::string fault_of(const std::string& content) {
 
 }  // namespace
 
-TEST_CASE("names of cells are short enough for files, and told apart all the same") {
+TEST_CASE("names of cells are short enough for files, and still distinct") {
   experiment::Cell cell;
   cell.model.name = "mmt";
   cell.cluster = {"summit.yaml", 4};
@@ -132,7 +132,7 @@ TEST_CASE("an experiment of a config states everything: all its positions, SGD, 
   CHECK_FALSE(cells.front().cluster.reserved);
 }
 
-TEST_CASE("messages are sent whole unless the file says what is left of them") {
+TEST_CASE("messages are sent whole unless the file gives a share") {
   const support::Scratch scratch("spec_test");
   const auto compression = [&](const std::string& rest) {
     core::write_file(scratch.path("e.yaml"),
@@ -148,7 +148,7 @@ TEST_CASE("messages are sent whole unless the file says what is left of them") {
         "e.yaml:7: compression.gradients: expected a ratio above 0 and at most 1");
 }
 
-TEST_CASE("a profile must know every operator before anything runs") {
+TEST_CASE("a profile must have every operator before anything runs") {
   const support::Scratch scratch("spec_test");
   core::write_file(scratch.path("p.yaml"),
                    "penstock_profile: 1\ndevice: V100\noperators: {x: {total: {1: 1ms}}}\n");
@@ -180,7 +180,7 @@ TEST_CASE(
   CHECK(other.training.bucket == core::Bytes(0));
 }
 
-TEST_CASE("searches have all the time they want, unless the file says otherwise") {
+TEST_CASE("searches have unlimited time by default") {
   const std::string models = "  - {name: mmt, mini_batch: [64]}\n";
   CHECK_FALSE(experiment::parse_spec(text(models), "e.yaml").time_limit);
   CHECK(experiment::parse_spec(text(models, "planners: [spp]\ntime_limit: 1500ms\n"), "e.yaml").time_limit ==
@@ -189,7 +189,7 @@ TEST_CASE("searches have all the time they want, unless the file says otherwise"
             .starts_with("e.yaml:7: time_limit: expected"));
 }
 
-TEST_CASE("a planner may stand several times with other options, and be a baseline by its whole name") {
+TEST_CASE("a planner may occur several times with other options, and be a baseline by its whole name") {
   const std::string models = "  - {name: mmt, mini_batch: [64]}\n";
   const auto spec =
       experiment::parse_spec(text(models,

@@ -68,7 +68,7 @@ TEST_CASE("every plan gets a row, what has none its reason, and the folder all o
   CHECK(std::filesystem::exists(scratch.path("r/plans/" + out.table.rows[1].plan + ".yaml")));
 }
 
-TEST_CASE("rows of the same plan under the same conditions are kept, others measured anew") {
+TEST_CASE("rows of the same plan under the same conditions are kept, others measured again") {
   const support::Scratch scratch("validate_again");
   const auto spec = spec_of({support::tiny_cell("gpipe_equal", 2), support::tiny_cell("data_parallel", 2)});
   Command first(scratch.path("r")), again(scratch.path("r")), elsewhere(scratch.path("r"));

@@ -95,7 +95,7 @@ TEST_CASE("changes are read with the units of their keys, or as factors") {
   CHECK(holds(fault("network=2x,"), "expected KEY=VALUE"));
 }
 
-TEST_CASE("a changed cluster differs in what was changed alone") {
+TEST_CASE("a changed cluster differs only in the change") {
   const auto g = models::build("gpt", {{"layers", "1"}});
   const auto changed = [&](const std::string& cluster, const std::string& text, int devices = 16) {
     const auto changes = what_if_changes(text);
@@ -174,7 +174,7 @@ TEST_CASE("an impossible change has its reason in its row") {
   CHECK(holds(experiment::what_if_table(rows), "7 of 8 devices"));
 }
 
-TEST_CASE("costs that do not follow data sheets say so") {
+TEST_CASE("costs that do not follow data sheets have a note") {
   auto today = input("8xH100x2", 1, 4, 64);
   today.costs =
       std::make_shared<support::FixedCosts>(support::FixedCosts::uniform(today.graph.size(), 1e-3, 1e-3));

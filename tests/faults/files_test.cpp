@@ -158,7 +158,7 @@ TEST_CASE("a lock that fails is not held, and one that is held is let go of") {
       });
 }
 
-TEST_CASE("a device that takes no more says so") {
+TEST_CASE("a full device is reported") {
   with_each_call_failing(
       ENOSPC, [&] { core::write_file("/dev/zero", kNew); },
       [&](const std::string& fault) {

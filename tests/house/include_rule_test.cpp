@@ -137,7 +137,7 @@ TEST_CASE("the verbs are blind to each other, and the simulator to the closed fo
   CHECK(table.at("core") == Rooms{"core"});
 }
 
-TEST_CASE("the verifier is blind: of sim it includes what a run is told, of layout and program nothing") {
+TEST_CASE("the verifier includes only options of a run from sim, and nothing from layout and program") {
   static const std::regex seen(
       R"x(#include "penstock/((?:layout|program)/.*|sim/(?!options|perturbation).*)")x");
   std::size_t files = 0;

@@ -70,7 +70,7 @@ TEST_CASE("no tracked file names a folder of somebody's machine") {
   }
 }
 
-TEST_CASE("an absolute path of a machine is found wherever it stands in a line") {
+TEST_CASE("an absolute path of a machine is found at any place in a line") {
   CHECK(machine_paths("a.md", "fine\nrun \"/home/ann/penstock/tools/run\"\n") ==
         std::vector<std::string>{"a.md:2: run \"/home/ann/penstock/tools/run\""});
   CHECK(machine_paths("a.md", "/Users/x").size() == 1);

@@ -25,7 +25,7 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a name says which device, and how many equal partitions it is one of") {
+TEST_CASE("a name identifies the device, and how many equal partitions it is one of") {
   CHECK(kernels::cuda_name("cuda:0") == CudaName{0, 0});
   CHECK(kernels::cuda_name("cuda:12") == CudaName{12, 0});
   CHECK(kernels::cuda_name("cuda:1/1") == CudaName{1, 1});

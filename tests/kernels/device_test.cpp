@@ -93,7 +93,7 @@ TEST_CASE("caches are evicted, once and again, in a bundle too") {
   });
 }
 
-TEST_CASE("kernels tell their algorithm and workspace") {
+TEST_CASE("kernels report their algorithm and workspace") {
   on_each([](kernels::Backend& backend) { test::check_algorithms(backend, Precision::fp16); });
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("optimizers step by their rules") {
   on_each([](kernels::Backend& backend) { test::check_updates(backend); });
 }
 
-TEST_CASE("partitions have places of their own and are alike") {
+TEST_CASE("partitions have their own places and equal sizes") {
   for (const std::string& device : kernels::devices_present()) {
     if (device == "host") continue;
     const auto whole = kernels::open_device(device), one = kernels::open_device(device + "/2"),

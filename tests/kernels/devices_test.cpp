@@ -39,7 +39,7 @@ TEST_CASE("a device that is not there is refused by name") {
   CHECK(refusal("cuda").starts_with("unknown device 'cuda'"));
 }
 
-TEST_CASE("side by side every name stands for itself, but for all CUDA devices of the machine") {
+TEST_CASE("each name is one device, except cuda, which is all CUDA devices of the machine") {
   for (const char* device : {"host", "cuda:1", "cuda:0/2", "hots"})
     CHECK(kernels::device_for(device, 1, {0, 3, 3}) == device);
   CHECK(kernels::device_for("cuda", 0, {0, 1, 1}) == "cuda:0");

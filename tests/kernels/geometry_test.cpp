@@ -41,7 +41,7 @@ std::string pool_objection(const Extents& changes) {
 
 }  // namespace
 
-TEST_CASE("a window fits its padded image, moves, and never lies in the padding alone") {
+TEST_CASE("a window fits its padded image, moves, and never covers only padding") {
   CHECK(pool_objection({}).empty());
   CHECK(pool_objection({{"kernel_height", 7}}).empty());  // 5 + 2 x 1
   CHECK(pool_objection({{"kernel_height", 8}}) ==
@@ -62,7 +62,7 @@ TEST_CASE("heads divide the width, channels the elements") {
         std::string::npos);
 }
 
-TEST_CASE("experts with biases or clamps are known to costs alone") {
+TEST_CASE("experts with biases or clamps have costs and no kernels") {
   const Extents few = {{"rows", 2}, {"hidden", 4}, {"inner", 8}, {"experts", 3}, {"chosen", 2}, {"gated", 1}};
   CHECK(objection(OpKind::experts, few, {}) == "");
   CHECK(objection(OpKind::experts, few, {{"bias", 1}}).ends_with("no kernel computes it"));

@@ -90,7 +90,7 @@ TEST_CASE("tables give the same bits on any number of threads, and their gradien
   test::check_tables_are_added_to(*kernels::open_device("host", 1));
 }
 
-TEST_CASE("a kernel uses as many threads as it was told") {
+TEST_CASE("a kernel uses the given number of threads") {
   CHECK(helpers(1) == 0);
   CHECK(helpers(3) == 2);
   CHECK_THROWS_AS(kernels::open_device("host", -1), core::BadInput);
@@ -134,7 +134,7 @@ TEST_CASE("a sum may leave the gradient where it is, and take one tensor twice")
   test::check_shared_buffers(*kernels::open_device("host", 1));
 }
 
-TEST_CASE("kernels tell their algorithm and workspace") {
+TEST_CASE("kernels report their algorithm and workspace") {
   test::check_algorithms(*kernels::open_device("host", 1), Precision::fp32);
 }
 

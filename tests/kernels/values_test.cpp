@@ -89,7 +89,7 @@ TEST_CASE("numbers in fp32 go into buffers of every element, and come back as th
   }
 }
 
-TEST_CASE("values that nobody holds are asked for piece by piece, and go into buffers of another element") {
+TEST_CASE("values that are not in memory are produced piece by piece, also into buffers of another element") {
   const auto host = kernels::open_device("host", 1);
   const std::int64_t count = 10001;
   const auto wide = host->allocate(Element::fp32, count), narrow = host->allocate(Element::bf16, count);

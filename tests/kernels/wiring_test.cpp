@@ -22,7 +22,7 @@ using models::Activation;
 using models::Layers;
 
 //  rows (0) --> table (1) --> middle (2) --> head (3), tied to the table
-TEST_CASE("a tied operator's parameters are its owner's; pointers know their table") {
+TEST_CASE("a tied operator's parameters are its owner's; pointers refer to their table") {
   Layers net("tied");
   const auto x = net.embedding("table", net.indices("rows", 4), {.rows = 11, .width = 3});
   net.linear("head", net.linear("middle", x, 3, {.bias = true}), 11, {.parameters_of = "table"});
@@ -40,7 +40,7 @@ TEST_CASE("a tied operator's parameters are its owner's; pointers know their tab
 
 //  a (0: 3) --> wide (1: 5) -+-> concat (3): parts of 3 and 5 and 3
 //  b (2: 3) ------------------+
-TEST_CASE("operands stand in their order; in a file without, told apart by size, and by number where alike") {
+TEST_CASE("operands keep their order; without one they are identified by size, and equal sizes by number") {
   Layers net("concat");
   const auto a = net.input("a", {3});
   const auto wide = net.linear("wide", a, 5);
@@ -55,7 +55,7 @@ TEST_CASE("operands stand in their order; in a file without, told apart by size,
   CHECK(kernels::wire(old, Precision::fp32)[3].sources == std::vector<OpId>{OpId(0), OpId(2), OpId(1)});
 }
 
-TEST_CASE("cross attention asks with the decoder's tokens, also where the encoder has as many") {
+TEST_CASE("queries of cross attention have the decoder's tokens, even if the encoder has as many") {
   const auto graph = models::build("encoder_decoder", {{"layers", "1"}, {"hidden", "8"}, {"heads", "2"}});
   const auto wires = kernels::wire(graph, Precision::fp32);
   const auto named = [&](const std::string& name) {
@@ -111,7 +111,7 @@ TEST_CASE("operators without a kernel and views larger than their input are refu
 //  x --> conv --> relu0 -+-> relu1 --> gelu            relu0 works in place; relu1 would spoil what the sum
 //  reads;
 //                        +-----------> sum --> tanh    gelu's gradient needs its input; tanh works in place
-TEST_CASE("activations work in place where nobody needs what was there") {
+TEST_CASE("activations work in place if their input is not needed any more") {
   Layers net("in place");
   const auto conv = net.conv2d("conv", net.input("x", {2, 4, 4}), 3, {.kernel = {1, 1}});
   const auto relu = net.activation("relu0", conv, Activation::relu);

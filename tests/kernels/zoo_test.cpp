@@ -98,7 +98,7 @@ const std::set<std::string> kNotComputed = {"llama", "gpt_neox", "mixtral", "dee
 
 }  // namespace
 
-TEST_CASE("kernels refuse Llama's operators by name, and say which extent they do not know") {
+TEST_CASE("kernels refuse Llama's operators by name, with the unsupported extent") {
   const auto graph = models::build("llama", {{"layers", "1"}});
   std::set<std::string> refused;
   for (const auto& op : graph.operators()) {

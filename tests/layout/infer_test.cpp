@@ -66,7 +66,7 @@ TEST_CASE("chosen partitions are converted between: replicated to samples, sampl
         "gather 1:1000 all-to-all 2:1000 ");  // a's gradient comes back in parts
 }
 
-TEST_CASE("collectives are those of every operator alone and of every conversion") {
+TEST_CASE("collectives are those of every operator and of every conversion") {
   const auto g = matrices(3);
   for (int code = 0; code < 64; ++code) {
     CAPTURE(code);

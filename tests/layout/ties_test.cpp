@@ -89,7 +89,7 @@ TEST_CASE("the judge refuses such a plan, and accpar makes none") {
   CHECK(score::violations(problem, found.plan).empty());
 }
 
-TEST_CASE("accpar divides three that share a table alike, where each alone would be divided otherwise") {
+TEST_CASE("accpar divides three operators that share a table equally, though each would differ by itself") {
   const auto graph = models::build("encoder_decoder", {});
   const auto cluster = cluster::load_cluster("summit").first(8);
   const cost::AnalyticCosts costs;

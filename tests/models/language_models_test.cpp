@@ -160,7 +160,7 @@ TEST_CASE("biases and norms of queries and keys") {
   CHECK(parameters("qk_norm") == 2 * 16);
 }
 
-TEST_CASE("positions known beyond a sample's are rows of the table alone") {
+TEST_CASE("positions beyond a sample's are only rows of the table") {
   CHECK(build("gpt", {{"sequence", "128"}, {"positions", "1024"}}).parameters() == 124'439'808);
   CHECK(build("gpt", {{"sequence", "128"}}).parameters() == 124'439'808 - (1024 - 128) * 768);
   CHECK_THROWS_AS(build("gpt", {{"positions", "1023"}}), core::BadInput);

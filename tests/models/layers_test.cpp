@@ -143,7 +143,7 @@ TEST_CASE("a matrix product costs its forward work once per operand that needs a
   CHECK(op(g, 3).weight_gradient_flops == Flops(0));
 }
 
-TEST_CASE("shapes say what a kernel has to know") {
+TEST_CASE("shapes have all extents that a kernel needs") {
   Layers net("m");
   const Tensor image = net.input("x", {2, 7, 6}), tokens = net.input("t", {3, 4});
   net.max_pool("pool", image, {{3, 2}, {2, 1}, {1, 0}});

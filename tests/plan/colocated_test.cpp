@@ -117,7 +117,7 @@ TEST_CASE("parts feed whatever their stage feeds, and share its parameters") {
   CHECK(shared[0].stages == std::vector{StageId(0), StageId(1)});
 }
 
-TEST_CASE("devices that are no other stages', set after set, are refused where they stand") {
+TEST_CASE("devices that are no other stages', set after set, are refused at their place") {
   const auto refusal = [](const std::string& encoder) -> std::string {
     try {
       parsed(stages_of(encoder));

@@ -125,7 +125,7 @@ TEST_CASE("a plan file keeps tensor parallelism, ZeRO and compression") {
   CHECK(plan::structural_violations(g, support::tiny_cluster(4), back).empty());
 }
 
-TEST_CASE("a plan file keeps context parallelism, a ring by its size alone; one group is not written") {
+TEST_CASE("a plan file keeps context parallelism, a ring only as its size; one group is not written") {
   const auto g = diamond();
   Plan written = diamond_plan();
   written.cluster.devices = 6;
@@ -262,7 +262,7 @@ TEST_CASE("a plan file with an unknown operator is refused with its place") {
   }
 }
 
-TEST_CASE("a well-formed plan has no faults; each broken condition is said in words") {
+TEST_CASE("a well-formed plan has no faults; each broken condition is named") {
   const auto g = diamond();
   const auto c = support::tiny_cluster(3);
   CHECK(plan::structural_violations(g, c, diamond_plan()).empty());

@@ -44,7 +44,7 @@ TEST_CASE("an operator's layer is its name up to the last numbered part, its own
     CHECK(plan::layer_of(none).empty());
 }
 
-TEST_CASE("segments: the stage, or each of its layers; what stands alone is no layer") {
+TEST_CASE("segments: the stage, or each of its layers; a single operator is no layer") {
   const auto g =
       chain({"embedding", "layer0.norm", "layer0.add", "layer1.norm", "layer1.add", "layer2.norm"});
   const std::vector<OpId> all{OpId(0), OpId(1), OpId(2), OpId(3), OpId(4), OpId(5)};
@@ -73,7 +73,7 @@ TEST_CASE("a single operator belongs to the layer around it, a nested one to its
         Sets{{0, 1, 2, 3}});
 }
 
-TEST_CASE("layers stand in the order of the model, not of their names") {
+TEST_CASE("layers have the order of the model, not of their names") {
   std::vector<std::string> names;
   std::vector<OpId> all;
   for (int layer = 8; layer < 12; ++layer)

@@ -42,7 +42,7 @@ TEST_CASE("a plan in one line: degrees, schedule, micro-batch of a replica, reco
   CHECK(words(plan, 4) == "PP4 x TP8+SP x CP2, zb_h1, mb 64, ZeRO 3 over 8");
 }
 
-TEST_CASE("degrees of one are left out, but for a plan that divides nothing") {
+TEST_CASE("degrees of one are left out, except for a plan that divides nothing") {
   CHECK(words(stages({1}, 4), 1) == "PP1, 1F1B, mb 4");
   CHECK(words(stages({8}, 32), 1) == "DP8, 1F1B, mb 4");
   CHECK(words(stages({1, 1}, 4), 2) == "PP2, 1F1B, mb 4");
@@ -59,7 +59,7 @@ TEST_CASE("stages with unlike degrees have the least and the most, graphs of sta
   CHECK(words(plan, 3) == "PP3 x DP1-2 x TP1-4, kFkB, k 1-2, mb 4-8, ZeRO 0-2");
 }
 
-TEST_CASE("several stages on one set of devices are told beside the degree") {
+TEST_CASE("the number of stages on one set of devices is beside the degree") {
   auto plan = stages({1, 1, 1, 1}, 4);
   plan.stages[2].devices = plan.stages[0].devices;
   plan.stages[3].devices = plan.stages[1].devices;

@@ -148,7 +148,7 @@ Compared compare_with_all(std::uint64_t seeds) {
 
 }  // namespace
 
-TEST_CASE("partition types are the best of all 4^n on devices that are alike") {
+TEST_CASE("partition types are the best of all 4^n on equal devices") {
   const Compared found = compare_with_all(150);
   CHECK(found.problems > 60);
   CHECK(found.divided > 15);
@@ -454,7 +454,7 @@ TEST_CASE("on a mixed cluster groups have the same types of devices, and V100s t
   }
 }
 
-TEST_CASE("the simulator takes as long as the planner says") {
+TEST_CASE("the simulated time equals the planner's estimate") {
   for (const char* cluster_name : {"summit", "mixed"})
     for (const char* model : {"candle_uno", "dlrm"}) {
       CAPTURE(cluster_name);

@@ -158,7 +158,7 @@ int alleviate_all(std::uint64_t seeds) {
 
 }  // namespace
 
-TEST_CASE("never worse than its start, whoever made it; plans are valid") {
+TEST_CASE("the result is never worse than the start of any planner; plans are valid") {
   CHECK(alleviate_all(50) > 5);
 }
 

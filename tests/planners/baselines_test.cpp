@@ -81,7 +81,7 @@ double estimate(const cost::Problem& problem, const plan::Plan& plan) {
 
 }  // namespace
 
-TEST_CASE("single_device: one stage of all operators; of four devices it says that it uses one") {
+TEST_CASE("single_device: one stage of all operators; on four devices it reports that it uses one") {
   const Chain one({1, 1, 1}, 1), four({1, 1, 1}, 4);
   const auto found = planned("single_device", one.problem(8));
   CHECK(stage_sizes(found.plan) == std::vector<std::size_t>{3});
@@ -182,7 +182,7 @@ TEST_CASE("megatron interleaves where that is faster: 4 operators as 4 stages on
   CHECK(planned("megatron", chain.problem(8), by_stages).plan.schedule == "1f1b");
 }
 
-TEST_CASE("megatron deals out whole layers where it is asked to, the embedding and the head as one each") {
+TEST_CASE("megatron can deal out whole layers, with the embedding and the head as one each") {
   const auto graph = models::build(
       "gpt", {{"layers", "6"}, {"hidden", "64"}, {"heads", "4"}, {"sequence", "32"}, {"vocabulary", "128"}});
   const auto row = std::get<plan::LayerRow>(plan::layer_row(graph));

@@ -81,7 +81,7 @@ TEST_CASE("it loses to graphpipe, to its rows or to data parallelism nowhere" *
   }
 }
 
-TEST_CASE("loads that neither a branch alone nor a piece of the row balances: a stage across branches") {
+TEST_CASE("a stage across branches balances loads that no branch and no piece of the row can") {
   // Branches of 6 2, 7 and 2 1 s each way, on three devices: a branch each, 8 7 3; better 6 7 2+3, where the
   // last holds parts of two branches that do not follow each other in the row.
   const std::vector<double> work{6, 2, 7, 2, 1, 0.01};
@@ -202,7 +202,7 @@ TEST_CASE("climbs race: a slow one ends early") {
   CHECK(judged_on_climbs("dlrm", 8).size() <= 25 + 100 + 400 + 3 * kBatch);
 }
 
-TEST_CASE("starts far behind what is of use are judged and not climbed") {
+TEST_CASE("starts much slower than the best are judged and not climbed") {
   // Data parallelism is more than twice as fast as any pipeline.
   CHECK(judged_on_climbs("inception_v3", 256, true).size() <= 3);
   CHECK(judged_on_climbs("inception_v3", 256).size() > 25);

@@ -77,7 +77,7 @@ int small_problems(std::uint64_t seeds) {
 
 }  // namespace
 
-TEST_CASE("1, 2 and 4 threads find the same plan, byte by byte, or say the same of it") {
+TEST_CASE("1, 2 and 4 threads find the same plan, byte by byte, or report the same failure") {
   if (!kSlow) check_model("mmt", {{"branches", "2"}, {"layers", "2"}});
   check_model("candle_uno", {{"towers", "3"}, {"tower_layers", "3"}});
 }

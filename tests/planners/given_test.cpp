@@ -79,7 +79,7 @@ TEST_CASE("3-4-3-2: four stages in a row, embedding in the first, head and loss 
     CHECK(plan.stages[s].devices == std::vector{core::DeviceId(2 * s), core::DeviceId(2 * s + 1)});
 }
 
-TEST_CASE("a stage may hold the embedding alone, another the head alone; all: one stage") {
+TEST_CASE("a stage may hold only the embedding, another only the head; all: one stage") {
   const Gpt gpt("2", 4);
   const plan::Plan ends = gpt.plan({{"layers", "0-1-1-0"}});
   CHECK(layers_of(gpt.graph, ends.stages[0]).empty());

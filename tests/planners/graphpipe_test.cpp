@@ -73,7 +73,7 @@ TEST_CASE("a sequential network: the graph pipeline is the sequential one, bit f
   CHECK(time(gpp.plan) == time(spp.plan));
 }
 
-TEST_CASE("the planner's bottleneck is what the score says of its plan") {
+TEST_CASE("the planner's bottleneck equals the score of its plan") {
   for (const char* model : {"mmt", "candle_uno", "clip"}) {
     const auto graph = models::build(model, {});
     const auto cluster = summit(8);

@@ -94,7 +94,7 @@ TEST_CASE("a search within limits keeps to them where it would rather not") {
     CHECK(one.tensor_parallel == 1);
 }
 
-TEST_CASE("no plan within the limits is said so, and a start outside of them is refused") {
+TEST_CASE("a search without a plan within the limits reports it, and refuses a start outside of them") {
   const Tight tight;
   const plan::Plan free = tight.plan({});
   planners::SearchOptions options;

@@ -99,7 +99,7 @@ TEST_CASE("moves divide tokens and experts over groups, and ZeRO over some of th
       CHECK(any([&](const plan::Stage& s) { return s.zero == zero && s.zero_over == over; }));
 }
 
-TEST_CASE("groups are no larger than a limit says, and none where there is nothing to divide") {
+TEST_CASE("groups are no larger than the limit, and there are none if nothing can be divided") {
   const Mixture mixture;
   const auto stages =
       mixture.reached({.zero = 1, .context_parallel = 2, .expert_parallel = 4, .hybrid_sharding = false});
@@ -117,7 +117,7 @@ TEST_CASE("groups are no larger than a limit says, and none where there is nothi
   CHECK(space.expert_sizes() == std::vector{1});
 }
 
-TEST_CASE("ZeRO over all devices with equal weights, or over none, is said in one way") {
+TEST_CASE("ZeRO over all devices with equal weights, or over none, has one form") {
   const Mixture mixture;
   const planners::PlanSpace space(mixture.problem, mixture.options, planners::planning_units(mixture.graph));
   const auto key = [&](int zero, std::int64_t over, int context) {

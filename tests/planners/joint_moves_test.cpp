@@ -69,7 +69,7 @@ Draft on_all_devices(const cost::Problem& problem) {
 
 }  // namespace
 
-TEST_CASE("a row cut anew: each rank keeps its share of the work, in as many stages as are asked for") {
+TEST_CASE("a row cut again: each rank keeps its share of the work, in the given number of stages") {
   const Row row;
   // Loads of 1 and 5 operators: cuts after the first. Two stages each: 0.5 + 2.5 + 0.5 + 2.5, so cuts nearest
   // to 0.5, 3 and 3.5 with an operator in every stage.
@@ -103,7 +103,7 @@ TEST_CASE("ranks joined in pairs have the devices and the work of both, halved o
   CHECK(planners::joined(three).empty());
 }
 
-TEST_CASE("one move lowers the degree and shards what replicas then hold alike: neither may fit alone") {
+TEST_CASE("one move lowers the degree and shards the replicas' copies; neither change fits by itself") {
   const Row row;
   Draft whole = row.draft({6});
   whole.plan.stages.front().devices = {core::DeviceId(0), core::DeviceId(1), core::DeviceId(2),
@@ -122,7 +122,7 @@ TEST_CASE("one move lowers the degree and shards what replicas then hold alike: 
     for (const int zero : {1, 2, 3}) CHECK(leads_to(degree, zero));
 }
 
-TEST_CASE("a table and the head that shares it are divided anew together: none may hold another part") {
+TEST_CASE("one move divides a table and the head that shares it: none may hold another part") {
   using plan::Partition;
   const auto graph = models::build(
       "gpt", {{"layers", "1"}, {"hidden", "32"}, {"heads", "4"}, {"sequence", "8"}, {"vocabulary", "64"}});
@@ -155,7 +155,7 @@ TEST_CASE("a table and the head that shares it are divided anew together: none m
   CHECK_FALSE(leads_to(Partition::whole, Partition::whole));
 }
 
-TEST_CASE("plans on exchanged like devices have one name; what says nothing is left out of it") {
+TEST_CASE("plans on exchanged equal devices have one name; fields without effect are left out of it") {
   const Row row;
   Draft a = row.draft({1, 3, 5, 6}), b = a, c = a;
   std::swap(b.plan.stages[0].devices, b.plan.stages[3].devices);

@@ -298,7 +298,7 @@ TEST_CASE(
   CHECK(std::ranges::count(asked({}, 8), whole_layers) == 0);
 }
 
-TEST_CASE("where nothing fits it says so, whichever planners have no answer to a pinned micro-batch") {
+TEST_CASE("if nothing fits it reports so, even if some planners cannot take a pinned micro-batch") {
   // 64 GiB of scores for each sample and layer; weights are small.
   const auto graph = models::build("gpt", {{"layers", "2"}, {"sequence", "32768"}});
   const auto cluster = summit(2);

@@ -76,7 +76,7 @@ double least(const Instance& instance) {
 
 }  // namespace
 
-TEST_CASE("two variables: what is cheap alone may be dear together") {
+TEST_CASE("two variables: a choice that is cheap by itself may be expensive in combination") {
   // a: 0 or 1; b: 2 or 0. Together 0 0: 5, 0 1: 9, 1 0: 0, 1 1: 9. Of 7, 9, 3 and 10 the third.
   const MinSum sum({{2}, {2}}, {{0, 1}});
   const std::vector<MinSum::Table> single = {{0, 1}, {2, 0}}, paired = {{5, 9, 0, 9}};

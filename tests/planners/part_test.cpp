@@ -127,7 +127,7 @@ TEST_CASE("a repeated plan is valid, and takes as long where no message leaves i
   }
 }
 
-TEST_CASE("joint on many devices is never slower than its part's plan, and says what that foretold") {
+TEST_CASE("joint on many devices is never slower than its part's plan, and reports the part's prediction") {
   const auto graph = models::build("case_study", {{"layers", "1"}});
   for (const char* network : {"10TB/s", "1Gb/s"}) {
     const auto cluster = nodes(16, 8, "16GiB", network);
@@ -157,7 +157,7 @@ TEST_CASE("joint on many devices is never slower than its part's plan, and says 
   }
 }
 
-TEST_CASE("the part is asked first, with the user's limits, where there is one") {
+TEST_CASE("the part is searched first, with the user's limits, if there is one") {
   const auto graph = models::build("case_study", {{"layers", "1"}});
   const auto asked = [&](std::size_t count, planners::OwnOptions own) {
     const auto cluster = nodes(count, 8);

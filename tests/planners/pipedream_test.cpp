@@ -240,7 +240,7 @@ TEST_CASE("the search equals exhaustive search, chains and DAGs, one level and t
   for (std::uint64_t seed = 1; seed <= 600; ++seed) check_against_exhaustive(seed);
 }
 
-TEST_CASE("stages of a replicated node stand at the same places of each node") {
+TEST_CASE("stages of a replicated node have the same positions on each node") {
   // Outer level: 2 nodes, both hold 3 devices of stage A and 1 of stage B.
   const std::vector<PipedreamStage> plan{{0, 9, 2, {{0, 4, 3, {}}, {5, 9, 1, {}}}}};
   const auto placed = place(plan, {{4, 1, {}}, {2, 1, {}}});
@@ -296,7 +296,7 @@ TEST_CASE("over nodes too, a stage lies between a cut and one it leads to, whate
     }
 }
 
-TEST_CASE("memory: the least a device needs is told, and with it there is a plan") {
+TEST_CASE("memory: the message has the least memory of a device, and with it there is a plan") {
   const auto graph = models::build("vgg16", {});
   const cost::AnalyticCosts costs;
   const auto attempt = [&](std::int64_t bytes) {
@@ -309,7 +309,7 @@ TEST_CASE("memory: the least a device needs is told, and with it there is a plan
   CHECK_THROWS_WITH_AS(attempt(std::int64_t{256} << 20), doctest::Contains("missing"), core::Infeasible);
 }
 
-TEST_CASE("options that pipedream does not know are refused") {
+TEST_CASE("options that pipedream does not have are refused") {
   const auto random = support::random_problem(1);
   SearchOptions options;
   options.k = 2;

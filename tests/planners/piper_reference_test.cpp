@@ -198,7 +198,7 @@ void check_even_splits(int least_devices, int most_devices) {
 
 }  // namespace
 
-TEST_CASE("piper: the cost model alone, on the published program's even splits") {
+TEST_CASE("piper: only the cost model, on the published program's even splits") {
   check_even_splits(1, 64);
 }
 
@@ -206,7 +206,7 @@ TEST_CASE("piper: rows the published program finds in a fifth of a second") {
   walk([](const support::PiperRow& row) { return row.wall_s < 0.2; });
 }
 
-TEST_CASE("piper: milliseconds are milliseconds when the import is told so") {
+TEST_CASE("piper: milliseconds are milliseconds with the option of the import") {
   const std::string folder = support::reference_data("piper");
   if (folder.empty()) return;
   auto as_published = graph::load_piper(folder + "/resnet.json", graph::PiperTime::seconds);
@@ -219,7 +219,7 @@ TEST_CASE("piper: milliseconds are milliseconds when the import is told so") {
 }
 
 TEST_SUITE("slow") {
-  TEST_CASE("piper: the cost model alone, on even splits over many devices") {
+  TEST_CASE("piper: only the cost model, on even splits over many devices") {
     check_even_splits(65, 1 << 20);
   }
 

@@ -92,7 +92,7 @@ TEST_CASE("piper planners: the same bytes on one thread and on three") {
   }
 }
 
-TEST_CASE("piper planners: what does not fit is said, and too many downsets are a limit") {
+TEST_CASE("piper planners: lack of memory is reported, and too many downsets are a limit") {
   const cost::AnalyticCosts costs;
   const auto small = support::tiny_cluster(2, 1000, 1e9);
   const auto model = models::build("vgg16", {});

@@ -94,7 +94,7 @@ double slowest_machine(const schedule::Pipeline& pipeline) {
 
 }  // namespace
 
-TEST_CASE("random problems: plans are valid, or the message says what is missing") {
+TEST_CASE("random problems: plans are valid, or the message names the missing memory") {
   int planned = 0, refused = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed)
     for (const char* planner : kPlanners) {

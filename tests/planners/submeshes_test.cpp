@@ -113,7 +113,7 @@ TEST_CASE("the plan is the best of all, with memory and without") {
   CHECK(impossible > 50);
 }
 
-TEST_CASE("many micro-batches ask for an even split, a single one for the least sum") {
+TEST_CASE("many micro-batches need an even split, a single one the least sum") {
   // Two layers on two devices: one stage on both takes 4 s; apart they take 1 s and 3.5 s.
   SubmeshCosts costs;
   costs.layers = costs.devices = 2;

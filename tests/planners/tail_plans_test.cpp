@@ -179,7 +179,7 @@ bool has_tail(const plan::Plan& plan) {
 
 }  // namespace
 
-TEST_CASE("branches are what stands side by side before the first operator that joins all") {
+TEST_CASE("branches are parallel operators before the first operator that joins all") {
   const auto graph = small_dlrm(2, 64);
   const auto units = planners::planning_units(graph);
   const auto found = planners::joined_branches(units);

@@ -54,7 +54,7 @@ std::vector<std::size_t> united(const cluster::Cluster& cluster, const std::vect
 
 }  // namespace
 
-TEST_CASE("tensor groups: powers of two up to the fullest node, or to what the options say") {
+TEST_CASE("tensor groups: powers of two up to the fullest node, or to the limit of the options") {
   planners::SearchOptions options;
   CHECK(planners::tensor_degrees(nodes({1, 1}), options) == std::vector{1});
   CHECK(planners::tensor_degrees(nodes({2, 7}), options) == std::vector{1, 2, 4});

@@ -145,7 +145,7 @@ Comparison compare(std::uint64_t first, std::uint64_t last, bool by_simulation) 
 
 }  // namespace
 
-TEST_CASE("megatron divides tokens only where it is asked to, and then finds no worse") {
+TEST_CASE("megatron divides tokens only with the option, and then finds no worse plan") {
   const auto graph = models::build(
       "gpt", {{"layers", "2"}, {"hidden", "64"}, {"heads", "4"}, {"sequence", "512"}, {"vocabulary", "64"}});
   const auto cluster = support::tiny_cluster(8, std::int64_t{1} << 40, 1e11);

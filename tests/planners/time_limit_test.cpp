@@ -78,7 +78,7 @@ TEST_CASE("with time to spare a result is complete, without any there is none") 
   CHECK_THROWS_AS(planner.plan(problem, {}, core::StopToken().within(core::Seconds(0))), core::TimedOut);
 }
 
-TEST_CASE("planners that judge many plans return the best until a limit, or say that there is none") {
+TEST_CASE("planners that judge many plans return the best until a limit, or report that there is none") {
   // The fifth evaluation reaches the limit: of some forty plans a few are judged.
   const tbb::global_control two(tbb::global_control::max_allowed_parallelism, 2);
   const auto graph = models::build("case_study");
@@ -159,7 +159,7 @@ void check_stops(std::size_t layers, const cluster::Cluster& cluster, const std:
 
 }  // namespace
 
-TEST_CASE("asked to stop, before it begins or soon, every planner asks little more") {
+TEST_CASE("a stop before or soon after the start ends every planner within few evaluations") {
   // Enough to prepare a search of each of eleven micro-batch sizes, or to judge the best plan so far; left
   // alone most planners ask 40 to 1,000 times.
   const auto cluster =
@@ -169,7 +169,7 @@ TEST_CASE("asked to stop, before it begins or soon, every planner asks little mo
 
 TEST_SUITE_BEGIN("slow");
 
-TEST_CASE("asked to stop in a long search, every planner asks little more") {
+TEST_CASE("a stop in a long search ends every planner within few evaluations") {
   const auto cluster = cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml"));
   check_stops(300, cluster, {{0, 3}, {0.5, 12}, {10, 12}, {100, 25}});
 }

@@ -43,7 +43,7 @@ std::vector<std::vector<OpId>> positions(core::Random& random, std::size_t opera
 
 }  // namespace
 
-TEST_CASE("random arrangements: a set's workspace is its stage's, asked once and again") {
+TEST_CASE("random arrangements: a set's workspace is its stage's, at the first query and later") {
   const auto cluster = support::tiny_cluster(1);
   const cost::AnalyticCosts costs;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {

@@ -71,7 +71,7 @@ TEST_CASE("groups of one and of two: two parts, to each device of the larger gro
             {false, 0, 0, 0, 0, 0}, {false, 0, 1, 0, 0, 1}, {true, 0, 0, 0, 0, 0}, {true, 1, 0, 0, 0, 1}});
 }
 
-TEST_CASE("a message stands between the pass that makes it and the one that waits for it") {
+TEST_CASE("a message comes between the pass that makes it and the one that waits for it") {
   // gpipe, two micro-batches: F0 F1 B0 B1 on both.
   plan::Plan plan = two_stages(2, 1, 1);
   plan.schedule = "gpipe";

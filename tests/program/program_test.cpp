@@ -76,7 +76,7 @@ TEST_CASE("without weights nothing is summed or updated") {
   CHECK(text(lowered(c, "0F0,0B0,0REDUCE_GRAD,0STEP\n").ranks[0]) == "0F0 0B0");
 }
 
-TEST_CASE("one replica has nobody to sum with") {
+TEST_CASE("one replica has no sums with others") {
   const Chain c = chain(1, 1, {0});
   CHECK(text(lowered(c, "0F0,0B0,0REDUCE_GRAD,0STEP\n").ranks[0]) == "0F0 0B0 0STEP");
 }

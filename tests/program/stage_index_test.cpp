@@ -68,7 +68,7 @@ TEST_CASE("late recomputation waits for the gradients, early does not") {
   CHECK(lasts(late.backward) == Positions{2});
 }
 
-TEST_CASE("passes of other stages and updates are passed over; micro-batches may stand in any order") {
+TEST_CASE("passes of other stages and updates are skipped; micro-batches may come in any order") {
   Row passes = row({{F, 2}, {F, 0}, {B, 2}, {B, 0}, {F, 1}, {B, 1}});
   passes.insert(passes.begin(), Instruction{.kind = F, .stage = core::StageId(1), .micro_batch = 7});
   passes.push_back({.kind = ActionKind::step, .stage = core::StageId(0)});

@@ -223,7 +223,7 @@ TEST_CASE("a device that waits too long for a message fails, and names the messa
   CHECK(failed.seconds < 2);
 }
 
-TEST_CASE("nobody loses patience while another device is at work") {
+TEST_CASE("no wait times out while another device works") {
   const Failure failed = failure([](DevicePrograms&, Fakes& fakes, replay::ReplayOptions& options) {
     fakes.list[0]->work = [](const Instruction& i) {
       if (i.kind == ActionKind::forward && i.micro_batch == 0) sleep(0.1);

@@ -23,7 +23,7 @@ TEST_CASE("a thread and those that it starts stay on one core, and are free agai
       .join();
 }
 
-TEST_CASE("a thread that is pinned has that core alone") {
+TEST_CASE("a pinned thread has its core for itself") {
   std::jthread([] {
     const int last = allowed_cores().back();
     pin(last);

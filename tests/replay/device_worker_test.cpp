@@ -111,7 +111,7 @@ TEST_CASE("parameters shared by two stages are refused without a flush, by one a
   CHECK_NOTHROW(first_worker(*host, whole, alone));
 }
 
-TEST_CASE("a device without room says who asked for it") {
+TEST_CASE("a device without room names the task that needs it") {
   const auto host = kernels::open_device("host", 1);
   CutModel cut = cut_model(models::build("gpt", kGpt), {.rank = {0}});
   cut.cluster = support::tiny_cluster(1, 1000);

@@ -19,7 +19,7 @@ kernels::Wire wire(std::int64_t count) {
 
 }  // namespace
 
-TEST_CASE("a sample's numbers are the same whichever samples are asked for, and from whichever place on") {
+TEST_CASE("a sample's numbers do not depend on the other samples and on the first place") {
   const replay::TrainingSetup setup{.seed = 3};
   const auto all = replay::target_values(setup, OpId(4), wire(1000), {0, 12}).values();
   CHECK(all.size() == 12000);

@@ -41,7 +41,7 @@ cluster::Cluster two_nodes(double latency) {
 
 }  // namespace
 
-TEST_CASE("a message alone takes its latency and its bytes over the bandwidth") {
+TEST_CASE("a message without others takes its latency and its bytes over the bandwidth") {
   // Two cables of 0.5 s each and 100 B/s: 1 s, then 300 B in 3 s.
   const auto cluster = support::tiny_cluster(2, 1, 100, 0.5);
   Flows flows(cluster);
@@ -71,7 +71,7 @@ TEST_CASE("messages share a cable, and what one leaves goes to the other") {
   CHECK(when[2].second == support::near(4));
 }
 
-TEST_CASE("random messages over two nodes end when the slow twin says") {
+TEST_CASE("random messages over two nodes end at the times of the slow twin") {
   const auto cluster = two_nodes(0.25);
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     CAPTURE(seed);

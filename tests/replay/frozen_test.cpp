@@ -82,7 +82,7 @@ TEST_CASE("random models, half of their layers frozen") {
   }
 }
 
-TEST_CASE("gradients and optimizer state are held of what trains alone") {
+TEST_CASE("gradients and optimizer state exist only for trained parameters") {
   const graph::OpGraph graph = towers();
   const CutModel model = cut_model(graph, {.rank = {0}, .optimizer = plan::Optimizer::adam});
   const auto host = kernels::open_device("host", 1);

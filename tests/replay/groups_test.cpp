@@ -261,7 +261,7 @@ TEST_CASE("side by side a throttled collective takes its time") {
   CHECK(records.iterations[0].collectives[0][0] <= forward.end - forward.start);
 }
 
-TEST_CASE("a failure in one device of a group ends the others, and is told by its name") {
+TEST_CASE("a failure in one device of a group ends the others, and names the device") {
   const CutModel model = small_gpt({.rank = {0, 1}, .tensor_parallel = 2});
   for (const auto manner : {replay::Manner::concurrent, replay::Manner::sequential}) {
     Team team(model);

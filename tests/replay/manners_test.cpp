@@ -202,7 +202,7 @@ TEST_CASE("replicas whose devices have a library sum by it: one per set of devic
   CHECK(guests.weights() == hosts.weights());
 }
 
-TEST_CASE("an iteration put on all streams at once trains alike, in whatever order these allow") {
+TEST_CASE("an iteration put on all streams at once trains equally, in any order of the streams") {
   for (const auto& [family, replicas] :
        {std::pair<const char*, std::size_t>("gpipe", 1), {"1f1b", 3}, {"interleaved_1f1b", 2}, {"zbv", 2}})
     for (const std::uint64_t seed : {1, 2, 3}) {

@@ -29,7 +29,7 @@ struct Small {
 }  // namespace
 
 // 100 numbers of 4 bytes, then 50 more: 600 bytes at most; the first go, 25 come: 300 bytes.
-TEST_CASE("bytes are counted by kind, and as they stood at the moment of the largest sum") {
+TEST_CASE("bytes are counted by kind, and kept from the moment of the largest sum") {
   Small s;
   Lease first = s.numbers(100);
   const Lease second = s.numbers(50, MemoryKind::workspace);
@@ -75,7 +75,7 @@ TEST_CASE("a lent buffer counts while it is held, scratch at its moment") {
   CHECK(s.peak(MemoryKind::workspace) == 100);
 }
 
-TEST_CASE("a full device says who asked: 1000 bytes fit, 1004 do not") {
+TEST_CASE("a full device names the allocation: 1000 bytes fit, 1004 do not") {
   Small s;
   const Lease all = s.numbers(250);
   CHECK_THROWS_WITH_AS(s.numbers(1),

@@ -26,7 +26,7 @@ plan::Training held_in(std::optional<plan::MixedPrecision> precision) {
 
 }  // namespace
 
-TEST_CASE("numbers of four bytes are replayed in fp32, and what else a plan says is refused") {
+TEST_CASE("numbers of four bytes are replayed in fp32, and other settings of a plan are refused") {
   const auto graph = model(4);
   CHECK(replay::precision_of(graph, held_in({})) == kernels::Precision::fp32);
   CHECK(replay::precision_of(graph, held_in(plan::mixed_precision("fp32"))) == kernels::Precision::fp32);

@@ -58,7 +58,7 @@ std::string internal_error(const Blob& note) {
 
 }  // namespace
 
-TEST_CASE("a note says what was shared, buffers of no bytes too") {
+TEST_CASE("a note has the shared values, also buffers of no bytes") {
   core::Random random(5);
   for (int i = 0; i < 50; ++i) {
     std::vector<std::vector<std::byte>> buffers(static_cast<std::size_t>(random.between(0, 4)));

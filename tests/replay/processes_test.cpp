@@ -336,7 +336,7 @@ TEST_CASE("groups within and across processes train as in one, bit by bit") {
 }
 
 // 100 kB/s: the closed form is what a collective takes, in every process.
-TEST_CASE("collectives across processes take their time, and the first process knows of all") {
+TEST_CASE("collectives across processes take their time, and the first process has all records") {
   auto c = replay::test::cut_model(transformer(), {.rank = {0}, .mini_batch = 2, .tensor_parallel = 4});
   c.cluster = support::tiny_cluster(4, std::int64_t{1} << 40, 1e5);
   const Team team(c);

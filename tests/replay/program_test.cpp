@@ -211,7 +211,7 @@ TEST_CASE("room for one micro-batch ahead of the most held, and for two of gradi
   CHECK(opens(0) == std::vector<std::pair<std::int32_t, MessageId>>{{0, 5}, {1, 7}});
 }
 
-TEST_CASE("random plans: passes and messages are those of the simulator, and nobody waits for ever") {
+TEST_CASE("random plans: passes and messages are those of the simulator, and no wait is endless") {
   int programs = 0;
   for (std::uint64_t seed = 0; seed < 210; ++seed) {
     const auto& family = replay::test::families()[seed % replay::test::families().size()];

@@ -95,7 +95,7 @@ TEST_CASE("1F1B on an even chain takes (m + p - 1)(F + B)") {
   CHECK(seconds(replayed(c, 3).iteration) == support::near(33, 1e-9));
 }
 
-TEST_CASE("with the simulator's durations every task is when the simulator says") {
+TEST_CASE("with the simulator's durations every task has the simulator's times") {
   // But for pairs that run as one, which are replayed one after the other.
   int traces = 0;
   for (std::uint64_t seed = 0; seed < 112; ++seed) {
@@ -151,7 +151,7 @@ TEST_CASE("a worker that throws is named with its task, and its kind of error is
                        "device 1, backward of micro-batch 2 on stage 1: out of paper", core::Error);
 }
 
-TEST_CASE("a message that nobody makes room for, and a request to stop, end a replay") {
+TEST_CASE("a message without room at its receiver, and a request to stop, end a replay") {
   const Case c = replay::test::even_chain("1f1b", Placement::row, 2, 4);
   DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
   program.open_at_start[1].clear();

@@ -195,7 +195,7 @@ TEST_CASE("split attention's cores are computed again; one that is inside an ope
                        core::BadInput);
 }
 
-TEST_CASE("asked to stop, a device draws no weights and begins no other kernel") {
+TEST_CASE("after a request to stop, a device draws no weights and begins no other kernel") {
   const auto host = kernels::open_device("host", 1);
   const CutModel model = cut_model(small_chain(), {.rank = {0, 1}, .mini_batch = 8});
   const auto program = replay::lower(model.graph, {model.graph, model.plan});

@@ -80,7 +80,7 @@ TEST_CASE("every span is on its device, its start counted from the one before") 
   CHECK(seen == cell.trace.spans.size());
 }
 
-TEST_CASE("stages, edges, path and shares are told") {
+TEST_CASE("data has stages, edges, path and shares") {
   const auto json = nlohmann::json::parse(report::to_json(drawn({.stages = 2, .micro_batches = 1})));
   CHECK(json["stages"][1]["devices"] == nlohmann::json({1}));
   CHECK(json["stages"][1]["operators"] == nlohmann::json({"operator 1"}));
@@ -109,7 +109,7 @@ trace::Trace doubled(const trace::Trace& trace) {
 
 }  // namespace
 
-TEST_CASE("devices that do alike share a lane, whomever they send to") {
+TEST_CASE("devices with equal work share a lane, for any receivers") {
   report::CellData cell = drawn({.stages = 2, .micro_batches = 3});
   const std::size_t once = report::drawn_spans(cell.trace);
   CHECK(once == cell.trace.spans.size());

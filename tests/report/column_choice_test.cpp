@@ -37,7 +37,7 @@ std::string fault(const std::string& names) {
 
 }  // namespace
 
-TEST_CASE("columns by name, in the order asked for, an axis of the experiment among them") {
+TEST_CASE("columns by name, in the given order, an axis of the experiment among them") {
   const std::vector names = parse_columns("planner,ratio,optimizer,mfu", rows());
   CHECK(to_csv(chosen_rows(rows(), names)) ==
         "planner,ratio,optimizer,mfu\nspp,,adam,0.5\ngraphpipe,1.25,adam,0.5\n");
@@ -61,7 +61,7 @@ TEST_CASE(
   CHECK_THROWS_AS(parse_columns("ratio", std::vector{row("spp", 10)}), BadInput);
 }
 
-TEST_CASE("CSV and JSON have a ratio only where it is asked for") {
+TEST_CASE("CSV and JSON have a ratio only on request") {
   const Columns with{.axes = true, .ratio = true};
   CHECK(to_csv(rows(), with).find(",samples_per_s,ratio,tokens_per_s,") != std::string::npos);
   CHECK(to_csv(rows()).find(",ratio,") == std::string::npos);

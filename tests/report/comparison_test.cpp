@@ -34,7 +34,7 @@ TEST_CASE("ratios compare planners under one setting: 30 / 10 and 40 / 20, not 4
   CHECK(has(table, "Largest ratio: b is 3.00 times a"));
 }
 
-TEST_CASE("columns that no row needs are left out: settings, and search times unless they are asked for") {
+TEST_CASE("columns that no row needs are left out: settings, and search times by default") {
   const CellResult rows[] = {row("a", "", 10)};
   CHECK_FALSE(has(comparison(rows, "", true), "setting"));
   CHECK(has(comparison(rows, "", true), "search"));

@@ -83,7 +83,7 @@ TEST_CASE("flows inferred from a trace are those of the simulator's task graph")
   CHECK(compared >= 120);
 }
 
-TEST_CASE("flows are inferred alike where stages share devices, gradients are cut, or replicas take turns") {
+TEST_CASE("flows are inferred correctly if stages share devices, gradients are cut, or replicas take turns") {
   struct Row {
     const char* schedule;
     std::vector<std::int32_t> rank;

@@ -95,7 +95,7 @@ TEST_CASE("nothing in the page is fetched from elsewhere") {
   CHECK(count(html, "default-src 'none'") == 1);
 }
 
-TEST_CASE("names cannot open or close elements, wherever they stand") {
+TEST_CASE("names cannot open or close elements, at any place") {
   const std::string evil = "</script><img src=x onerror=\"alert(1)\">&{{script}}";
   const std::string plain = report::to_html(page_of("plain")), html = report::to_html(page_of(evil));
   CHECK(count(html, "<img") == 0);
@@ -126,7 +126,7 @@ TEST_CASE("every column of the results is in the page, with words, kind and prio
   CHECK(rows["columns"].size() == all.columns.size());
 }
 
-TEST_CASE("the headline tells who is fastest, how often and by how much, and who has no plan") {
+TEST_CASE("the headline names the fastest planner, how often and by how much, and those without a plan") {
   const std::string html = report::to_html(
       page_of({row_of("spp", 10), row_of("graphpipe", 15), row_of("spp", 40, 8), row_of("graphpipe", 40, 8),
                row_of("spp", 90, 16), row_of("graphpipe", 95, 16), row_of("piper", {})}));
@@ -209,7 +209,7 @@ TEST_CASE("a page of many rows stays small") {
   CHECK(report::to_html(page_of(rows)).size() - small < 2000 * 60);  // 64,000 rows of sixty bytes are 4 MB
 }
 
-TEST_CASE("rows have their ratio to the baseline, and search times say that cells shared the cores") {
+TEST_CASE("rows have their ratio to the baseline, and search times have a note that cells shared the cores") {
   report::Page page = page_of({row_of("spp", 10), row_of("graphpipe", 12.5)});
   page.results.baseline = "spp";
   report::add_ratios(page.results.rows, "spp");

@@ -57,7 +57,7 @@ TEST_CASE("LaTeX: a booktabs tabular in which nothing of a name is a command") {
         "\\bottomrule\n\\end{tabular}\n");
 }
 
-TEST_CASE("a paper gets at most nine columns; what all rows share is said once") {
+TEST_CASE("a paper gets at most nine columns; values that all rows share are written once") {
   CellResult other = good();
   other.planner = "spp";
   other.samples_per_s = 68.32;

@@ -41,7 +41,7 @@ TEST_CASE("bars are as long as iterations take, with the bound, the gap and what
   CHECK(svg.find("slow") < svg.find("fast"));
 }
 
-TEST_CASE("bars of an aim are as long as what it makes least, in its words and without a bound of time") {
+TEST_CASE("bars of an aim have the length of its value, in its words and without a bound of time") {
   std::array bars = {bar("small", 2.0, 1.0), bar("large", 1.0, 1.0), bar("none", {}, {})};
   bars[0].aim = 30, bars[0].aim_words = "30 <B>";
   bars[1].aim = 60, bars[1].aim_words = "60 B";

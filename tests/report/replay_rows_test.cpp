@@ -77,7 +77,7 @@ TEST_CASE("below the table: mean and worst error, and the ranking") {
   CHECK_FALSE(has(text, "noisy:"));
 }
 
-TEST_CASE("rankings are told per problem where there are several") {
+TEST_CASE("rankings are given per problem if there are several") {
   ReplayTable table{
       {row("a", 1, 1), row("b", 2, 2), row("c", 1, 2), row("d", 2, 1)}, {{"e", "infeasible: no"}}, {}};
   table.rows[2].devices = table.rows[3].devices = 4;
@@ -87,7 +87,7 @@ TEST_CASE("rankings are told per problem where there are several") {
   CHECK(has(text, "1 plan left out:\n  e: infeasible: no\n"));
 }
 
-TEST_CASE("a noisy plan is told apart, on both sides of the boundary") {
+TEST_CASE("a noisy plan is marked, on both sides of the boundary") {
   ReplayRow quiet = row("quiet", 1, 1.1), noisy = row("noisy", 1, 1.5);
   quiet.measured = {1, 0.95, 1.0499};
   noisy.measured = {1, 0.95, 1.0501};

@@ -50,7 +50,7 @@ TEST_CASE("a panel for each model, a line for each planner, a marker for each va
   CHECK(svg == results_chart_svg(rows(), Quantity::throughput, "a & b"));
 }
 
-TEST_CASE("points stand where their values are: twice the throughput is twice as high") {
+TEST_CASE("points are at their values: twice the throughput is twice as high") {
   const std::vector two{row("mmt", 4, "spp", 100), row("mmt", 16, "spp", 200)};
   const std::string svg = results_chart_svg(two, Quantity::throughput, "");
   const auto line = svg.find("class=\"line\"");
@@ -76,7 +76,7 @@ TEST_CASE("one count of devices: over mini-batches, or bars where they are one t
   CHECK(count(results_chart_svg(one, Quantity::throughput, ""), ">mini-batch</text>") == 1);
 }
 
-TEST_CASE("search times of cells that ran side by side say so, those measured one by one do not") {
+TEST_CASE("search times of cells that ran side by side have a note, those measured one by one do not") {
   std::vector timed = rows();
   const std::string shared = results_chart_svg(timed, Quantity::search_time, "");
   CHECK(count(shared, "Cells ran side by side") == 1);

@@ -96,7 +96,7 @@ TEST_CASE("any number of spans on 32 devices makes less than a megabyte" * docte
           1'000'000);
 }
 
-TEST_CASE("a device over its memory stands out") {
+TEST_CASE("a device over its memory is marked") {
   trace::Trace trace = support::drawn_trace();
   CHECK_FALSE(contains(report::to_svg(trace), "class=\"over\""));
   // 4.5 GiB fixed, 4 x 2 GiB of activations and one buffer of 0.25 GiB: 12.8 GiB when rounded.
@@ -113,7 +113,7 @@ TEST_CASE("the legend explains the mark of a device that runs out of memory, whe
   CHECK(contains(svg, ">out of memory<"));
 }
 
-TEST_CASE("recomputation is no forward pass, and the legend says so where there is some") {
+TEST_CASE("recomputation is no forward pass, and is in the legend if there is any") {
   trace::Trace trace = support::drawn_trace();
   CHECK_FALSE(contains(report::to_svg(trace), "recomputation"));
   const auto first = std::ranges::find_if(trace.spans, [](const trace::Span& span) {
@@ -126,7 +126,7 @@ TEST_CASE("recomputation is no forward pass, and the legend says so where there 
   CHECK(drawn_width(svg, "recompute") > 1);
 }
 
-TEST_CASE("entries of a legend that would not fit stand closer") {
+TEST_CASE("entries of a legend that would not fit are closer") {
   trace::Trace trace = support::drawn_trace();
   constexpr trace::TaskKind kKinds[] = {trace::TaskKind::recompute, trace::TaskKind::input_gradient,
                                         trace::TaskKind::weight_gradient};
@@ -142,7 +142,7 @@ TEST_CASE("entries of a legend that would not fit stand closer") {
   CHECK(last(1400) == last(1500));
 }
 
-TEST_CASE("the names of a device's stages leave the lane free: three have room, of more the ends stand") {
+TEST_CASE("names of a device's stages leave the lane free: three have room, of more the ends are shown") {
   trace::Trace trace = support::drawn_trace();
   const auto with = [&](std::size_t stages) {
     trace.devices[0].stages.clear();

@@ -171,7 +171,7 @@ TEST_CASE("two stages and two micro-batches, as a viewer sees them") {
   support::check_golden("track_event_2x2.txt", support::to_text(read(trace, &cluster)));
 }
 
-TEST_CASE("from the moment a device runs out of memory a slice says so") {
+TEST_CASE("a slice begins at the moment a device runs out of memory") {
   trace::Trace trace;
   trace.devices.push_back({{core::StageId(0)}, core::Bytes(10), {}, {}});
   trace.devices[0].memory = {{core::Picoseconds(0), core::Bytes(10), core::Bytes(0)},

@@ -191,7 +191,7 @@ std::vector<int> most_held(const Schedule& schedule) {
 
 }  // namespace
 
-TEST_CASE("ranks hold as many activations as their families' papers say") {
+TEST_CASE("ranks hold as many activations as in their families' papers") {
   using Counts = std::vector<int>;
   // DAPPLE's policy B: min(2 (p - r) - 1, m).
   CHECK(most_held(make_schedule("dapple", shape(3, 1, 8))) == Counts{5, 3, 1});

@@ -145,7 +145,7 @@ TEST_CASE("an order in which machines wait for each other is an invalid plan") {
                        core::Error);
 }
 
-TEST_CASE("a pipeline's faults are told by place") {
+TEST_CASE("a pipeline's faults are reported by place") {
   CHECK(with_fault([](Pipeline&) {}) == "");
   CHECK(with_fault([](Pipeline& p) { p.stages.clear(); }) == "a pipeline has at least one stage");
   CHECK(with_fault([](Pipeline& p) { p.micro_batches = 0; }) == "0 micro-batches");

@@ -218,7 +218,7 @@ TEST_CASE("in an order by in-flight counts no more than one micro-batch is recom
     }
 }
 
-TEST_CASE("weights held beside the current ones: none with a flush, else as the policy says") {
+TEST_CASE("weights held beside the current ones: none with a flush, otherwise by the policy") {
   CHECK(schedule::weight_copies(derived(chain({0, 1, 2}, 3, "1f1b"))) == std::vector{0, 0, 0});
   // PipeDream with an update per micro-batch: p - r versions. 2BW: two. PipeMare and XPipe: one more buffer.
   CHECK(schedule::weight_copies(derived(chain({0, 1, 2}, 1, "pipedream"))) == std::vector{2, 1, 0});

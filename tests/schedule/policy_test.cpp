@@ -39,7 +39,7 @@ TEST_CASE("schedules of any policy have no faults") {
   }
 }
 
-TEST_CASE("a policy that never starts anything is told so") {
+TEST_CASE("a policy that never starts anything is reported") {
   CHECK_THROWS_WITH_AS(schedule_by_policy({loop_placement(2, 1), 2, 1},
                                           [](const Choice&) { return std::optional<std::size_t>(); }),
                        "the policy lets every rank wait for ever", core::Error);

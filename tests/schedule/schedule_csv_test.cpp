@@ -34,7 +34,7 @@ TEST_CASE("halves of micro-batches are refused: read back they would be whole on
   CHECK_THROWS_AS(to_csv(schedule), core::BadInput);
 }
 
-TEST_CASE("the rank of a stage is the first that names it; a stage nobody names has none") {
+TEST_CASE("the rank of a stage is the first that names it; an unnamed stage has none") {
   const auto schedule = parse_schedule("0F0,3F0\n1F0", "g.csv");
   CHECK(schedule.rank_of_stage == std::vector<std::int32_t>{0, 1, -1, 0});
 }

@@ -44,7 +44,7 @@ TEST_CASE("order within a rank") {
   CHECK(violations("0F0,0W0,0I0") == Violations{"rank 0 cell 1 (0W0): stands before its input gradient"});
 }
 
-TEST_CASE("a recomputation stands between its forward and its backward") {
+TEST_CASE("a recomputation comes between its forward and its backward") {
   CHECK(violations("0F0,0R0,0B0").empty());
   CHECK(violations("0F0,0R0,0I0,0W0").empty());
   CHECK(violations("0R0,0F0,0B0") == Violations{"rank 0 cell 0 (0R0): stands before its forward"});
@@ -104,7 +104,7 @@ TEST_CASE("messages") {
         Violations{"rank 1 cell 0 (1F0): its input has not been received"});
 }
 
-TEST_CASE("a deadlock is told as a circle") {
+TEST_CASE("a deadlock is reported as a circle") {
   // Rank 0 wants the gradient of micro-batch 0 first; rank 1 wants the forward of micro-batch 1 first.
   CHECK(violations("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n", 2) ==
         Violations{

@@ -104,7 +104,7 @@ TEST_CASE("2BW: version max(floor(k/g) - 1, 0), two at once, one update missed")
   }
 }
 
-TEST_CASE("2BW with too few micro-batches per update is told where") {
+TEST_CASE("the place of 2BW with too few micro-batches per update is reported") {
   // Rank 0 of 4 has 4 in flight, so forward 4 runs after one backward; with g = 2 it wants floor(4/2) - 1 = 1
   // update, which takes 2.
   const auto rows = one_f_one_b(4, 12);

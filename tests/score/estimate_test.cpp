@@ -123,7 +123,7 @@ TEST_CASE("a row of stages sends over each boundary there and back") {
   CHECK(score::iteration_seconds(p, plan::StageGraph(g, p), {1, 1}, network) == support::near(5));
 }
 
-TEST_CASE("the judge says how much memory is missing where") {
+TEST_CASE("the judge reports the missing memory and its device") {
   const auto g = support::tiny_graph(2, {{0, 1}});
   const auto costs = support::FixedCosts::uniform(2, 1, 1);
   const auto cluster = support::tiny_cluster(2, 10000);

@@ -67,7 +67,7 @@ double expected(const AllPairs& pairs, std::size_t replicas, double bytes) {
 
 }  // namespace
 
-TEST_CASE("the least all-reduce is not above what all pairs of devices say") {
+TEST_CASE("the least all-reduce is not above the value over all pairs of devices") {
   core::Random random(3);
   for (int i = 0; i < 200; ++i) {
     const auto cluster = (i % 2 ? support::random_tree(random) : support::random_mesh(random)).cluster();
@@ -80,7 +80,7 @@ TEST_CASE("the least all-reduce is not above what all pairs of devices say") {
   }
 }
 
-TEST_CASE("the least all-reduce on regular clusters is what all pairs of devices say") {
+TEST_CASE("the least all-reduce on regular clusters is the value over all pairs of devices") {
   for (const char* name : {"4xH100x3", "4xH100x3-rails", "4xA100-40x2"}) {
     const auto cluster = cluster::load_cluster(name);
     const score::LeastAllReduce least(cluster);

@@ -37,7 +37,7 @@ TEST_CASE("the bound of an even pipeline is the time of filling, working and dra
             support::near(3.0 * static_cast<double>(micro_batches + static_cast<std::int64_t>(stages) - 1)));
 }
 
-TEST_CASE("where backward passes split the bound fills and works, and without a flush it says nothing") {
+TEST_CASE("with split backward passes the bound fills and works, and without a flush it is zero") {
   CHECK(bound(4, 8, "zb_h1") == support::near(3.0 * 8 + 3));
   CHECK(bound(4, 8, "pipedream") == 0);
 }

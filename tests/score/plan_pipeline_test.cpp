@@ -161,7 +161,7 @@ TEST_CASE("the bound of a plan names its kind and device") {
   CHECK(slow->time == Picoseconds((4 + 80 + 1 + 6 + 21 + 8) * kMillisecond));
 }
 
-TEST_CASE("stages of different micro-batch sizes have no bound, and say so") {
+TEST_CASE("stages of different micro-batch sizes have no bound") {
   Row row = two_by_two();
   row.plan.stages[1].micro_batch = 8;
   CHECK_FALSE(score::one_micro_batch_size(row.plan));
@@ -190,7 +190,7 @@ TEST_CASE("a bound hides all-reduces behind what is computed again, too") {
   CHECK(exposed() == support::near(8e-6 - 2e-6, 1e-5));
 }
 
-TEST_CASE("recomputation is early only where the plan says so") {
+TEST_CASE("recomputation is early only if the plan has it so") {
   Row row = two_by_two();
   const auto early = [&](plan::Recomputation how) {
     row.plan.stages[0].recompute = how;

@@ -308,7 +308,7 @@ TEST_CASE("a plan is held to the bounds of its family") {
   CHECK(score::bound_for(chain.problem(), plan).time == divided.best().time);
 }
 
-TEST_CASE("a plan without flushes is held to the work alone") {
+TEST_CASE("a plan without flushes is bounded only by the work") {
   const Chain chain(4);
   const auto bounds = score::problem_bounds(chain.problem(1));
   plan::Plan plan;

@@ -99,7 +99,7 @@ TEST_CASE("the bound is the best mean of work and bytes over time, of all choice
   CHECK(counted > 100);
 }
 
-TEST_CASE("two operators: a small share works long, a large one stays long, and memory asks for a mixture") {
+TEST_CASE("two operators: a small share works long, a large one stays long, and memory favours a mixture") {
   const std::vector<Stay> choices{{10, 1}, {8, 2}};
   const std::vector<Resident> way{{&choices, 0, 0, 100, 0, 1}, {&choices, 0, 0, 100, 0, 1}};
   CHECK(score::residency(way, 0, 1, 20) == 0);  // nothing is kept

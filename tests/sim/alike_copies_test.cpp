@@ -177,7 +177,7 @@ TEST_CASE("where the shortest way between a copy's devices may lead over another
   CHECK(out.copies == 1);
 }
 
-TEST_CASE("copies that take unlike ones of two ways as long are not alike") {
+TEST_CASE("copies that take different ones of two equally long routes are not equal") {
   const auto graph = small_gpt();
   const cost::AnalyticCosts costs;
   // From s to t over x or y, whichever is listed first. Over x comes the gradient that u sends to t, too.

@@ -268,7 +268,7 @@ TEST_CASE("on one rank, with degrees of its own, a colocated stage sums its grad
   CHECK(begins >= ends);
 }
 
-TEST_CASE("no copy of a colocated plan stands for all") {
+TEST_CASE("no copy of a colocated plan represents all") {
   // Two replicas on each of two ranks; the encoder's first two stand on the second rank, so that samples go
   // from any copy to any other.
   const auto g = small_vlm();
@@ -311,7 +311,7 @@ TEST_CASE("random colocated plans: no violation, and nothing below a bound") {
   CHECK(unlike > 40);
 }
 
-TEST_CASE("the verifier tells samples that no part computes, and an update before the sum") {
+TEST_CASE("the verifier reports samples that no part computes, and an update before the sum") {
   const auto g = weighted_chain();
   const auto cluster = support::tiny_cluster(2);
   const FlopCosts costs;
@@ -337,7 +337,7 @@ TEST_CASE("the verifier tells samples that no part computes, and an update befor
   CHECK(told(found, "run the same operators"));
 }
 
-TEST_CASE("the verifier tells a sum of what is behind the pipeline that does not come first") {
+TEST_CASE("the verifier reports a sum after the pipeline that does not come first") {
   // a on two devices, b on two others, c on all four.
   graph::GraphBuilder builder("join");
   for (const char* name : {"a", "b", "c"}) builder.add(support::unit_op(name, 1e9, 250));

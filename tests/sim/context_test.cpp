@@ -110,7 +110,7 @@ TEST_CASE("random plans with context groups: no violation, and nothing below a b
   CHECK(divided > 60);
 }
 
-TEST_CASE("the verifier misses tokens that nobody saved") {
+TEST_CASE("the verifier misses tokens that no device saved") {
   const auto g = small_gpt("1");
   const auto cluster = support::tiny_cluster(2, std::int64_t{1} << 40, 1e3);  // slow cables
   const FlopCosts costs;

@@ -72,12 +72,12 @@ TEST_CASE("two devices that want all of the memory get half of it each") {
   CHECK(ends[1] == support::near(4));
 }
 
-TEST_CASE("kernels that ask for half of the memory each leave each other alone") {
+TEST_CASE("kernels that need half of the memory each do not slow each other") {
   const auto ends = Apart({1, 1}, {0.5, 0.5}, two_devices(), {0, 0}).ends();
   CHECK(ends[0] == support::near(2 * (kProductBesideAddition + kAdditionBesideProduct) / 2));
 }
 
-TEST_CASE("unequal passes slow each other by what each asks for beside what the other asks for") {
+TEST_CASE("unequal passes slow each other by their own and the other's need") {
   // Device 0 moves bytes, 1 s forward and 1 s backward; device 1 asks for half of the memory all the time, 2
   // s and 2 s. Demands are 1 + 1/2: half-way from where they just fit (an addition beside a product, 1.1 and
   // 1.2) to where both ask for all (2). Device 0 takes (1.1 + 2) / 2 = 1.55 times as long, so it is done at
@@ -103,7 +103,7 @@ TEST_CASE("the slowdown beside two neighbours is the one measured beside two") {
   for (const double end : ends) CHECK(end == support::near(6));
 }
 
-TEST_CASE("two neighbours that ask for half each are as one that asks for all") {
+TEST_CASE("two neighbours that need half each are as one that needs all") {
   // An addition beside two: alone they would slow it by nothing, adding by 3. With one memory's worth between
   // them half of that: 1 + (3 - 1) / 2. A neighbour that waits all the time is none.
   const cost::Crowding crowding({{{{{}, {}}}, {{{1, 1}, {1.5, 3}}}}});
@@ -114,7 +114,7 @@ TEST_CASE("two neighbours that ask for half each are as one that asks for all") 
   CHECK(expected_slowdown(crowding, waits, {{all, all}}) == 1);
 }
 
-TEST_CASE("devices of other nodes, and a world told to have no crowding, are not slowed") {
+TEST_CASE("devices of other nodes, and a world without crowding, are not slowed") {
   const auto ends = Apart({1, 1, 1}, {1, 1, 1}, two_devices(), {0, 0, 1}).ends();
   CHECK(ends[0] == support::near(4));
   CHECK(ends[2] == support::near(2));
@@ -123,7 +123,7 @@ TEST_CASE("devices of other nodes, and a world told to have no crowding, are not
   CHECK(Apart({1, 1}, {1, 1}, two_devices(), {0, 0}).ends(options)[0] == support::near(2));
 }
 
-TEST_CASE("the verifier notices passes that nobody slowed, and passes slowed for nothing") {
+TEST_CASE("the verifier notices passes that should be slowed, and passes slowed for nothing") {
   const Apart scenario({1, 2}, {1, 0.5}, two_devices(), {0, 0});
   const cost::Problem problem{scenario.graph, scenario.cluster, scenario.costs, scenario.plan.training};
   const schedule::ScheduledPlan scheduled{scenario.graph, scenario.plan};

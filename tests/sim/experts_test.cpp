@@ -147,7 +147,7 @@ TEST_CASE("random plans with expert groups: no violation, and nothing below a bo
   CHECK(divided > 60);
 }
 
-TEST_CASE("the verifier misses experts that nobody holds") {
+TEST_CASE("the verifier misses experts that no device holds") {
   const auto g = small_mixture("1");
   const auto cluster = support::tiny_cluster(2, std::int64_t{1} << 40, 1e3);  // slow cables
   const FlopCosts costs;

@@ -210,7 +210,7 @@ TEST_CASE("a receiver without a free buffer holds a transfer back") {
   CHECK(held == 2);
 }
 
-TEST_CASE("a path is shown in as many runs as asked for, and the runs tile it") {
+TEST_CASE("a path is shown in the given number of runs, and the runs tile it") {
   const auto explained = staged({{0, 1}, {1, 2}}, {1, 5, 1}, support::tiny_cluster(3), 4).explained();
   for (const std::size_t most : {1, 2, 3, 5, 20}) {
     const auto runs = sim::compressed(explained, most);
@@ -242,7 +242,7 @@ TEST_CASE("settings that are never used are reported") {
   CHECK(told[3] == "stage 1: in_flight 3 is more than the 2 samples that the order ever holds");
 }
 
-TEST_CASE("a given route that nothing takes is told") {
+TEST_CASE("a given route that nothing takes is reported") {
   const auto parts = support::tiny_cluster(3);
   const auto with = [&](std::size_t from, std::size_t to) {
     const cluster::Cluster cluster("given", parts.types(), parts.devices(), 1, parts.links(), parts.points(),

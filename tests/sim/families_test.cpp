@@ -146,7 +146,8 @@ TEST_CASE("recomputed activations stay until the weight gradient, and the judge 
   CHECK(most > 1000);  // more than the one micro-batch that whole backward passes would keep
 }
 
-TEST_CASE("the judge tells what weights do not allow, and where stages share a device") {
+TEST_CASE(
+    "the judge reports missing weight versions, and families that cannot put two stages on one device") {
   // One micro-batch per update, three in flight: 2BW wants weights that do not exist yet. Memory is not asked
   // then.
   Case c = chain("pipedream_2bw", {0, 1, 2}, 1);

@@ -109,7 +109,7 @@ TEST_CASE("a layer's weights travel while the layer before computes") {
   CHECK(messages(c.run(PassCollectives::links)) == 3 * 3 * 12);
 }
 
-TEST_CASE("experts' rows alone on their links take the closed form") {
+TEST_CASE("experts' rows without other users of the links take the closed form") {
   const FlopCosts costs;
   for (const int experts : {2, 4})
     for (const int tensor : {1, 2}) {

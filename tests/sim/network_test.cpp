@@ -44,7 +44,7 @@ TEST_CASE("fair: latency comes first and holds no bandwidth") {
   CHECK(simulated_ends({{1}, {{{0}, 0, 0, 100}, {{0}, 0, 99, 100}}}) == Ends{101, 200});
 }
 
-TEST_CASE("a transfer without bytes takes its latency and disturbs nobody") {
+TEST_CASE("a transfer without bytes takes its latency and does not slow others") {
   CHECK(simulated_ends({{1}, {{{0}, 0, 0, 100}, {{0}, 10, 7, 0}, {{0}, 20, 0, 0}}}) == Ends{100, 17, 20});
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("fifo: of those that wait on several links and want one more together,
                        NetworkModel::fifo) == Ends{100, 150, 200});
 }
 
-TEST_CASE("fair: random flow sets end when the slow twin says") {
+TEST_CASE("fair: random flow sets end at the times of the slow twin") {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     CAPTURE(seed);
     const FlowSet set = support::random_flow_set(seed);
@@ -106,7 +106,7 @@ TEST_CASE("a link that weakens half way: the rest takes longer") {
   }
 }
 
-TEST_CASE("over a link that is down bytes stand still; latency does not") {
+TEST_CASE("bytes wait while a link is down; latency does not") {
   // Down from 50 to 80 ps. 100 bytes that start at 0 end at 130; with 60 ps of latency they set out at 80.
   const std::vector<sim::CapacityChange> down = {{50, 0, 0, "", {}}, {80, 0, 1, "", {}}};
   for (const auto network : {NetworkModel::fair, NetworkModel::fifo}) {

@@ -75,7 +75,7 @@ std::ptrdiff_t messages(const trace::Trace& trace) {
 
 }  // namespace
 
-TEST_CASE("a group alone on its links takes the closed form") {
+TEST_CASE("a group without other users of its links takes the closed form") {
   // Partial sums of 1 kB around a ring of two: two steps of 500 B at 1 GB/s.
   AcrossNodes one({0, 2});
   for (const auto collectives : {sim::PassCollectives::closed_form, sim::PassCollectives::links}) {
@@ -98,7 +98,7 @@ TEST_CASE("two groups on one cable take twice as long") {
   CHECK(two.violations(trace).empty());
 }
 
-TEST_CASE("the verifier knows what groups send within their passes") {
+TEST_CASE("the verifier checks the messages of groups within their passes") {
   AcrossNodes two({0, 2, 1, 3});
   const auto trace = two.run(sim::PassCollectives::links);
   const auto finds = [&](const std::string& text, const auto& plant) {

@@ -168,7 +168,7 @@ TEST_CASE("a link that weakens half way, fails, is restored") {
   }
 }
 
-TEST_CASE("jitter has the mean and the spread it is asked for") {
+TEST_CASE("jitter has the given mean and spread") {
   std::vector<double> even;
   for (int i = 0; i < 100000; ++i) even.push_back((i + 0.5) / 100000);
   const auto of = [&](sim::Distribution distribution, double width) {
@@ -212,7 +212,7 @@ TEST_CASE(
   CHECK(std::abs(together / 10000 / (0.1 * 0.1)) < 4.0 / 100);
 }
 
-TEST_CASE("a draw depends on the seed and the task alone") {
+TEST_CASE("a draw depends only on the seed and the task") {
   const std::string jitter =
       "jitter: {forward: {lognormal: 20%}, backward: {uniform: 20%}, transfer: {normal: 20%}}";
   const auto small = simulated(chain(3, 4, 1e6), jitter, 7), large = simulated(chain(4, 9, 1e6), jitter, 7);

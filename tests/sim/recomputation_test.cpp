@@ -123,7 +123,7 @@ TEST_CASE("a layer cut in two is a segment in each stage; what leaves a stage is
   CHECK(uneven.activations(1) == uneven.counted(1));
 }
 
-TEST_CASE("estimate and bound know what is computed again") {
+TEST_CASE("estimate and bound include recomputation") {
   const Case layers(1, plan::kRecomputeLayers);
   CHECK(cost::stage_time(layers.problem(), layers.plan.stages[0], 1).total().recompute.value() ==
         support::near(12));

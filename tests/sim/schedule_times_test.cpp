@@ -100,7 +100,7 @@ TEST_CASE("an overlapped pair takes F + B and ends both at once") {
   CHECK(result.peak_live == std::vector<int>{2});
 }
 
-TEST_CASE("a recomputation takes a forward's time unless told; its micro-batch holds nothing before") {
+TEST_CASE("a recomputation takes a forward's time by default; its micro-batch holds nothing before") {
   // F0 F1 R0 B0B0 R1 B1B1: 2 + 2 x (1 + 2) steps; one activation at a time instead of two.
   const auto schedule = schedule::parse_schedule("0F0,0F1,0R0,0B0,0R1,0I1,0W1", "g");
   CHECK(steps(sim::simulate_schedule(schedule, {}).makespan) == 8);

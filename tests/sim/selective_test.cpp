@@ -68,7 +68,7 @@ std::int64_t saved_by_layer(const std::string& attention, const plan::Recomputat
 
 }  // namespace
 
-TEST_CASE("a layer saves what Korthikanti's table says, with dropout and without") {
+TEST_CASE("a layer saves the bytes of Korthikanti's table, with dropout and without") {
   // Their section 4.1, in bytes with h = hidden, a = heads, s = tokens: s h (34 + 5 a s / h). Without dropout
   // its masks behind attention and feed-forward, s h each, and of the scores their mask, a s s, and the
   // shares that it has passed, 2 a s s, are not there. Inputs of the norms are outputs of the layers'
@@ -88,7 +88,7 @@ TEST_CASE("a layer saves what Korthikanti's table says, with dropout and without
   CHECK(saved_by_layer("flash", plan::kRecomputeCore) == others);
 }
 
-TEST_CASE("the core alone is computed again, and one of them is in memory at a time") {
+TEST_CASE("only the core is computed again, and one of them is in memory at a time") {
   const auto cluster = support::tiny_cluster(1);
   for (const char* attention : {"plain", "fused", "flash", "split"}) {
     CAPTURE(attention);

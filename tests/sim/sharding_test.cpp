@@ -189,7 +189,7 @@ TEST_CASE("ZeRO 3 gathers weights in every pass and reduces nothing afterwards; 
   CHECK(at(trace::summarise(trace).devices[0].at_peak, plan::MemoryKind::weights) == Bytes(2000));
 }
 
-TEST_CASE("the estimate of one sharded stage is what is simulated, but for the update") {
+TEST_CASE("the estimate of one sharded stage equals the simulation, except for the update") {
   const Matrices m(4, 4);
   for (const int group : {1, 2, 4})
     for (const int zero : {0, 1, 2, 3}) {

@@ -48,7 +48,7 @@ double simulated(const graph::OpGraph& graph, const Plan& p, const cost::CostMod
 
 }  // namespace
 
-TEST_CASE("spans of one moment stand by device, kind, stage and micro-batch") {
+TEST_CASE("spans of one moment are sorted by device, kind, stage and micro-batch") {
   const auto graph = chain(2);
   Plan p;
   p.training.mini_batch = 64;

@@ -31,7 +31,7 @@ TEST_CASE("the last of several changes at one moment counts") {
   CHECK(speed.finish(20, 10) == 25);
 }
 
-TEST_CASE("at speed zero work stands still, and without end it never ends") {
+TEST_CASE("work pauses at speed zero, and never ends if that lasts") {
   Speed speed;
   speed.change(10, 0);
   speed.change(30, 1);

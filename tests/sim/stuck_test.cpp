@@ -35,7 +35,7 @@ std::string message_of(const TaskGraph& graph) {
 
 }  // namespace
 
-TEST_CASE("a deadlock is told as the circle of tasks that wait for each other") {
+TEST_CASE("a deadlock is reported as the circle of tasks that wait for each other") {
   // Task 1, B1 on stage 1, stands before F0 (2), which B0 (0) on stage 0 waits for by a transfer (3); B1
   // waits for B0. Task 4 waits for the circle and is not part of it; task 5 is done.
   TaskGraph graph = two_devices();
@@ -55,7 +55,7 @@ TEST_CASE("a deadlock is told as the circle of tasks that wait for each other") 
         "  the backward pass of micro-batch 1 on stage 1 (device 1)");
 }
 
-TEST_CASE("a circle of twelve is told in full, of more with a count") {
+TEST_CASE("a circle of twelve is listed in full, a larger one with a count") {
   for (const int size : {1, 12, 13, 1000}) {
     TaskGraph graph = two_devices();
     for (int t = 0; t < size; ++t)

@@ -40,7 +40,7 @@ TEST_CASE("against a time a run takes what it takes, or is known to take longer"
   CHECK(sooner >= 600);
 }
 
-TEST_CASE("a run is summarised alike from its trace and from its tasks") {
+TEST_CASE("a run has the same summary from its trace and from its tasks") {
   std::size_t short_of_memory = 0;
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
     CAPTURE(seed);

@@ -52,7 +52,7 @@ trace::Trace two_stages(std::int64_t slow_by) {
 
 }  // namespace
 
-TEST_CASE("an error is what the simulation says too much") {
+TEST_CASE("an error is the excess of the simulation") {
   CHECK(Pair{2, 3}.error() == 0.5);
   CHECK(Pair{4, 3}.error() == -0.25);
   CHECK(Pair{0, 0}.error() == 0);
@@ -110,7 +110,7 @@ TEST_CASE("where the clock of a trace begins does not matter") {
   for (const auto& task : compare(late, two_stages(0)).tasks) CHECK(task.start.error() == 0);
 }
 
-TEST_CASE("tasks without a counterpart are counted, tasks alike are matched in their order") {
+TEST_CASE("tasks without a counterpart are counted, tasks with equal keys are matched in their order") {
   trace::Trace measured = two_stages(0), simulated = two_stages(0);
   measured.spans.push_back(span(TaskKind::step, 1, -1, 4, 5));
   simulated.spans.push_back(span(TaskKind::backward, 1, 0, 4, 5));

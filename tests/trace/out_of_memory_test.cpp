@@ -36,7 +36,7 @@ std::string told(std::int64_t capacity) {
 
 }  // namespace
 
-TEST_CASE("the first moment above capacity is told, with what began then") {
+TEST_CASE("the first moment above capacity is reported, with the task that began then") {
   CHECK(told(16'000) == "none");
   CHECK(told(15'999) ==
         "device 0 runs out of memory at 7.00 ns, in the forward of micro-batch 4 on stage 2: 15.6 KiB of "
@@ -50,7 +50,7 @@ TEST_CASE("the first moment above capacity is told, with what began then") {
         "device 0 cannot hold its weights, gradients, optimizer state and workspace: 9.77 KiB of 9.76 KiB");
 }
 
-TEST_CASE("devices that run out are told by time") {
+TEST_CASE("devices that run out are sorted by time") {
   auto both = filled(12'000);
   both.devices[1] = both.devices[0];
   both.devices[1].memory[1].time = Picoseconds(4000);
