@@ -51,7 +51,7 @@ cost::TableCosts tables() {
   return {"NVIDIA A100-SXM4-80GB", products, attention};
 }
 
-/// Whether a search on the problem had a plan. A memo that gives a wrong answer throws.
+/// True if a search on the problem had a plan. A memo that gives a wrong answer throws.
 bool prove(cost::Problem problem, const std::string& planner) {
   cost::StageMemo memo(core::Bytes(std::int64_t{128} << 20), cost::StageMemo::Proof::every_answer);
   memo.serve(problem);

@@ -1,5 +1,5 @@
-// What help promises of searches that begin at other plans: `improve` is never slower than its input, and
-// `joint` never slower than another planner with a flush; by simulation without a memo.
+// Promises of the help for searches that begin at other plans: `improve` is never slower than its input, and
+// `joint` never slower than another planner with a flush. Plans are simulated without a memo.
 
 #include <doctest/doctest.h>
 
@@ -47,7 +47,7 @@ std::optional<experiment::CellOutcome> search(const cost::Problem& problem, cons
   }
 }
 
-/// Of every `stride`th of models x clusters x runtimes x samples.
+/// Checks every `stride`th of models x clusters x runtimes x samples.
 void check_problems(std::size_t stride) {
   const cost::AnalyticCosts costs;
   std::size_t number = 0;

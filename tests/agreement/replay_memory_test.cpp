@@ -27,11 +27,12 @@ namespace {
 
 using Given = std::map<std::string, std::string>;
 
-/// What does not hang on the moment when a message comes. Workspace is left out: scratch of kernels is known
-/// to calibrations only (workspace_test).
-/// `spare`: the part by which activations may differ: a graph counts per sample, and so leaves out the
-/// statistics of batch norms. What split backward passes leave to weight gradients counts from the first on
-/// where cores are computed again, the last of which is fullest before the layers in front have left theirs.
+/// Compares memory that does not depend on the arrival times of messages. Workspace is left out: scratch of
+/// kernels is known to calibrations only (workspace_test).
+/// `spare`: the share by which activations may differ: a graph counts per sample, and so leaves out the
+/// statistics of batch norms. If cores are computed again, tensors that split backward passes leave to weight
+/// gradients count from the first core on. The last core is fullest before the layers in front have freed
+/// theirs.
 void compare(const CutModel& c, double spare = 1e-9, bool tell = false) {
   const auto host = kernels::open_device("host", 1);
   const auto order = schedule::plan_order(c.plan);

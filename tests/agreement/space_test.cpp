@@ -76,7 +76,7 @@ TEST_CASE("a run that joined a block inside a branch is joined again only on req
   const support::Partition chained{0b00001, 0b00100, 0b11010};
   CHECK(support::series_parallel_partitions(nested).count(chained) == 0);
   CHECK(support::series_parallel_partitions(nested, true).count(chained) == 1);
-  // Its mirror image is in the space: e -> (d -> (a, b), c) with {e d b}.
+  // The mirror image is in the space: e -> (d -> (a, b), c) with {e d b}.
   const auto mirrored = graph::Dag(5, {{0, 1}, {0, 2}, {1, 3}, {1, 4}});
   CHECK(support::series_parallel_partitions(mirrored).count({0b01011, 0b00100, 0b10000}) == 1);
 }

@@ -45,7 +45,7 @@ void check_time(const cost::Problem& problem, const plan::Plan& plan, const trac
   CHECK(summary.bubble < 1);
 }
 
-/// Whose searches take long, or that need more than a V100's memory.
+/// Models with long searches, or with more memory than a V100 has.
 const std::set<std::string> kLarge = {"inception_v3", "gpt",     "opt",         "llama",
                                       "gpt_neox",     "mixtral", "deepseek_v3", "vlm"};
 

@@ -12,7 +12,7 @@ namespace scripted {
 
 using namespace penstock;
 
-/// What events read, and what moves it.
+/// Clock that events read, and the durations that move it.
 struct Script {
   double now = 0;
   double eviction = 0.01;  ///< s

@@ -36,8 +36,8 @@ support::CrowdedCosts crowded(const support::RandomPlan& c, std::uint64_t seed) 
   return {c.costs, table, share};
 }
 
-/// As many seeds, devices crowded: no violation, and no time below the bound that knows nothing of it. How
-/// often crowding made the iteration longer.
+/// Judges the plans of the seeds with crowded devices: no violation, and no time below the bound, which
+/// ignores crowding. Returns the number of iterations that crowding made longer.
 int judged_crowded(std::uint64_t first, std::uint64_t last, int most_group) {
   int longer = 0;
   for (std::uint64_t seed = first; seed < last; ++seed) {

@@ -66,7 +66,7 @@ struct Scenario {
     return builder.build();
   }
 
-  /// Whether the trace is without violation as it is, and has one with `text` after the change.
+  /// Checks that the trace has no violation before the change, and one with `text` after it.
   void finds(const std::string& text, const std::function<void(trace::Trace&)>& change) const {
     const cost::Problem problem{graph, cluster, costs, plan.training};
     trace::Trace trace = sim::simulate(problem, {problem.graph, plan, order}, options);

@@ -71,8 +71,8 @@ TEST_CASE("every message of a collective is sent once and every member gets all 
       if (!algorithm.fits(cluster, group)) continue;
       CAPTURE(algorithm.name);
       const auto messages = algorithm.messages(cluster, group, 1000);
-      // Whose contributions a member may know after each message, if every message carries all its sender
-      // knows.
+      // Contributions that a member may have after each message, if every message carries all contributions
+      // of its sender.
       std::vector<std::vector<bool>> known(members, std::vector<bool>(members));
       for (std::size_t m = 0; m < members; ++m) known[m][m] = true;
       std::vector<std::vector<bool>> carried;

@@ -6,7 +6,7 @@ using penstock::core::checksum;
 using penstock::core::digest;
 
 TEST_CASE("a digest is XXH3's with 128 bits") {
-  // Of nothing: the published value, as `xxhsum -H2 </dev/null` prints it.
+  // The digest of an empty text is published: `xxhsum -H2 </dev/null` prints it.
   CHECK(digest("") == "99aa06d3014798d86001c324468d497f");
   CHECK(digest("a") != digest("b"));
   CHECK(digest(std::string("a\0b", 3)) != digest("a"));

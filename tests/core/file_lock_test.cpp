@@ -20,7 +20,7 @@ using core::FileLock;
 
 namespace {
 
-/// What another process does between the opening of a lock's file and its locking.
+/// Action of another process between the opening of a lock's file and its locking.
 std::function<void()> meanwhile;
 
 }  // namespace

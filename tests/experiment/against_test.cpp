@@ -129,7 +129,7 @@ TEST_CASE("a published mixture of experts has its family's parameters, its group
 }
 
 TEST_CASE("a host constant is found again by the runs it was hidden in") {
-  // What was measured is what is predicted with 12.5 us per launch; small layers wait for the host.
+  // The measured times are the predictions with 12.5 us per launch; small layers wait for the host.
   constexpr std::size_t kRuns = 120;
   std::vector<std::map<std::string, std::string>> rows;
   for (std::size_t i = 0; i < kRuns; ++i)

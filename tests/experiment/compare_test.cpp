@@ -38,7 +38,7 @@ struct Case {
     return experiment::compare(problem(), cell, experiment::planner_choices(planners, "planners"), setting,
                                {}, {}, aim);
   }
-  /// What one planner alone reaches.
+  /// The value that one planner reaches by itself.
   double reached(const experiment::AimSetting& aim, const std::string& planner) const {
     experiment::Cell own = cell;
     own.planner = planners::planner_choice(planner);

@@ -34,7 +34,7 @@ std::string page(const std::string& name) {
   return core::read_file(support::checkout("/docs/formats/" + name + ".md"));
 }
 
-/// What stands between ```LANGUAGE and ```, for languages that files are written in.
+/// Texts between ```LANGUAGE and ```, for languages of files.
 std::vector<std::string> examples(const std::string& name) {
   const std::string text = page(name);
   const std::regex fence("```(json|yaml|csv)\n([^`]*)```");

@@ -23,8 +23,8 @@ namespace {
 
 const std::string kFolder = support::checkout("/results/validation-h100/");
 
-/// What one kind of device ran: a folder of plans, the files of its cluster and its costs, and how it ran
-/// them.
+/// The runs of one kind of device: a folder of plans, the files of its cluster and its costs, and the manner
+/// of running.
 struct Ran {
   std::string plans, cluster, costs;
   bool one_by_one = false;  ///< sequential emulation, where no neighbour slows a device down

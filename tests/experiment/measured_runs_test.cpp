@@ -27,7 +27,7 @@ std::shared_ptr<const cost::CostModel> analytic(const cluster::Cluster&) {
   return std::make_shared<cost::AnalyticCosts>();
 }
 
-/// What a cluster really is, and its file does not say.
+/// The real constants of a cluster, which its file does not have.
 struct Truth {
   double slowdown = 1;
   core::Seconds host{};
@@ -52,7 +52,7 @@ class Runs {
                         static_cast<double>(*found.row.peak_memory_bytes) / kGib + truth_.reserved);
   }
 
-  /// Of the runs to come, GiB.
+  /// Reserved memory of the runs to come, GiB.
   void reserve(double gib) { truth_.reserved = gib; }
 
   std::vector<experiment::MeasuredRun> rows() const { return experiment::parse_measured_runs(csv_, file()); }

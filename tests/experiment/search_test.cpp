@@ -1,4 +1,4 @@
-// What a cell's search is given and what its row says of it.
+// Inputs of a cell's search, and the contents of its row.
 #include <doctest/doctest.h>
 #include <tbb/global_control.h>
 

@@ -31,7 +31,7 @@ bool meets(Mishap kind, std::int64_t number) {
   return mishap == kind && (number == from || (for_good && number > from));
 }
 
-/// Whether this call fails, with errno set.
+/// True if this call fails, with errno set.
 bool fails(bool can_be_interrupted) {
   const std::int64_t number = ++calls;
   const bool interrupted = can_be_interrupted && meets(Mishap::interrupts, number);

@@ -6,7 +6,7 @@
 
 namespace penstock::faults {
 
-/// What the chosen call does.
+/// Effect of the chosen call.
 enum class Mishap {
   fails,       ///< returns the error; a file is closed all the same
   interrupts,  ///< returns EINTR, once; what may not be called again works (close, rename, mkdir)

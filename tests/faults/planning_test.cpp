@@ -25,7 +25,7 @@ using faults::refuse_each;
 
 namespace {
 
-/// Of four operators on two devices.
+/// A problem of four operators on two devices.
 struct Tiny {
   graph::OpGraph graph = support::tiny_graph(4, {{0, 1}, {0, 2}, {1, 3}, {2, 3}});
   cluster::Cluster cluster = support::tiny_cluster(2);

@@ -1,5 +1,5 @@
-// Whatever the bytes, a calibration is read or refused; what is read is written so that it reads the same,
-// and answers for every batch size of its kernels.
+// A calibration of any bytes is read or refused. An accepted one is written so that it reads the same, and
+// has times for every batch size of its kernels.
 
 #include <cmath>
 #include <cstddef>

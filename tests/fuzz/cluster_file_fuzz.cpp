@@ -1,4 +1,4 @@
-// Whatever the bytes, a cluster file is read or refused; in what is read, every route has finite times.
+// A cluster file of any bytes is read or refused. In an accepted one every route has finite times.
 
 #include <cmath>
 #include <cstddef>

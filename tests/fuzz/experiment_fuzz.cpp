@@ -1,4 +1,4 @@
-// Whatever the bytes, an experiment file is read or refused; what is read has cells that name themselves.
+// An experiment file of any bytes is read or refused. The cells of an accepted one have their own names.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Whatever the bytes, a model file is read or refused; and what is read can be written and read again.
+// A model file of any bytes is read or refused. An accepted one can be written and read again.
 
 #include <cstddef>
 #include <cstdint>

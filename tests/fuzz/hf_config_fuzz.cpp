@@ -1,5 +1,4 @@
-// Whatever the bytes, a config or a model reference names a model of the zoo or is refused; a reference reads
-// back.
+// A config or a model reference of any bytes names a model of the zoo or is refused; a reference reads back.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
-// What the driver feeds a target: seeds, and what is made of them. An input follows from its number and the
-// seeds alone, on every machine.
+// Inputs that the driver feeds a target: seeds, and changed seeds. An input follows only from its number and
+// the seeds, on every machine.
 
 #include <cstddef>
 #include <cstdint>

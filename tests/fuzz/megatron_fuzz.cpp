@@ -1,5 +1,4 @@
-// Whatever the bytes, a launch script becomes a plan with every operator once, or is refused; so does a
-// layout.
+// A launch script of any bytes becomes a plan with every operator once, or is refused; so does a layout.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Whatever the bytes, a perturbation file is read or refused; what is read runs to an end or is refused, on
-// both networks, and no task ends before it starts.
+// A perturbation file of any bytes is read or refused. An accepted one runs to an end or is refused, on both
+// networks, and no task ends before it starts.
 
 #include <cstddef>
 #include <cstdint>

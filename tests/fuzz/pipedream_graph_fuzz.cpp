@@ -1,4 +1,4 @@
-// Whatever the bytes, a graph.txt is read or refused, and what is read becomes a model or names a line.
+// A graph.txt of any bytes is read or refused. An accepted one becomes a model, or the error names a line.
 
 #include <cstddef>
 #include <cstdint>

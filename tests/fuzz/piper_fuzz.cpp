@@ -1,4 +1,4 @@
-// Whatever the bytes, a workload is read or refused; what is read is a graph in order, and its model can be
+// A workload of any bytes is read or refused. An accepted one is a graph in order, and its model can be
 // written.
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Whatever the bytes, a plan file is read or refused; what is read can be written, read again and judged.
+// A plan file of any bytes is read or refused. An accepted one can be written, read again and judged.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Whatever the bytes, a profile is read or refused; what is read answers for every batch size.
+// A profile of any bytes is read or refused. An accepted one has times for every batch size.
 
 #include <cmath>
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Whatever the text, a quantity is finite and not negative, or none; what is read can be shown.
+// A quantity of any text is finite and not negative, or refused. An accepted one can be shown.
 
 #include <cmath>
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Whatever the bytes, a results file and a table of replays are read or refused; results that are read can be
-// written and read again.
+// A results file and a table of replays of any bytes are read or refused. Accepted results can be written and
+// read again.
 
 #include <cstddef>
 #include <cstdint>

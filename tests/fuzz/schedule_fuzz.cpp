@@ -1,5 +1,5 @@
-// Whatever the bytes, a schedule is read or refused; what is read is written and read again; what has no
-// violations runs to its end, and has none either when its stages are gathered and its gradients reduced.
+// A schedule of any bytes is read or refused. An accepted one is written and read again. A schedule without
+// violations runs to its end, and has none after its stages are gathered and its gradients reduced.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,4 @@
-// Whatever the bytes, CSV that stands beside results is read or refused, and a cell that is written reads
-// back.
+// CSV of any bytes beside results is read or refused, and a written cell reads back.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What hundreds of random models learn, by two numbers each. Processors sum in orders of their own, so that
-// digests would differ; what a change leaves out of a gradient is far above the tolerance.
+// Results of training hundreds of random models, by two numbers each. Processors sum in different orders, so
+// digests would differ; a missing part of a gradient is far above the tolerance.
 
 #include <fmt/format.h>
 

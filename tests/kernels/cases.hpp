@@ -9,7 +9,7 @@
 namespace penstock::test {
 
 std::vector<graph::Operator> kernel_cases();
-/// The same and kinds that the host alone has kernels for.
+/// Cases of kernel_cases(), and kinds that only the host has kernels for.
 std::vector<graph::Operator> host_kernel_cases();
 
 /// Sizes that fill the tiles of a device's libraries, more than one round of a group of threads, more than

@@ -1,5 +1,5 @@
 #pragma once
-// What every backend promises, checked inside a doctest case.
+// Promises of every backend, checked inside a doctest case.
 
 #include "kernels/trial.hpp"
 

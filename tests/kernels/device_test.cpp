@@ -22,7 +22,7 @@ namespace {
 
 constexpr Precision kPrecisions[] = {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16};
 
-/// And half of each.
+/// All devices except the host, and half of each.
 std::vector<std::string> devices() {
   std::vector<std::string> all = kernels::devices_present();
   std::erase(all, "host");

@@ -1,4 +1,4 @@
-// What a device is called, and what is said when there is none of that name.
+// Names of devices, and the error for an unknown name.
 
 #include "penstock/kernels/devices.hpp"
 

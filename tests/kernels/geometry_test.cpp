@@ -1,4 +1,4 @@
-// What a shape may say, on both sides of each boundary.
+// Valid shapes, on both sides of each boundary.
 
 #include "kernels/geometry.hpp"
 

@@ -1,4 +1,4 @@
-// What NCCL is asked for, by a library that only pretends.
+// Calls to NCCL, recorded by an imitation of the library.
 
 #include "cuda/nccl.hpp"
 
@@ -108,7 +108,7 @@ struct NoStream : kernels::Stream {
   std::function<void()> bundle(int, const std::function<void()>& body) override { return body; }
 } stream;
 
-/// Which device a call selects is in the log.
+/// The log has the device that each call selects.
 std::unique_ptr<kernels::Collectives> collectives(const std::vector<std::optional<int>>& devices,
                                                   const kernels::Invitation& invitation) {
   const auto select = [](int device) { library.log.push_back(fmt::format("select {}", device)); };
@@ -119,12 +119,12 @@ std::unique_ptr<kernels::Collectives> collectives(const std::vector<std::optiona
   return kernels::cuda::make_collectives(devices, invitation, select, queue, pretended());
 }
 
-/// Of two GPUs, numbers 2 and 5.
+/// Collectives of two GPUs, numbers 2 and 5.
 std::unique_ptr<kernels::Collectives> two() {
   return collectives({2, 5}, {});
 }
 
-/// Of three ranks the first and last one are of this process, on GPUs 4 and 6.
+/// Collectives of three ranks, of which the first and last are of this process, on GPUs 4 and 6.
 std::unique_ptr<kernels::Collectives> far() {
   return collectives({4, {}, 6}, kernels::cuda::make_invitation(pretended()));
 }

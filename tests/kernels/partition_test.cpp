@@ -104,7 +104,7 @@ Driver pretended() {
 
 constexpr Granularity kHopper{8, 8};
 
-/// What cutting `device` throws.
+/// The error of cutting `device`.
 std::string refusal(int partitions) {
   const Driver driver = pretended();
   try {

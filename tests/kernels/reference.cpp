@@ -187,7 +187,7 @@ int64_t inner_of(const Of& of) {
   return of("inner") > 0 ? of("inner") : of("hidden");
 }
 
-/// What one head of one sample makes of its queries: weighted sums of values, into `context`.
+/// The attention of one head on one sample: weighted sums of values, into `context`.
 template <class T>
 void attend(const Many<T>& q, const Many<T>& k, const Many<T>& v, const Of& of, int64_t sample, int64_t head,
             Many<T>& context) {

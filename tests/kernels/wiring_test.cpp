@@ -1,4 +1,4 @@
-// Who reads whom, and whose parameters: small models, drawn.
+// Readers of each tensor and owners of parameters, on small random models.
 
 #include "penstock/kernels/wiring.hpp"
 

@@ -93,7 +93,7 @@ const std::map<std::string, Given> kSmall = {
     {"vit", {{"resolution", "32"}, {"layers", "1"}, {"hidden", "32"}, {"heads", "4"}, {"classes", "10"}}},
     {"inception_v3", {{"resolution", "75"}}}};
 
-/// What costs know and kernels do not.
+/// Models that costs support and kernels do not.
 const std::set<std::string> kNotComputed = {"llama", "gpt_neox", "mixtral", "deepseek_v3", "vlm", "dit"};
 
 }  // namespace

@@ -78,8 +78,8 @@ TEST_CASE("an operator of a profile is a matrix if it has weights, and otherwise
 }
 
 TEST_CASE("conversions: bytes that devices lack are bytes that they are sent, forward and back") {
-  // Of 1 kB on two devices. Forward: what the new placement has that the old one had not; backward the same
-  // of gradients, of which replicas have the whole sum each.
+  // A tensor of 1 kB on two devices. Forward counts the part that the new placement has and the old one had
+  // not. Backward counts the same for gradients; of these, replicas have the whole sum each.
   const auto graph = support::matrices(3);
   const std::vector<Placement> all = {Placement::replicate, Placement::shard_batch, Placement::shard_features,
                                       Placement::shard_tokens};

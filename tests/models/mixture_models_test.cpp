@@ -19,7 +19,7 @@ graph::Operator experts(models::ExpertForm form, int element_bytes = 4) {
   return net.build().operators().back();
 }
 
-/// What a token uses of all parameters, in billions.
+/// Billions of parameters that one token uses.
 double active(const graph::OpGraph& graph) {
   double unused = 0;
   for (const auto& op : graph.operators())

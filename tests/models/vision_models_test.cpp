@@ -99,8 +99,8 @@ TEST_CASE("a frozen tower gets no gradient, and only the input of the projector 
 }
 
 TEST_CASE("a frozen decoder hands gradients on, and keeps no input of its dense layers") {
-  // Of a layer: norms and what the swiglu and the attention keep, but not the outputs of sums and of the
-  // swiglu that feed a dense layer alone.
+  // A layer keeps its norms and the tensors of the swiglu and the attention. It keeps no output of sums and
+  // of the swiglu that only a dense layer reads.
   const auto trained = build("vlm", {{"layers", "1"}}),
              frozen = build("vlm", {{"layers", "1"}, {"frozen", "all_but_projectors"}});
   for (std::size_t v = 0; v < trained.size(); ++v) {

@@ -1,5 +1,5 @@
-// What most tests begin with, read by the compiler once: reading it takes half of a test's compile time.
-// Every test still includes what it names.
+// Common headers of most tests, compiled once: reading them takes half of a test's compile time. Every test
+// still includes the headers of names it uses.
 
 #include <doctest/doctest.h>
 

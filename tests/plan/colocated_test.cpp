@@ -174,7 +174,7 @@ TEST_CASE("colocated stages behind all others wait for the pipeline, with one mi
   Plan forced = plan;
   forced.stages[2].after = forced.stages[3].after = {StageId(0)};
   CHECK(mentions(violations(forced), "stage 2, which is colocated, waits for no stage: it has no `after`"));
-  // Those before the pipeline are none of these, nor is there one without any.
+  // Colocated stages before the pipeline do not count; a plan without a pipeline has no stage after it.
   CHECK(plan::behind_pipeline(parsed(stages_of(kEncoder))) == 4);
 }
 

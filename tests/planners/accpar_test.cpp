@@ -56,7 +56,7 @@ double least_of_all(const cost::Problem& problem, plan::Stage stage) {
   return best;
 }
 
-/// The same operators, of kinds that mix features, pass them on, or attend.
+/// Returns the graph with random kinds of operators that mix features, pass them on, or attend.
 graph::OpGraph with_kinds(const graph::OpGraph& graph, core::Random& random) {
   using graph::OpKind;
   graph::GraphBuilder builder(graph.name());
@@ -339,11 +339,11 @@ TEST_CASE("the plan's estimate is the formula's, and no worse than data parallel
 }
 
 TEST_CASE("where memory is short weights are divided, though that takes longer") {
-  // As by hand above with 990 weights. By samples each device holds 2 x 3960 bytes of weights, with gradients
-  // and Adam's state four times as much, 31,680; keeps and works on two tensors of 4 samples, and on one
-  // gradient: 51,640. By columns, then rows: half the weights, 15,840; keeps a half and a whole tensor of 8
-  // samples, and works on as much and half a gradient: 41,820. Both by columns would keep two halves, and the
-  // first one gathered: 43,840.
+  // Numbers like those above, with 990 weights. By samples each device holds 2 x 3960 bytes of weights; with
+  // gradients and Adam's state four times as much, 31,680. It also keeps and works on two tensors of 4
+  // samples, and on one gradient: 51,640. By columns, then rows, it has half the weights, 15,840. It keeps a
+  // half and a whole tensor of 8 samples, and works on as much and half a gradient: 41,820. Both by columns
+  // would keep two halves, and the first one gathered: 43,840.
   graph::GraphBuilder builder("two");
   for (const char* name : {"a", "b"}) {
     auto op = support::unit_op(name, 0, 990);

@@ -1,4 +1,4 @@
-// The same plan, always: whatever the number of threads.
+// Planners find one plan for any number of threads.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

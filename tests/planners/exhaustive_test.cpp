@@ -35,8 +35,8 @@ std::optional<plan::Plan> planned(const planners::PlannerInfo& planner, const co
   }
 }
 
-/// What `exhaustive` chooses from: 1f1b, one micro-batch size, devices of their own, no recomputation or
-/// ZeRO, replica counts as allowed, groups of a power of two that follow the rule.
+/// True for plans in the space of `exhaustive`: 1f1b, one micro-batch size, separate devices, no
+/// recomputation or ZeRO, allowed replica counts, groups of a power of two that follow the rule.
 bool in_space(const plan::Plan& plan, bool any_degree) {
   const auto rank = plan::rank_of_stage(plan);
   const auto ranks = static_cast<std::size_t>(*std::max_element(rank.begin(), rank.end())) + 1;
@@ -57,8 +57,8 @@ bool small(const support::RandomProblem& random) {
 }  // namespace
 
 TEST_CASE("a diamond a -> b, c -> d has 11 partitions: of the 15 of a set four wait for themselves") {
-  // Of Bell's 15 those with a and d in one stage and b or c outside wait for themselves: {ad}{bc},
-  // {ad}{b}{c}, {abd}{c}, {acd}{b}. All others can be ordered: 11.
+  // Bell's number is 15. Partitions with a and d in one stage and b or c outside wait for themselves:
+  // {ad}{bc}, {ad}{b}{c}, {abd}{c}, {acd}{b}. All others can be ordered: 11.
   std::size_t count = 0;
   const graph::Dag diamond(4, {{0, 1}, {0, 2}, {1, 3}, {2, 3}});
   planners::for_each_stage_partition(diamond, 4, [&](const planners::StagePartition&) { ++count; });
@@ -103,7 +103,7 @@ TEST_CASE("two equal branches on two devices: side by side, no stage waits for t
   CHECK(seconds(problem, found.plan) == support::near(8 * 3));
   // Plans: one stage on 2 devices with micro-batches of 2, 4, 8; two stages with 1, 2, 4, 8.
   CHECK(found.states == 7);
-  // And one stage on 2 devices that run each operator together, with 1, 2, 4, 8.
+  // More plans: one stage on 2 devices that run each operator together, with 1, 2, 4, 8.
   CHECK(planners::planner("exhaustive").plan(problem, {}, {}).states == 11);
 }
 

@@ -55,7 +55,7 @@ core::Seconds simulated(const cost::Problem& problem, const plan::Plan& plan) {
   return to_seconds(sim::simulate_time(problem, score::scheduled(problem, plan)));
 }
 
-/// Also as simulated.
+/// Checks the plan, and its simulated trace.
 void check_valid(const cost::Problem& problem, const plan::Plan& plan) {
   CHECK(score::violations(problem, plan) == std::vector<std::string>{});
   const auto scheduled = score::scheduled(problem, plan);

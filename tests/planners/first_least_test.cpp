@@ -9,7 +9,7 @@ using namespace penstock;
 
 namespace {
 
-/// As far as a judge may err: what cannot win has any value that does not.
+/// A judge with the largest allowed error: a value that cannot win may be any other value that does not win.
 double told(double value, double least, bool ties) {
   return value < least || (ties && value == least) ? value : std::numeric_limits<double>::infinity();
 }

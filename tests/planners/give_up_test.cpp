@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// Those that may leave something out.
+/// Planners that may leave something out.
 const char* const kSpared[] = {"dapple",    "alpa_inter", "spp_luo",        "piper",
                                "piper_row", "aceso",      "graphpipe_climb"};
 

@@ -1,4 +1,4 @@
-// What joint is told to leave out is in none of its plans, nor in any that it begins with.
+// Choices that joint must leave out are in none of its plans, nor in any that it begins with.
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// What joint's moves make of a plan.
+// Plans after joint's moves.
 
 #include <doctest/doctest.h>
 

@@ -127,9 +127,10 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// What a search makes least; and the plan that it found.
+/// The value that a search minimises, and the plan that it found.
 struct Goal {
-  /// Of any plan, infinite where it is not allowed; of one that does not beat `to_beat` any above.
+  /// Value of any plan, infinite if it is not allowed. For a plan that does not beat `to_beat`, any value
+  /// above it.
   std::function<double(const plan::Plan&, double to_beat)> value;
   std::optional<planners::SearchResult> found;
 };

@@ -76,7 +76,7 @@ struct LongSequence {
   cost::Problem problem() const { return {graph, cluster, costs, {1, plan::Optimizer::sgd}}; }
 };
 
-/// The same decoder in 1,000 MiB per device, less than the cores of its attention leave behind.
+/// The decoder of LongSequence on devices of 1,000 MiB: less than the cores of its attention leave in memory.
 struct LittleMemory {
   LongSequence long_sequence;
   cluster::Cluster cluster = support::tiny_cluster(4, std::int64_t{1000} << 20);

@@ -47,7 +47,7 @@ void judge(const cost::Problem& problem, planners::SearchOptions& options) {
   options.evaluate_against = experiment::simulated_time_against(problem, {});
 }
 
-/// As searches of experiments have them.
+/// Options as in searches of experiments.
 planners::SearchOptions judged(const cost::Problem& problem) {
   planners::SearchOptions options;
   judge(problem, options);
@@ -57,7 +57,7 @@ planners::SearchOptions judged(const cost::Problem& problem) {
 
 using Sizes = std::vector<std::size_t>;
 
-/// Of a small model.
+/// A small model, and the sizes of its parts.
 struct Sized {
   graph::OpGraph graph = models::build("case_study", {{"layers", "1"}});
   Sizes sizes(const cluster::Cluster& cluster, std::int64_t mini_batch,

@@ -15,7 +15,7 @@ using namespace penstock::planners;
 
 namespace {
 
-/// What the program was told; none for its equal-split baselines.
+/// Options of the published program; empty for its equal-split baselines.
 std::optional<PiperOptions> options_of(const std::string& planner) {
   PiperOptions options;
   options.rules.knapsack = planner == "piper-exact-knapsack" ? Knapsack::exact : Knapsack::greedy;
@@ -104,8 +104,8 @@ Sets even_runs(const std::vector<graph::Vertex>& row, int runs) {
   return out;
 }
 
-/// What stands before the transformer layers joins their first run, what stands behind the last, or has a
-/// stage of its own (`apart`).
+/// Operators before the transformer layers join their first run. Operators after them join the last run, or
+/// have their own stage (`apart`).
 Sets transformer_split(const graph::PiperWorkload& workload, int stages, bool apart) {
   std::vector<graph::Vertex> before, blocks, behind;
   for (graph::Vertex v = 0; v < static_cast<graph::Vertex>(workload.layers.size()); ++v) {

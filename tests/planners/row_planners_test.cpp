@@ -62,7 +62,7 @@ double seconds(core::Picoseconds time) {
   return to_seconds(time).value();
 }
 
-/// Of one micro-batch, its share of the all-reduce included.
+/// Load of one micro-batch, its share of the all-reduce included.
 double load_of(const schedule::PipelineStage& stage, int micro_batches) {
   return seconds(stage.forward + stage.backward) + seconds(stage.after) / micro_batches;
 }
@@ -154,7 +154,7 @@ TEST_CASE(
 }
 
 TEST_CASE("neighbours in spp_luo's pipeline on a ring exchange tensors over one cable") {
-  // The same ring numbered crosswise: 0 - 2 - 1 - 3 - 0.
+  // The ring of `pcie_ring` numbered crosswise: 0 - 2 - 1 - 3 - 0.
   const auto straight = load("pcie_ring");
   std::vector<cluster::Link> links = straight.links();
   const std::size_t crosswise[] = {0, 2, 1, 3};

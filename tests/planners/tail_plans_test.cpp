@@ -94,7 +94,7 @@ class Twin {
     deal(0, 0);
     return least_;
   }
-  /// Of the plan's groups, whatever shares optimizer state.
+  /// Least value for the plan's groups, over all choices of sharing optimizer state.
   double least_like(const plan::Plan& plan) {
     std::vector<std::int64_t> devices;
     for (std::size_t s = 0; s < plan::behind_pipeline(plan); ++s) {

@@ -1,4 +1,4 @@
-// What the catalogue says that a planner does not see is in none of its plans.
+// Features that a planner does not see, according to the catalogue, are in none of its plans.
 
 #include <doctest/doctest.h>
 

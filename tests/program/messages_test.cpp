@@ -1,4 +1,4 @@
-// What stages send each other.
+// Messages between stages.
 
 #include "penstock/program/messages.hpp"
 

@@ -98,7 +98,7 @@ TEST_CASE("a pair runs as one, or as its forward, then its backward") {
   const Program one = lowered(c, csv), apart = lowered(c, csv, {.pairs_apart = true});
   CHECK(text(one.ranks[0]) == "0F0 0F1 +3B0 3B1 0B0 0B1");
   CHECK(text(apart.ranks[0]) == "0F0 0F1 3B0 3B1 0B0 0B1");
-  // As one, both begin where the first stands and end where the second does.
+  // Run as one, both passes begin at the first position and end at the second.
   CHECK((one.stages[0].index.forward[1].first == 1 && one.stages[0].index.forward[1].last == 2));
   CHECK((one.stages[3].index.backward[0].first == 1 && one.stages[3].index.backward[0].last == 2));
   CHECK((apart.stages[0].index.forward[1].last == 1 && apart.stages[3].index.backward[0].first == 2));

@@ -18,7 +18,7 @@ constexpr auto F = ActionKind::forward, B = ActionKind::backward, I = ActionKind
 
 using Positions = std::vector<std::int32_t>;
 
-/// Of stage 0.
+/// A row of passes of stage 0.
 Row row(const std::vector<std::pair<ActionKind, std::int32_t>>& passes) {
   Row out;
   for (const auto& [kind, micro_batch] : passes)

@@ -58,7 +58,7 @@ struct Count {
   double seconds = 0;
 };
 
-/// What does not hold; none where the property is not about this problem.
+/// The violation of a property; empty if the property does not concern this problem.
 std::optional<std::string> checked(const World& world, const Property& property) {
   try {
     return property.check(world);

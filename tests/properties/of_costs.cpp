@@ -144,7 +144,7 @@ schedule::ScheduleShape random_shape(const World& world, const schedule::Family&
   return out;
 }
 
-/// Of every family that makes a schedule of a random shape.
+/// Calls `of` for every family that makes a schedule of a random shape.
 template <class Of>
 std::string every_schedule(const World& world, const Of& of) {
   core::Random random(world.spec().seed + 99);

@@ -1,4 +1,4 @@
-// What is written reads back.
+// Written files read back.
 
 #include <fmt/format.h>
 

@@ -27,8 +27,8 @@ struct Found {
   plan::Plan plan;
 };
 
-/// What the planner finds, as `plan` searches; nothing where nothing fits. NotConcerned where it does not
-/// take the problem.
+/// The result of the planner, by the search of `plan`; empty if nothing fits. NotConcerned if the planner
+/// does not take the problem.
 std::optional<Found> planned(const cost::Problem& problem, const PlannerChoice& planner,
                              const plan::Plan* from = nullptr, std::optional<std::int64_t> micro_batch = {}) {
   experiment::Cell cell{{"random", {}},
@@ -50,7 +50,7 @@ std::optional<Found> planned(const cost::Problem& problem, const PlannerChoice& 
   }
 }
 
-/// Of the last few problems, since several properties are about one answer.
+/// The answer for a problem, kept for the last few problems because several properties use one answer.
 std::optional<Found> known(const World& world, const std::string& planner) {
   static std::map<std::pair<const World*, std::string>, std::optional<Found>> answers;
   static std::uint64_t seed = 0;

@@ -31,7 +31,7 @@ double seconds(const World& world, const sim::SimulationOptions& options = {}) {
   return to_seconds(sim::simulate_time(world.problem(), scheduled(world), options)).value();
 }
 
-/// Of the plan as it is, on a changed problem.
+/// Seconds of the unchanged plan on a changed problem.
 double seconds_on(const cost::Problem& problem, const plan::Plan& plan) {
   return to_seconds(sim::simulate_time(problem, score::scheduled(problem, plan))).value();
 }

@@ -51,7 +51,7 @@ struct ProblemSpec {
   PlanSpec plan{};
 };
 
-/// The same spec for the same seed.
+/// Equal seeds give equal specs.
 ProblemSpec random_problem(std::uint64_t seed);
 
 std::string cluster_yaml(const ClusterSpec& spec);
@@ -71,7 +71,7 @@ class World {
   cost::Problem problem() const { return {graph_, cluster_, *costs_, spec_.training}; }
   /// Valid, with in-flight counts; none where the spec has no valid one.
   const std::optional<plan::Plan>& plan() const { return plan_; }
-  /// Of `--costs`; empty: analytic.
+  /// Text for `--costs`; empty: analytic.
   const std::string& costs_text() const { return costs_text_; }
 
  private:

@@ -9,7 +9,8 @@ namespace penstock::properties {
 /// without that it holds; at most `tries` problems are tried.
 ProblemSpec shrunk(ProblemSpec failing, const Property& property, int tries = 400);
 
-/// What the property says of the spec: "" where it holds, does not concern it, or the spec cannot be built.
+/// The violation of the property by the spec: "" if it holds, does not concern the spec, or the spec cannot
+/// be built.
 std::string failure_of(const ProblemSpec& spec, const Property& property);
 
 }  // namespace penstock::properties

@@ -43,7 +43,7 @@ struct Given {
   plan::Recomputation recompute{};
 };
 
-/// Those of all ranks, the last rank's first.
+/// Devices of all ranks, the last rank's first.
 std::vector<core::DeviceId> all_devices(const plan::Plan& plan) {
   std::vector<core::DeviceId> out;
   const auto ranks = plan::rank_of_stage(plan);

@@ -68,7 +68,7 @@ Case replicas(std::size_t count, std::int64_t numbers) {
   return c;
 }
 
-/// What ends a replay of two stages, four micro-batches, and how long it took.
+/// Error and duration of a replay of two stages, four micro-batches.
 struct Failure {
   std::string text;
   core::ExitCode code = core::ExitCode::done;
@@ -146,7 +146,7 @@ TEST_CASE("large gradients travel in slices and end with the same bits as summed
   }
 }
 
-// The same of three replicas, where sums are handed on; as many slices as 25.2 MB make.
+// Three replicas pass sums on, in as many slices as 25.2 MB need; compare with the two replicas above.
 TEST_CASE("three replicas hand slices on while they add others") {
   const std::size_t numbers = 6'300'001;
   const Case c = replicas(3, static_cast<std::int64_t>(numbers));

@@ -1,4 +1,4 @@
-// What a worker refuses, and what it says.
+// Instructions that a worker refuses, and its errors.
 
 #include "penstock/replay/device_worker.hpp"
 

@@ -1,6 +1,5 @@
 #pragma once
-// What stands in for a library that joins devices of several processes of this machine: memory that they
-// share.
+// Imitation of a library that joins devices of several processes of this machine, by shared memory.
 
 #include "penstock/kernels/collectives.hpp"
 

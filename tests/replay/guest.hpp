@@ -55,7 +55,7 @@ class Guest final : public kernels::Backend {
   std::unique_ptr<kernels::Collectives> collectives(const std::vector<kernels::Backend*>& ranks,
                                                     const kernels::Invitation& invitation) override;
   kernels::Invitation invite() override { return distant.invite ? distant.invite() : kernels::Invitation(); }
-  /// Of a library that reaches other processes.
+  /// Functions of a library that reaches other processes.
   struct Distant {
     kernels::Invitation (*invite)() = nullptr;
     std::unique_ptr<kernels::Collectives> (*join)(const std::vector<kernels::Backend*>&,

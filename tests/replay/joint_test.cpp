@@ -35,7 +35,7 @@ const std::map<std::string, Given> kModels = {
       {"sequence", "24"},
       {"positions", "24"}}}};
 
-/// What a replay cannot run, as experiments/validation_host_joint.yaml has it.
+/// Options without plans that a replay cannot run, as in experiments/validation_host_joint.yaml.
 planners::OwnOptions replayed() {
   return {{"max_zero", "0"},
           {"sequence_parallel", "never"},

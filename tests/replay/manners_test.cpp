@@ -61,7 +61,7 @@ struct Team {
       workers.push_back(owned.back().get());
     }
   }
-  /// Of all operators on all replicas.
+  /// Weights of all operators on all replicas.
   std::vector<std::vector<double>> weights() {
     std::vector<std::vector<double>> out;
     for (const plan::Stage& stage : plan.stages)
@@ -85,7 +85,7 @@ replay::ReplayOptions two_iterations() {
   return options;
 }
 
-/// What `run` says to devices opened like this; nothing where it runs.
+/// The error of `run` for devices opened like this; empty if it runs.
 std::string refusal(const CutModel& model, const Open& open) {
   const auto program = replay::lower(model.graph, {model.graph, model.plan});
   Team team(model, program, open);

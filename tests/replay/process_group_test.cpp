@@ -36,7 +36,7 @@ void arrive(ProcessGroup& group, std::size_t member, std::uint64_t round, const 
   arrive(group, replay::written({0, member, round}, {bytes_of(numbers)}));
 }
 
-/// What member 0 sees of all when it shares {7}.
+/// The values of all members that member 0 receives when it shares {7}.
 std::vector<std::vector<int>> share(ProcessGroup& group, Seconds time = {}) {
   const std::vector<int> own = {7};
   std::vector<std::vector<int>> out;

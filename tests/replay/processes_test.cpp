@@ -316,8 +316,8 @@ TEST_SUITE("ends" * doctest::skip()) {
   }
 }
 
-// Of 2 processes, groups have all devices in one, scattered half of them. Of 4 processes, groups of 4 of 8
-// devices have two in each of two processes, scattered one in each.
+// With 2 processes, groups have all devices in one, scattered groups half of them. With 4 processes, groups
+// of 4 of 8 devices have two in each of two processes, scattered groups one in each.
 TEST_CASE("groups within and across processes train as in one, bit by bit") {
   for (const Cut& cut :
        {Cut{.rank = {0}, .replicas = 2, .tensor_parallel = 2},

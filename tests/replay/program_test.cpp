@@ -119,7 +119,7 @@ void check_samples(const Case& c, const DevicePrograms& program) {
   }
 }
 
-/// What an instruction receives of one stage is of its own samples, all of them, none twice.
+/// True if messages from one stage bring exactly the samples of the instruction, each once.
 bool receives_its_samples(const DevicePrograms& program, const Instruction& i) {
   std::map<core::StageId, std::int64_t> samples;
   for (const MessageId id : i.receives) {
@@ -132,7 +132,7 @@ bool receives_its_samples(const DevicePrograms& program, const Instruction& i) {
                      [&](const auto& from) { return from.second == i.samples.count; });
 }
 
-/// What an instruction receives of one stage is of its own samples, all of them, none twice.
+/// Checks receives_its_samples for every instruction.
 void check_receives(const DevicePrograms& program) {
   for (const auto& list : program.devices)
     CHECK(std::all_of(list.begin(), list.end(),

@@ -10,7 +10,8 @@ namespace penstock::replay::test {
 /// the same, but about half of the layers do not train.
 CutModel random_training(std::uint64_t seed, bool frozen = false);
 
-/// The same layers over context groups of two or three devices, by any exchange.
+/// A model with layers like those of random_training(), over context groups of two or three devices, by any
+/// exchange.
 CutModel random_context_training(std::uint64_t seed);
 
 }  // namespace penstock::replay::test

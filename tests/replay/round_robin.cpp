@@ -33,7 +33,7 @@ void sum_up(kernels::Backend& host, const std::vector<std::vector<Region>>& list
   for (const auto& list : lists) scatter(host, list, sum);
 }
 
-/// What is there already must be the same, bit by bit.
+/// Values that are there already must be equal, bit by bit.
 void put(const Values& part, const Shard& shard, Values& whole) {
   const auto count = static_cast<std::int64_t>(whole.size());
   bool same = true;

@@ -26,7 +26,7 @@ using schedule::ActionKind;
 
 namespace {
 
-/// What the simulator takes for it.
+/// The simulator's duration of the instruction.
 core::Seconds duration(const Case& c, core::DeviceId device, const Instruction& i) {
   if (!i.stage.valid() || i.kind == ActionKind::reduce_gradient) return {};
   const cost::Problem problem = c.problem();
@@ -96,7 +96,7 @@ TEST_CASE("1F1B on an even chain takes (m + p - 1)(F + B)") {
 }
 
 TEST_CASE("with the simulator's durations every task has the simulator's times") {
-  // But for pairs that run as one, which are replayed one after the other.
+  // Pairs that run as one are an exception: they are replayed one after the other.
   int traces = 0;
   for (std::uint64_t seed = 0; seed < 112; ++seed) {
     const auto& family = replay::test::families()[seed % replay::test::families().size()];

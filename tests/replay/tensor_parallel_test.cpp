@@ -209,8 +209,8 @@ TEST_CASE("images: convolutions, batch norms and pools by channels, convolutions
   check_training(model, {4, kRounding});
 }
 
-// Of each part of a concatenation every device has some channels, which the next convolution and pool read as
-// they lie; what is whole is cut, what a reader wants whole is gathered.
+// Every device has some channels of each part of a concatenation, and the next convolution and pool read them
+// as they lie. Whole tensors are cut, and a tensor that a reader needs whole is gathered.
 TEST_CASE("images side by side, one in the other, by channels") {
   models::Layers net("branches");
   const models::Window three{.kernel = {3, 3}, .padding = {1, 1}}, one{.kernel = {1, 1}};

@@ -144,7 +144,7 @@ namespace {
 
 using Given = std::map<std::string, std::string>;
 
-/// The same operators, each with parameters of its own: stages share none.
+/// A copy of the model in which each operator has its own parameters: stages share none.
 graph::OpGraph untied(const graph::OpGraph& model) {
   graph::GraphBuilder builder(model.name());
   const auto wires = kernels::wire(model, kernels::Precision::fp32);

@@ -94,7 +94,8 @@ TEST_CASE("data has stages, edges, path and shares") {
 
 namespace {
 
-/// The same on twice as many devices: device d + n does what d does, and sends to d + n's neighbours.
+/// A copy of the trace on twice as many devices: device d + n has the tasks of d, and sends to d + n's
+/// neighbours.
 trace::Trace doubled(const trace::Trace& trace) {
   trace::Trace out = trace;
   const std::size_t n = trace.devices.size();

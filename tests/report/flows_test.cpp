@@ -38,7 +38,7 @@ std::multiset<Known> inferred(const trace::Trace& trace) {
   return out;
 }
 
-/// The same from the simulator's task graph, where a transfer knows its receiver; its direction is the
+/// Flows from the simulator's task graph, in which a transfer has its receiver; its direction is the
 /// receiver's.
 std::multiset<Known> simulated(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                                sim::NetworkModel network) {

@@ -53,7 +53,7 @@ std::size_t count(const std::string& text, std::string_view part) {
   return out;
 }
 
-/// What the page's scripts read of an element.
+/// The data that the page's scripts read from an element.
 Json packed_in(const std::string& html, const std::string& id) {
   const std::string head = "<script type=\"text/plain\" id=\"" + id + "\">";
   const std::size_t from = html.find(head);
@@ -101,7 +101,7 @@ TEST_CASE("names cannot open or close elements, at any place") {
   CHECK(count(html, "<img") == 0);
   CHECK(count(html, "</script>") == count(plain, "</script>"));
   CHECK(count(html, "onerror=\"") == 0);
-  // What is put in is not a frame itself: the name's own {{script}} stays, the script is there once.
+  // An inserted text is not a frame itself: the name's own {{script}} stays, the script is there once.
   CHECK(count(html, "&amp;{{script}}") == 5);  // title twice, summary, provenance, advice
   CHECK(count(html, "kMostListed = ") == 1);
   CHECK(column(packed_in(html, "rows-data"), "model")["values"][0] == evil);

@@ -121,7 +121,7 @@ std::multiset<Row> rows(const trace::Trace& trace) {
   return out;
 }
 
-/// What the viewer shows at a moment: the last sample before or then, zero without any.
+/// The value that a viewer shows at a moment: the last sample up to then, zero without any.
 std::int64_t shown(const ReadTrace& read, const std::string& path, std::int64_t nano) {
   std::int64_t value = 0;
   for (const auto& [id, track] : read.tracks)

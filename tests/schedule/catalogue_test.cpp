@@ -223,8 +223,8 @@ TEST_CASE("a group of more micro-batches than there are is all of them") {
 }
 
 TEST_CASE("enough micro-batches are cut in halves to keep the last rank busy: (p - 1) F / 2B, rounded up") {
-  // Of three ranks the last begins F earlier, and has done h cut ones when the next whole one comes, after
-  // (h + 2) F: h (F + B) + F >= (h + 2) F.
+  // With three ranks the last begins F earlier. It has done h cut micro-batches when the next whole one
+  // comes, after (h + 2) F: h (F + B) + F >= (h + 2) F.
   const auto cut = [](std::int64_t forward, std::int64_t input, std::int64_t weight) {
     ScheduleShape out = shape(3, 1, 20);
     out.costs = {core::Picoseconds(forward), core::Picoseconds(input), core::Picoseconds(weight)};

@@ -46,7 +46,8 @@ std::string with_fault(const std::function<void(Pipeline&)>& spoil) {
   return violation(pipeline);
 }
 
-/// The same meaning by rounds over everything: whatever can still start later is moved, until nothing moves.
+/// Independent definition by rounds over everything: every step that can still start later is moved, until
+/// nothing moves.
 Picoseconds by_rounds(const Pipeline& pipeline, const MachineOrder& order) {
   const schedule::Unrolled unrolled(pipeline);
   std::vector<std::vector<Picoseconds>> start(

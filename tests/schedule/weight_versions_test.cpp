@@ -20,7 +20,8 @@ std::vector<RankOrder> one_f_one_b(int ranks, int micro_batches) {
   return make_schedule("1f1b", shape).ranks;
 }
 
-/// What a rule says of each forward and backward (of micro-batch k on rank r), held against every cell.
+/// Compares the versions by a rule for each forward and backward (of micro-batch k on rank r) with every
+/// cell.
 template <class Rule>
 void check_staleness(const std::vector<RankOrder>& rows, const WeightVersions& found, Rule rule) {
   for (std::size_t r = 0; r < rows.size(); ++r)

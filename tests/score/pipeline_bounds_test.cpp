@@ -72,7 +72,7 @@ TEST_CASE("long links: the link binds, or with latency the chain of one micro-ba
   CHECK(score::pipeline_bounds(far).best().kind == BoundKind::head_tail);
   CHECK(score::pipeline_bounds(far).best().site == 4);
   CHECK(score::pipeline_bounds(far).best().time == Picoseconds(400 + 53 + 56));
-  // As latency they let any number pass: 212 + 3 * 4 by the middle's B.
+  // Links with only latency let any number pass: 212 + 3 * 4 by the middle's B.
   far.full_duplex = true;
   for (auto& link : far.links)
     link = {link.from, link.to, Picoseconds(0), Picoseconds(0), Picoseconds(50), Picoseconds(50)};

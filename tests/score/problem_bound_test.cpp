@@ -96,8 +96,9 @@ TEST_CASE("residency: what a first operator keeps waits for as long as the share
 }
 
 TEST_CASE("residency: every sample has a share of its own, also where a micro-batch leaves a rest") {
-  // Of a micro-batch of 3 on two replicas no sample is passed on as soon as where one is alone and costs as
-  // little as where two are together; counted so, the bound is 1.1 % above the relaxation.
+  // With a micro-batch of 3 on two replicas, one has two samples together. No sample is then both passed on
+  // as soon as a single one and as cheap as two together. Counted so, the bound is 1.1 % above the
+  // relaxation.
   const auto graph = models::build("gpt", {{"layers", "24"}, {"hidden", "2048"}, {"heads", "16"}});
   const auto cluster =
       cluster::load_cluster(support::checkout("/experiments/tight/summit_tight.yaml")).first(8);
@@ -195,7 +196,7 @@ TEST_CASE("ZeRO: what is sent may hide, and each of two replicas updates one hal
 }
 
 TEST_CASE("tensor parallelism: the way of a sample is through parts, the work is what it was") {
-  // Of a launch of 1 s and 2 s for the sample each of four devices has a quarter.
+  // Each of four devices has a quarter of a launch of 1 s and of 2 s for the sample.
   CHECK(seconds(Chain(4).problem(), ProblemBoundKind::chain, PlanFamily::tensor_parallel) ==
         about((3 * 3 + 3 * 3 + 3) / 4.0));
   CHECK(seconds(Chain(4).problem(), ProblemBoundKind::work, PlanFamily::tensor_parallel) ==

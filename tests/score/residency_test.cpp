@@ -19,8 +19,8 @@ namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-/// What is left of choosing: of each operator a division, and whether it is kept, its core computed again, or
-/// all of it.
+/// Independent enumeration of all choices: each operator's division, and whether it is kept, its core
+/// computed again, or all of it.
 class AllChoices {
  public:
   AllChoices(std::span<const Resident> way, double other, double left, double held)
@@ -31,7 +31,7 @@ class AllChoices {
   double both() const { return both_; }  ///< the larger of them, the least: what no plan beats
 
  private:
-  /// Of the operators before `end`, from the last on.
+  /// Chooses for the operators before `end`, from the last on.
   void choose(std::size_t end, double behind, double work, double byte_seconds) {
     if (end == 0) {
       mean_ = std::min(mean_, (1 - held_) * work + held_ * byte_seconds / left_);

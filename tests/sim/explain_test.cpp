@@ -194,8 +194,8 @@ TEST_CASE("a receiver without a free buffer holds a transfer back") {
   const auto iteration = sim::prepare(c.problem(), {c.problem().graph, c.plan}, {});
   const auto times = sim::run(iteration.graph, sim::NetworkModel::fair);
   int held = 0;
-  // Its own passes follow each other without a gap, so these transfers are not on the critical path. Each is
-  // made the last to end, so that the walk starts from it.
+  // Passes of stage 0 follow each other without a gap, so these transfers are not on the critical path. Each
+  // is made the last to end, so that the walk starts from it.
   for (std::size_t t = 0; t < iteration.graph.tasks.size(); ++t) {
     const sim::Task task = iteration.graph.tasks[t];
     if (task.kind != trace::TaskKind::transfer || task.stage != core::StageId(0) || task.micro_batch < 2)

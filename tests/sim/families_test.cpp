@@ -177,7 +177,7 @@ TEST_CASE("without a flush a mini-batch takes what the slowest stage computes") 
   CHECK(summary.samples_per_second == support::near(2 / 6.0));
   CHECK(summary.bubble == support::near(0, 0.1));
   for (const auto& device : summary.devices) CHECK(device.busy.value() == support::near(6));
-  // Its picture shows all of its mini-batches.
+  // The trace has all mini-batches of the run.
   const auto trace = chain("pipedream", {0, 1}, 2).simulated();
   CHECK(length(trace) > trace.iteration * (trace.mini_batches - 1));
   CHECK(length(chain("1f1b", {0, 1}, 2).simulated()) == chain("1f1b", {0, 1}, 2).simulated().iteration);

@@ -174,8 +174,8 @@ TEST_CASE("two stages, two micro-batches of unlike length, by hand") {
   const auto drawn = sim::fillings(*two.lengths, kSequence, 2, options.seed, 0);
   REQUIRE(drawn[0].tokens != drawn[1].tokens);
 
-  // What a pass of one sequence takes: of an attention 2 x 2 x 64 x 64 x 32 FLOPs forward, twice that back,
-  // go by the square of its length, everything else by its length.
+  // Duration of a pass of one sequence. An attention takes 2 x 2 x 64 x 64 x 32 FLOPs forward and twice that
+  // back, in proportion to the square of the length. Everything else is in proportion to the length.
   const auto passes = [&](std::size_t s, std::size_t m) {
     const double share = static_cast<double>(drawn[m].tokens) / kSequence;
     double forward = 0, backward = 0;

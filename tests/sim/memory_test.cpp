@@ -1,4 +1,4 @@
-// What stages that share a device hold on it.
+// Memory of stages that share a device.
 
 #include <doctest/doctest.h>
 

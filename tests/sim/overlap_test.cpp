@@ -20,7 +20,7 @@ using core::OpId;
 
 namespace {
 
-/// The same cluster whose devices compute `factor` times as long while they communicate.
+/// A copy of the cluster whose devices compute `factor` times as long while they communicate.
 cluster::Cluster slowed(const cluster::Cluster& cluster, std::size_t switches, double factor) {
   auto types = cluster.types();
   for (auto& type : types) type.overlap_slowdown = factor;

@@ -116,8 +116,8 @@ TEST_CASE("a link serves one transfer at a time") {
 }
 
 TEST_CASE("or a link is shared") {
-  // The same, half of a's cable each: both arrive at 3, F and B of b and c end at 5, both gradients share a's
-  // cable until 7, B_a ends at 8.
+  // The problem above with half of a's cable for each: both arrive at 3, F and B of b and c end at 5. Both
+  // gradients share a's cable until 7, and B_a ends at 8.
   const auto g = support::tiny_graph(3, {{0, 1}, {0, 2}});
   CHECK(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(3, 1, 1), 1000,
                   {sim::NetworkModel::fair}) == support::near(8));

@@ -45,7 +45,7 @@ TEST_CASE("a run has the same summary from its trace and from its tasks") {
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
     CAPTURE(seed);
     auto random = support::random_plan(seed, seed % 2 ? 4 : 1);
-    // What the fullest device holds at its peak, and on every other plan a byte less.
+    // Memory that the fullest device needs at its peak, and for every other plan a byte less.
     const cost::Problem problem = random.problem();
     const auto scheduled = score::scheduled(problem, random.plan);
     const auto peak = trace::summarise(sim::simulate(problem, scheduled, random.options)).peak_memory;

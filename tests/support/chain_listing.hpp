@@ -20,7 +20,7 @@ class ChainListing {
   /// Micro-batches the first stage holds at least, with every stage within the bound (seconds per sample) and
   /// memory and all devices used; nothing when there is no such partition.
   std::optional<int> least_level(double bound) const;
-  /// Of any stage with any number of devices, ascending: only these bounds tell partitions apart.
+  /// Times of any stage with any number of devices, ascending: only these bounds distinguish partitions.
   std::vector<double> stage_times() const;
 
  private:

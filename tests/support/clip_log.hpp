@@ -9,7 +9,7 @@
 
 namespace penstock::support {
 
-/// What differs between the logs' versions of the graph (derived from their activation column).
+/// Differences between the logs' versions of the graph (derived from their activation column).
 struct ClipLogShape {
   int image_views = 0;
   int text_views = 0;

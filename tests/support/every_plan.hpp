@@ -8,7 +8,7 @@
 
 namespace penstock::support {
 
-/// What a stage's devices may divide beside samples, and whether they compute activations again.
+/// Division of a stage beside samples, and recomputation.
 struct Division {
   int tensor_parallel = 1;
   int zero = 0;

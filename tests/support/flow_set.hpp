@@ -51,7 +51,8 @@ inline std::vector<std::int64_t> simulated_ends(const FlowSet& set,
 /// at one moment.
 FlowSet random_flow_set(std::uint64_t seed);
 
-/// The same with up to six changes: links go down or to a part of their capacity; in the end all are whole.
+/// A random_flow_set() with up to six changes: links go down or to a part of their capacity; in the end all
+/// are whole.
 FlowSet random_faulty_flow_set(std::uint64_t seed);
 
 }  // namespace penstock::support

@@ -1,5 +1,5 @@
 #pragma once
-// Of a results folder, what does not depend on machine and day.
+// The part of a results folder that does not depend on machine and day.
 
 #include <filesystem>
 #include <map>

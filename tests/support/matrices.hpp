@@ -15,7 +15,7 @@ inline graph::OpGraph matrices(std::size_t count) {
   return builder.build();
 }
 
-/// Of operators first to last, on devices 0 to devices - 1.
+/// A stage of operators first to last, on devices 0 to devices - 1.
 inline plan::Stage stage(std::size_t first, std::size_t last, std::size_t devices, int tensor_parallel) {
   plan::Stage out;
   for (std::size_t v = first; v <= last; ++v) out.operators.emplace_back(v);

@@ -9,8 +9,8 @@
 
 namespace penstock::support {
 
-/// What planners move as one: an operator and the `input` operators it reads first. Numbered in topological
-/// order, the order of their main operators.
+/// Units that planners move as one: an operator and the `input` operators it reads first. Numbered in
+/// topological order, the order of their main operators.
 struct PlanningUnits {
   std::vector<std::vector<core::OpId>> operators;  ///< [unit]; ascending
   graph::Dag dag;                                  ///< over units

@@ -1,6 +1,5 @@
 #pragma once
-// What PipeDream's authors shipped, what their optimizer answered, and an evaluator that knows nothing of
-// ours.
+// Files of PipeDream's authors, the answers of their optimizer, and an independent evaluator.
 
 #include <map>
 #include <string>
@@ -11,8 +10,8 @@
 
 namespace penstock::support {
 
-/// As PipeDream's optimizer starts: without inputs, then without sinks that are `__getitem__`. [layer]: its
-/// node's number.
+/// Layers at the start of PipeDream's optimizer: without inputs, then without sinks that are `__getitem__`.
+/// [layer]: its node's number.
 struct PipedreamLayers {
   planners::LayerGraph graph;
   std::vector<std::size_t> nodes;
@@ -41,7 +40,7 @@ struct Recost {
   const planners::PipedreamRules& rules;
   double stash_limit = 0;
   double operator()(const std::vector<planners::PipedreamStage>& stages) const;
-  /// The same of stages of one level between two cuts.
+  /// Seconds of the slowest stage of one level between two cuts.
   double at(const std::vector<planners::PipedreamStage>& stages, std::size_t level, std::size_t first,
             std::size_t last) const;
 };

@@ -16,8 +16,8 @@ namespace penstock::support {
 /// configurations, 1 to 6 devices, memory from tight to ample; all costs small whole numbers.
 graph::PiperWorkload random_piper_workload(std::uint64_t seed);
 
-/// What a plan costs, counted anew: seconds per micro-batch of the slowest stage. Faults in words, empty when
-/// valid.
+/// Independently computed cost of a plan: seconds per micro-batch of the slowest stage. Faults as sentences,
+/// empty if valid.
 struct PiperVerdict {
   double time_per_micro_batch = 0;
   std::string fault;

@@ -15,7 +15,7 @@ struct Network {
 
 /// A tree of up to 16 points, with 2 to 10 devices anywhere in it. A third of its cables are faster one way.
 Network random_tree(penstock::core::Random& random);
-/// The same with cables across, some beside another one, some one way only.
+/// A random_tree() with additional cables across, some beside another one, some one way only.
 Network random_mesh(penstock::core::Random& random);
 
 }  // namespace penstock::support

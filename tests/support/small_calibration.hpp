@@ -40,7 +40,7 @@ inline cost::Calibration bare_calibration(std::vector<cost::MeasuredKernel> kern
   return out;
 }
 
-/// The same with one of everything.
+/// A calibration like the bare one, with one of everything.
 inline cost::Calibration full_calibration() {
   using namespace cost;
   Calibration out = bare_calibration();

@@ -1,5 +1,5 @@
 #pragma once
-// What a viewer makes of a Perfetto trace, by field numbers of its own.
+// Reads a Perfetto trace like a viewer, by its own field numbers.
 
 #include <cstdint>
 #include <map>
@@ -38,7 +38,7 @@ struct ReadTrace {
 /// on a track, an end without a begin or the other way round, a slice inside another.
 ReadTrace read_track_events(std::string_view bytes);
 
-/// The same as text, a line per track, slice and sample.
+/// The trace as text, a line per track, slice and sample.
 std::string to_text(const ReadTrace& trace);
 
 }  // namespace penstock::support

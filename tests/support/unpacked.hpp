@@ -1,5 +1,5 @@
 #pragma once
-// What a script of the page does with packed text, written apart from the packer.
+// Unpacks text like a script of the page, independently of the packer.
 
 #include <zlib.h>
 

@@ -78,7 +78,7 @@ class Race {
     now_ = next;
   }
 
-  /// Those that are due; returns when the next one is.
+  /// Makes the changes that are due; returns the time of the next one.
   Real change_capacities() {
     for (; change_ < set_.changes.size(); ++change_) {
       const auto& change = set_.changes[change_];

@@ -13,8 +13,9 @@ std::vector<long double> fair_rates(const std::vector<double>& capacity,
 /// When each flow ends, ps.
 std::vector<long double> fair_ends(const FlowSet& set);
 
-/// The same by a clock of whole picoseconds: a flow ends at the first by which its bytes have arrived, but
-/// for what flows in a thousandth of one, and one after its start at the earliest. -1: never.
+/// Ends of flows by a clock of whole picoseconds, or -1: never. A flow ends at the first picosecond by which
+/// its bytes have arrived, except for bytes that flow in a thousandth of one, and at least one picosecond
+/// after its start.
 std::vector<std::int64_t> fair_ends_by_clock(const FlowSet& set);
 
 }  // namespace penstock::support
