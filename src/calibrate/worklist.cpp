@@ -18,7 +18,7 @@ constexpr double kFillRate = 1e9;   // B/s of random numbers
 constexpr double kRunsToWarmUp = 4;
 
 /// A key with its use by the models.
-struct Found {
+struct WeightedKernel {
   KernelItem item;
   core::Bytes saved;             ///< per sample
   double weight = 0;             ///< s on the reference device, one sample, all models
@@ -56,11 +56,11 @@ class Finder {
   }
 
   /// In falling order of weight, ties by key.
-  std::vector<Found> found() && {
-    std::vector<Found> out;
+  std::vector<WeightedKernel> found() && {
+    std::vector<WeightedKernel> out;
     for (auto& [key, entry] : found_) out.push_back(std::move(entry));
     std::stable_sort(out.begin(), out.end(),
-                     [](const Found& a, const Found& b) { return a.weight > b.weight; });
+                     [](const WeightedKernel& a, const WeightedKernel& b) { return a.weight > b.weight; });
     return out;
   }
 
@@ -85,7 +85,8 @@ class Finder {
     for (const graph::Pass pass : graph::kAllPasses)
       item.passes[static_cast<std::size_t>(pass)] = cost::has_pass(op, pass);
     const double weight = reference_time(item);
-    Found& entry = found_.try_emplace(item.key, Found{item, op.saved_bytes, 0, {1}}).first->second;
+    WeightedKernel& entry =
+        found_.try_emplace(item.key, WeightedKernel{item, op.saved_bytes, 0, {1}}).first->second;
     join(entry.item.work, item.work);
     for (std::size_t i = 0; i < graph::kPasses; ++i) entry.item.passes[i] |= item.passes[i];
     entry.weight += weight;
@@ -94,16 +95,17 @@ class Finder {
 
   cluster::Precision precision_;
   std::int64_t most_;
-  std::map<cost::KernelKey, Found> found_;
+  std::map<cost::KernelKey, WeightedKernel> found_;
 };
 
 /// Memory of operands, their gradients, and tensors kept by forward.
-core::Bytes memory_of(const Found& found, std::int64_t samples) {
+core::Bytes memory_of(const WeightedKernel& found, std::int64_t samples) {
   const cost::Work& work = found.item.work;
   return (work.moved * samples + work.weights) * 2 + found.saved * samples;
 }
 
-bool allowed(const Found& found, std::int64_t samples, const Roofline& roofline, const WorkLimits& limits) {
+bool allowed(const WeightedKernel& found, std::int64_t samples, const Roofline& roofline,
+             const WorkLimits& limits) {
   if (memory_of(found, samples) > limits.memory) return false;
   return samples == 1 || std::ranges::all_of(graph::kAllPasses, [&](graph::Pass pass) {
            return roofline.time(found.item.work, pass, samples) <= limits.longest;
@@ -136,9 +138,10 @@ std::vector<KernelItem> kernel_items(std::span<const NamedModel> models, cluster
                                      const Roofline& roofline, const WorkLimits& limits) {
   Finder finder(precision, limits.most_samples);
   for (const NamedModel& model : models) finder.add(model);
-  const std::vector<Found> found = std::move(finder).found();
+  const std::vector<WeightedKernel> found = std::move(finder).found();
   std::vector<std::vector<std::int64_t>> sizes;
-  for (const Found& entry : found) sizes.push_back(ends_first({entry.sizes.begin(), entry.sizes.end()}));
+  for (const WeightedKernel& entry : found)
+    sizes.push_back(ends_first({entry.sizes.begin(), entry.sizes.end()}));
   std::size_t turns = 0;
   for (const auto& own : sizes) turns = std::max(turns, own.size());
   std::vector<KernelItem> items;

@@ -8,16 +8,16 @@ namespace penstock::check {
 namespace {
 
 /// Bytes that are allocated or freed at a moment.
-struct Held {
+struct MemoryUse {
   std::int64_t activations = 0, buffers = 0;
-  friend bool operator==(const Held&, const Held&) = default;
+  friend bool operator==(const MemoryUse&, const MemoryUse&) = default;
 };
-using Curve = std::map<std::int64_t, Held>;  ///< by time, ps
+using Curve = std::map<std::int64_t, MemoryUse>;  ///< by time, ps
 
 /// Bytes held from each moment on; moments without a change are left out.
 Curve summed(const Curve& changes) {
   Curve out;
-  Held held, before;
+  MemoryUse held, before;
   for (const auto& [time, change] : changes) {
     held.activations += change.activations;
     held.buffers += change.buffers;
@@ -31,7 +31,7 @@ Curve recorded(const trace::DeviceTrace& device) {
   Curve all, out;
   for (const auto& point : device.memory)
     all[point.time.value()] = {point.activations.value(), point.buffers.value()};
-  Held before;
+  MemoryUse before;
   for (const auto& [time, held] : all) {
     if (!(held == before)) out[time] = held;
     before = held;
@@ -78,7 +78,7 @@ class StageOnDevice {
   static cost::StageLoad load(const Evidence& evidence, const plan::Stage& stage, std::size_t i) {
     return cost::stage_load(evidence.problem, stage, plan::Mesh(stage).coordinate(i, plan::MeshDim::tensor));
   }
-  Held& at(Picoseconds time) { return changes_[time.value()]; }
+  MemoryUse& at(Picoseconds time) { return changes_[time.value()]; }
   void hold(Picoseconds from, Picoseconds to, std::int64_t bytes) {
     at(from).buffers += bytes;
     at(to).buffers -= bytes;

@@ -177,8 +177,8 @@ void read_link(Draft& draft, const Yaml& node) {
 }
 
 /// Draft::links with numbered points, and look-ups by name.
-struct Numbered {
-  explicit Numbered(const Draft& draft) : points(draft.devices.size() + draft.switch_index.size()) {
+struct NumberedLinks {
+  explicit NumberedLinks(const Draft& draft) : points(draft.devices.size() + draft.switch_index.size()) {
     for (const auto& [point, index] : draft.device_index) number(point, index);
     for (const auto& [point, index] : draft.switch_index) number(point, draft.devices.size() + index);
     for (const auto& link : draft.links) {
@@ -198,7 +198,7 @@ struct Numbered {
       first_link;  ///< {from, to}: the link listed first
 };
 
-std::size_t point_at(const Numbered& numbered, const Yaml& node) {
+std::size_t point_at(const NumberedLinks& numbered, const Yaml& node) {
   const auto found = numbered.numbers.find(node.text());
   if (found == numbered.numbers.end())
     node.fail(fmt::format("no device or switch is named '{}'", node.text()));
@@ -206,7 +206,7 @@ std::size_t point_at(const Numbered& numbered, const Yaml& node) {
 }
 
 /// Returns the links along a sequence of points; errors refer to `node`.
-GivenRoute along(const Numbered& numbered, const std::vector<std::size_t>& points, const Yaml& node) {
+GivenRoute along(const NumberedLinks& numbered, const std::vector<std::size_t>& points, const Yaml& node) {
   GivenRoute route{points.front(), points.back(), {}};
   for (std::size_t i = 1; i < points.size(); ++i) {
     const auto link = numbered.first_link.find({points[i - 1], points[i]});
@@ -219,7 +219,7 @@ GivenRoute along(const Numbered& numbered, const std::vector<std::size_t>& point
 }
 
 /// Points of a route in order of travel: two devices, and the points between them.
-std::vector<std::size_t> row_of_points(const Numbered& numbered, std::size_t devices, const Yaml& node) {
+std::vector<std::size_t> row_of_points(const NumberedLinks& numbered, std::size_t devices, const Yaml& node) {
   node.only({"from", "to", "via", "both_ways"});
   std::vector<std::size_t> points{point_at(numbered, node.at("from"))};
   for (const Yaml& via : node.at("via").items()) points.push_back(point_at(numbered, via));
@@ -231,8 +231,8 @@ std::vector<std::size_t> row_of_points(const Numbered& numbered, std::size_t dev
   return points;
 }
 
-void read_route(std::map<std::pair<std::size_t, std::size_t>, GivenRoute>& routes, const Numbered& numbered,
-                std::size_t devices, const Yaml& node) {
+void read_route(std::map<std::pair<std::size_t, std::size_t>, GivenRoute>& routes,
+                const NumberedLinks& numbered, std::size_t devices, const Yaml& node) {
   std::vector<std::size_t> points = row_of_points(numbered, devices, node);
   const auto add = [&] {
     if (!routes.emplace(std::pair{points.front(), points.back()}, along(numbered, points, node)).second)
@@ -246,7 +246,7 @@ void read_route(std::map<std::pair<std::size_t, std::size_t>, GivenRoute>& route
   add();
 }
 
-std::vector<GivenRoute> read_routes(const Numbered& numbered, std::size_t devices, const Yaml& root) {
+std::vector<GivenRoute> read_routes(const NumberedLinks& numbered, std::size_t devices, const Yaml& root) {
   std::map<std::pair<std::size_t, std::size_t>, GivenRoute> routes;
   if (const auto list = root.find("routes"))
     for (const Yaml& node : list->items()) read_route(routes, numbered, devices, node);
@@ -256,7 +256,7 @@ std::vector<GivenRoute> read_routes(const Numbered& numbered, std::size_t device
 }
 
 Cluster finish(const Yaml& root, const Draft& draft) {
-  Numbered numbered(draft);
+  NumberedLinks numbered(draft);
   const auto routes = read_routes(numbered, draft.devices.size(), root);
   const std::string cluster_name = root.at("name").text();
   try {

@@ -177,7 +177,7 @@ std::string difference(const report::CellResult& row, core::Seconds now) {
 }
 
 /// Result of one plan file.
-struct Told {
+struct FileCell {
   std::optional<std::size_t> row;  ///< none if the file cannot be read, or if it belongs to no row
   report::PageCell cell;
   std::string fault;  ///< error of the file, if that hides its row
@@ -221,17 +221,17 @@ class Teller {
   /// Runs batch by batch until the page is full, so that the outcome does not depend on threads.
   std::vector<report::PageCell> tell(const std::vector<std::string>& files) {
     for (std::size_t from = 0; from < files.size() && bytes_ <= kMostBytesOfPage; from += kBatch) {
-      std::vector<Told> told(std::min(kBatch, files.size() - from));
+      std::vector<FileCell> told(std::min(kBatch, files.size() - from));
       core::parallel_for(told.size(), [&](std::size_t i) { told[i] = tell_safely(files[from + i]); });
       stop_.check();
-      for (Told& one : told) keep(std::move(one));
+      for (FileCell& one : told) keep(std::move(one));
     }
     if (!files.empty()) say_why();
     return std::move(cells_);
   }
 
  private:
-  Told tell_safely(const std::string& file) {
+  FileCell tell_safely(const std::string& file) {
     if (stop_.requested()) return {};
     try {
       return tell_one(file);
@@ -242,7 +242,7 @@ class Teller {
     }
   }
 
-  Told tell_one(const std::string& file) {
+  FileCell tell_one(const std::string& file) {
     const std::string text = core::read_file(file);
     const plan::PlanHead head = plan::parse_plan_head(text, file);
     const graph::OpGraph graph = load_model(head.model);
@@ -276,7 +276,7 @@ class Teller {
   }
 
   /// Stores a result; of two files for one row the first counts.
-  void keep(Told told) {
+  void keep(FileCell told) {
     if (fault_.empty()) fault_ = told.fault;
     if (!told.row || known_[*told.row]) return;
     if (bytes_ + told.cell.data.size() > kMostBytesOfPage) {

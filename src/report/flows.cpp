@@ -14,7 +14,7 @@ using trace::Span;
 using trace::TaskKind;
 
 /// A stage on a device.
-struct Served {
+struct ServedStage {
   StageId stage;
   std::size_t first = 0;  ///< index of its first computation: forward passes by micro-batch, then backward
 };
@@ -26,18 +26,18 @@ class Computations {
     for (const Span& span : trace.spans)
       if (exchanges(span.kind)) count(span);
     for (auto& stages : of_device_)
-      for (Served& served : stages) {
+      for (ServedStage& served : stages) {
         served.first = spans_.size();
         spans_.resize(spans_.size() + 2 * count_[served.stage.index()], kNoSpan);
       }
     for (std::size_t i = 0; i < trace.spans.size(); ++i)
       if (exchanges(trace.spans[i].kind)) insert(i);
     for (const auto& stages : of_device_)
-      for (const Served& served : stages) number_replicas(served);
+      for (const ServedStage& served : stages) number_replicas(served);
   }
 
   std::uint32_t sender(const Span& transfer) const {
-    const Served* served = find(transfer.device, transfer.stage);
+    const ServedStage* served = find(transfer.device, transfer.stage);
     for (const bool forward : {false, true}) {
       const std::uint32_t span = served ? at(*served, forward, transfer.micro_batch) : kNoSpan;
       if (span != kNoSpan && trace_.spans[span].end <= transfer.start) return span;
@@ -49,7 +49,7 @@ class Computations {
   std::vector<std::uint32_t> receivers(const Span& sender, DeviceId peer) const {
     std::vector<std::uint32_t> out;
     const Samples sent = samples(*find(sender.device, sender.stage), sender.micro_batch);
-    for (const Served& served : of_device_[peer.index()]) {
+    for (const ServedStage& served : of_device_[peer.index()]) {
       const std::int64_t size = micro_batch_size(served.stage);
       if (served.stage == sender.stage || size == 0) continue;
       for (std::int64_t m = sent.first / size; m * size < sent.end; ++m) {
@@ -84,12 +84,12 @@ class Computations {
 
   void insert(std::size_t i) {
     const Span& span = trace_.spans[i];
-    const Served& served = *find(span.device, span.stage);
+    const ServedStage& served = *find(span.device, span.stage);
     spans_[slot(served, span.kind == TaskKind::forward, span.micro_batch)] = static_cast<std::uint32_t>(i);
   }
 
   /// Numbers replicas, which may share every micro-batch or take them in turn.
-  void number_replicas(const Served& served) {
+  void number_replicas(const ServedStage& served) {
     const std::size_t stage = served.stage.index();
     replica_.resize(spans_.size());
     replicas_.resize(count_.size());
@@ -98,19 +98,19 @@ class Computations {
       if (spans_[served.first + m] != kNoSpan) replica_[served.first + m] = replicas_[stage][m]++;
   }
 
-  const Served* find(DeviceId device, StageId stage) const {
+  const ServedStage* find(DeviceId device, StageId stage) const {
     if (!device.valid() || device.index() >= of_device_.size()) return nullptr;
-    for (const Served& served : of_device_[device.index()])
+    for (const ServedStage& served : of_device_[device.index()])
       if (served.stage == stage) return &served;
     return nullptr;
   }
 
-  std::size_t slot(const Served& served, bool forward, std::int64_t micro_batch) const {
+  std::size_t slot(const ServedStage& served, bool forward, std::int64_t micro_batch) const {
     const std::size_t offset = forward ? 0 : count_[served.stage.index()];
     return served.first + offset + static_cast<std::size_t>(micro_batch);
   }
 
-  std::uint32_t at(const Served& served, bool forward, std::int64_t micro_batch) const {
+  std::uint32_t at(const ServedStage& served, bool forward, std::int64_t micro_batch) const {
     if (micro_batch < 0 || micro_batch >= static_cast<std::int64_t>(count_[served.stage.index()]))
       return kNoSpan;
     return spans_[slot(served, forward, micro_batch)];
@@ -121,7 +121,7 @@ class Computations {
   }
 
   /// A replica's share of a micro-batch, divided as in the simulator.
-  Samples samples(const Served& served, std::int64_t micro_batch) const {
+  Samples samples(const ServedStage& served, std::int64_t micro_batch) const {
     const std::int64_t size = micro_batch_size(served.stage), start = micro_batch * size;
     if (at(served, true, micro_batch) == kNoSpan) return {start, start};
     const auto m = static_cast<std::size_t>(micro_batch);
@@ -130,7 +130,7 @@ class Computations {
   }
 
   const trace::Trace& trace_;
-  std::vector<std::vector<Served>> of_device_;
+  std::vector<std::vector<ServedStage>> of_device_;
   std::vector<std::size_t> count_;  ///< [stage] micro-batches
   std::vector<std::uint32_t> spans_;
   std::vector<std::int32_t> replica_;  ///< like spans_: index among the devices that share a forward pass

@@ -15,14 +15,14 @@ namespace penstock::report {
 namespace {
 
 /// A result on one problem; the larger score is better.
-struct Standing {
+struct ProblemScore {
   std::string name, problem;
   std::optional<double> score;
 };
 
 struct Standings {
   std::set<std::string> names;
-  std::map<std::string, std::vector<const Standing*>> problems;
+  std::map<std::string, std::vector<const ProblemScore*>> problems;
   std::map<std::string, std::size_t> firsts;  ///< number of problems on which no other score is larger
 };
 
@@ -31,17 +31,17 @@ bool reaches(double score, double best) {
   return score >= best - kRounding * std::abs(best);
 }
 
-Standings standings(const std::vector<Standing>& entries) {
+Standings standings(const std::vector<ProblemScore>& entries) {
   Standings out;
-  for (const Standing& entry : entries) {
+  for (const ProblemScore& entry : entries) {
     out.names.insert(entry.name);
     if (entry.score) out.problems[entry.problem].push_back(&entry);
   }
   for (const auto& [problem, all] : out.problems) {
     double best = *all.front()->score;
-    for (const Standing* entry : all) best = std::max(best, *entry->score);
+    for (const ProblemScore* entry : all) best = std::max(best, *entry->score);
     std::set<std::string> first;
-    for (const Standing* entry : all)
+    for (const ProblemScore* entry : all)
       if (reaches(*entry->score, best)) first.insert(entry->name);
     for (const std::string& name : first) ++out.firsts[name];
   }
@@ -71,14 +71,14 @@ std::string subject(const std::vector<std::string>& names, std::string_view one,
 /// Largest lead of a leader over the next.
 struct Lead {
   double times = 0;
-  const Standing* next = nullptr;
+  const ProblemScore* next = nullptr;
 };
 Lead largest_lead(const Standings& standings, const std::string& name) {
   Lead out;
   for (const auto& [problem, all] : standings.problems) {
     double own = 0;
-    const Standing* next = nullptr;
-    for (const Standing* entry : all)
+    const ProblemScore* next = nullptr;
+    for (const ProblemScore* entry : all)
       if (entry->name == name)
         own = std::max(own, *entry->score);
       else if (!next || *entry->score > *next->score)
@@ -109,7 +109,7 @@ std::string only_plan(const CellResult& row) {
 }
 
 std::string planners(const std::vector<CellResult>& rows) {
-  std::vector<Standing> entries;
+  std::vector<ProblemScore> entries;
   for (const CellResult& row : rows) entries.push_back({row.planner, problem_text(row), row.samples_per_s});
   const Standings all = standings(entries);
   if (all.names.size() < 2 || all.firsts.empty()) return "";
@@ -175,7 +175,7 @@ class Reader {
 
 std::vector<std::string> schedules(const Rows& rows) {
   const Reader reader(rows);
-  std::vector<Standing> entries;
+  std::vector<ProblemScore> entries;
   std::map<std::string, std::size_t> reasons;
   for (const auto& cells : rows.cells) {
     const auto bubble = reader.number(cells, "bubble");

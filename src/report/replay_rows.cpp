@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 
 /// A column that follows from others.
 template <class T>
-struct Derived {
+struct DerivedColumn {
   T value;
 };
 
@@ -28,13 +28,13 @@ void each_field(Row& row, Visit&& visit) {
   visit("measured_low_s", row.measured.low);
   visit("measured_high_s", row.measured.high);
   visit("simulated_s", row.simulated_s);
-  visit("error", Derived<double>{row.error()});
+  visit("error", DerivedColumn<double>{row.error()});
   visit("peak_measured", row.peak.measured);
   visit("peak_simulated", row.peak.simulated);
-  visit("peak_error", Derived<double>{row.peak.error()});
+  visit("peak_error", DerivedColumn<double>{row.peak.error()});
   visit("manner", row.manner);
-  visit("noisy", Derived<bool>{row.noisy()});
-  visit("noise", Derived<double>{row.measured.noise()});
+  visit("noisy", DerivedColumn<bool>{row.noisy()});
+  visit("noise", DerivedColumn<double>{row.measured.noise()});
   visit("iterations", row.iterations);
   visit("exposed_measured_s", row.exposed.measured);
   visit("exposed_simulated_s", row.exposed.simulated);
@@ -55,8 +55,10 @@ struct ToCsv {
   void operator()(const char*, const T& value) {
     line += csv_cell(value) + ',';
   }
-  void operator()(const char*, const Derived<double>& derived) { line += csv_cell(derived.value) + ','; }
-  void operator()(const char*, const Derived<bool>& derived) { line += derived.value ? "yes," : "no,"; }
+  void operator()(const char*, const DerivedColumn<double>& derived) {
+    line += csv_cell(derived.value) + ',';
+  }
+  void operator()(const char*, const DerivedColumn<bool>& derived) { line += derived.value ? "yes," : "no,"; }
 };
 
 struct ToJson {
@@ -66,7 +68,7 @@ struct ToJson {
     out[name] = value;
   }
   template <class T>
-  void operator()(const char* name, const Derived<T>& derived) {
+  void operator()(const char* name, const DerivedColumn<T>& derived) {
     out[name] = derived.value;
   }
 };
@@ -78,7 +80,7 @@ struct FromJson {
     in.at(name).get_to(value);
   }
   template <class T>
-  void operator()(const char*, const Derived<T>&) {}
+  void operator()(const char*, const DerivedColumn<T>&) {}
 };
 
 Json json(const ReplayRow& row) {

@@ -10,13 +10,13 @@ namespace {
 
 using core::Picoseconds;
 
-struct Waiting {
+struct WaitingAction {
   Picoseconds arrival;
   Action action;
 };
 
 struct Worker {
-  std::vector<Waiting> queue;  ///< sorted by arrival
+  std::vector<WaitingAction> queue;  ///< sorted by arrival
   Picoseconds busy_until{0};
   int live = 0;
 };
@@ -50,7 +50,7 @@ class Run {
     const std::size_t rank = home(action.stage);
     const Picoseconds arrival = done + (rank == from ? Picoseconds(0) : setting_.costs.delay);
     auto& queue = workers_[rank].queue;
-    const auto later = [](Picoseconds t, const Waiting& w) { return t < w.arrival; };
+    const auto later = [](Picoseconds t, const WaitingAction& w) { return t < w.arrival; };
     queue.insert(std::upper_bound(queue.begin(), queue.end(), arrival, later), {arrival, action});
     moments_.insert(arrival);
   }
@@ -66,7 +66,7 @@ class Run {
     Worker& worker = workers_[rank];
     if (worker.busy_until > now) return false;
     Choice choice{static_cast<int>(rank), worker.live, {}};
-    for (const Waiting& waiting : worker.queue)
+    for (const WaitingAction& waiting : worker.queue)
       if (waiting.arrival <= now) choice.ready.push_back(waiting.action);
     if (choice.ready.empty()) return false;
     const auto chosen = policy_(choice);

@@ -135,10 +135,10 @@ class ProblemBoundSearch {
   }
 
   /// Bytes that all samples save for an operator's backward pass: without attention's core; of the core.
-  struct Kept {
+  struct SavedBytes {
     double rest, core;
   };
-  Kept kept(std::size_t op) const {
+  SavedBytes kept(std::size_t op) const {
     const graph::Operator& known = problem_.graph.op(core::OpId(op));
     const Bytes core = std::min(known.saved_bytes, graph::core_bytes(known, problem_.graph.element_bytes()));
     const auto bytes = [&](Bytes activations) {

@@ -19,7 +19,7 @@ using plan::MemoryKind;
 using schedule::ActionKind;
 
 /// [stage] maximum number of micro-batches.
-struct Held {
+struct HeldMicroBatches {
   std::vector<std::int64_t> whole;     ///< beyond the input
   std::vector<std::int32_t> deferred;  ///< between the halves of a split backward pass
 };
@@ -31,8 +31,8 @@ std::optional<schedule::Schedule> telling_order(const cost::Problem& problem, co
   return order_of(problem, judged);
 }
 
-Held held(const plan::Plan& judged, const std::optional<schedule::Schedule>& order) {
-  Held out;
+HeldMicroBatches held(const plan::Plan& judged, const std::optional<schedule::Schedule>& order) {
+  HeldMicroBatches out;
   std::vector<std::int32_t> recomputed(judged.stages.size(), 1);
   out.deferred.resize(judged.stages.size());
   if (order) {
@@ -52,7 +52,7 @@ std::vector<plan::MemoryByKind> stage_memories(const cost::Problem& problem, con
                                                const std::optional<schedule::Schedule>& order) {
   std::vector<plan::MemoryByKind> out;
   const auto copies = schedule::weight_copies(judged);
-  const Held most = held(judged, order);
+  const HeldMicroBatches most = held(judged, order);
   for (std::size_t s = 0; s < judged.stages.size(); ++s) {
     const plan::Stage& stage = judged.stages[s];
     const auto load = cost::stage_load(problem, stage);
@@ -68,19 +68,19 @@ std::vector<plan::MemoryByKind> stage_memories(const cost::Problem& problem, con
 }
 
 /// Bytes that one micro-batch keeps in a stage.
-struct Kept {
+struct KeptBytes {
   Bytes from_forward;   ///< until the end of its backward pass or weight gradient
   Bytes from_again;     ///< from recomputation until then, or until the end of the input gradient
   Bytes from_backward;  ///< from the input gradient to the end of the weight gradient
   bool lasts = true;    ///< whether recomputed tensors last until the weight gradient
 };
 
-Kept kept(const cost::Problem& problem, const plan::Plan& judged, const plan::Stage& stage) {
+KeptBytes kept(const cost::Problem& problem, const plan::Plan& judged, const plan::Stage& stage) {
   const auto load = cost::stage_load(problem, stage);
   const std::int64_t samples = plan::samples_per_device(judged, stage),
                      copies = problem.memory.activation_copies;
   const Bytes made = (load.activations * samples + load.statistics) * copies;
-  Kept out;
+  KeptBytes out;
   out.from_forward = (load.saved + load.inputs) * (samples * copies);
   (stage.recompute ? out.from_again : out.from_forward) += made;
   if (problem.memory.transient) out.from_backward = load.deferred.at(samples);
@@ -89,12 +89,12 @@ Kept kept(const cost::Problem& problem, const plan::Plan& judged, const plan::St
 }
 
 /// Bytes allocated at the beginning of a pass, and those freed at its end.
-Bytes begun(const schedule::Action& pass, const Kept& kept) {
+Bytes begun(const schedule::Action& pass, const KeptBytes& kept) {
   if (pass.kind == ActionKind::forward) return kept.from_forward;
   if (pass.kind == ActionKind::recompute) return kept.from_again;
   return pass.kind == ActionKind::input_gradient ? kept.from_backward : Bytes(0);
 }
-Bytes ended(const schedule::Action& pass, const Kept& kept) {
+Bytes ended(const schedule::Action& pass, const KeptBytes& kept) {
   if (pass.kind == ActionKind::input_gradient) return kept.lasts ? Bytes(0) : kept.from_again;
   if (pass.kind == ActionKind::backward) return kept.from_forward + kept.from_again;
   if (pass.kind != ActionKind::weight_gradient) return Bytes(0);
@@ -102,7 +102,7 @@ Bytes ended(const schedule::Action& pass, const Kept& kept) {
 }
 
 /// Maximum bytes kept during the row; `by_stage` has an entry for every stage of the row.
-Bytes most_kept(const schedule::RankOrder& row, const std::vector<Kept>& by_stage) {
+Bytes most_kept(const schedule::RankOrder& row, const std::vector<KeptBytes>& by_stage) {
   Bytes now, most;
   const auto of = [&](const schedule::Action& pass) {
     return by_stage[static_cast<std::size_t>(pass.stage)];
@@ -122,7 +122,7 @@ Bytes most_kept(const schedule::RankOrder& row, const std::vector<Kept>& by_stag
 Bytes needed_in_turn(const cost::Problem& problem, const plan::Plan& judged,
                      const std::vector<std::size_t>& stages, const schedule::RankOrder& row) {
   Bytes fixed, workspace;
-  std::vector<Kept> by_stage(judged.stages.size());
+  std::vector<KeptBytes> by_stage(judged.stages.size());
   for (const std::size_t s : stages) {
     const plan::Stage& stage = judged.stages[s];
     by_stage[s] = kept(problem, judged, stage);

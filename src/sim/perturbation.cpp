@@ -17,11 +17,11 @@ std::string counted(std::size_t count, const char* what) {
 }
 
 /// Devices, links and kinds of tasks that an iteration used.
-struct Met {
+struct UsedResources {
   std::set<std::size_t> devices, links;
   std::set<TaskKind> kinds;
 
-  Met(const cluster::Cluster& cluster, const trace::Trace& trace) {
+  UsedResources(const cluster::Cluster& cluster, const trace::Trace& trace) {
     std::set<std::pair<core::DeviceId, core::DeviceId>> pairs;
     for (const trace::Span& span : trace.spans) {
       kinds.insert(span.kind);
@@ -72,7 +72,7 @@ std::string in_words(const Perturbation& perturbation) {
 
 std::vector<std::string> unmet(const Perturbation& perturbation, const cluster::Cluster& cluster,
                                const trace::Trace& trace) {
-  const Met met(cluster, trace);
+  const UsedResources met(cluster, trace);
   std::vector<std::string> out;
   for (const auto& slow : perturbation.slow_devices)
     if (!met.devices.contains(slow.device)) out.push_back(at(slow.place, kIdle));

@@ -58,12 +58,12 @@ void forward(const Find& at, const Bags& bags) {
 }
 
 /// Look-ups sorted by row, and the start of each row's (one more entry than rows).
-struct Sorted {
+struct SortedLookups {
   std::vector<std::int64_t> lookups, starts;
 };
 
-Sorted by_row(const std::int64_t* rows, std::int64_t count) {
-  Sorted s;
+SortedLookups by_row(const std::int64_t* rows, std::int64_t count) {
+  SortedLookups s;
   s.lookups.resize(static_cast<std::size_t>(count));
   std::iota(s.lookups.begin(), s.lookups.end(), 0);
   std::ranges::stable_sort(s.lookups, {}, [rows](std::int64_t i) { return rows[i]; });
@@ -78,7 +78,7 @@ void weight_gradient(const Find& at, const Bags& bags) {
   const std::int64_t* rows = rows_at(at, bags);
   const auto* from = read<Format>(at(kOutputGradient));
   auto* table = write<Format>(at(parameter_gradient(0)));
-  const Sorted sorted = by_row(rows, bags.lookups());
+  const SortedLookups sorted = by_row(rows, bags.lookups());
   parallel_each(std::ssize(sorted.starts) - 1, bags.e.width, [&](std::int64_t i) {
     const std::int64_t row = rows[sorted.lookups[sorted.starts[i]]];
     if (!bags.has(row)) return;

@@ -50,14 +50,14 @@ Move division(const std::vector<Alike>& which, const std::optional<Partition>& h
   };
 }
 
-struct Placed {
+struct StageOperator {
   std::size_t stage;
   OpId op;
 };
 
 /// Operators that share parameters on the devices of a rank, if these divide operators.
-std::vector<std::vector<Placed>> sharers(const Sight& sight) {
-  std::map<std::pair<std::size_t, OpId>, std::vector<Placed>> of;  // {rank, owner}
+std::vector<std::vector<StageOperator>> sharers(const Sight& sight) {
+  std::map<std::pair<std::size_t, OpId>, std::vector<StageOperator>> of;  // {rank, owner}
   const graph::OpGraph& graph = sight.space.problem().graph;
   for (std::size_t r = 0; r < sight.ranks.size(); ++r)
     for (const std::size_t s : sight.ranks[r]) {
@@ -65,7 +65,7 @@ std::vector<std::vector<Placed>> sharers(const Sight& sight) {
       if (stage.tensor_parallel == 1) continue;
       for (const OpId op : stage.operators) of[{r, graph.owner(op)}].push_back({s, op});
     }
-  std::vector<std::vector<Placed>> out;
+  std::vector<std::vector<StageOperator>> out;
   for (auto& [rank, users] : of)
     if (users.size() > 1) out.push_back(std::move(users));
   return out;
@@ -86,7 +86,7 @@ void divide_sharers(const Sight& sight, Moves& out) {
       if (!how) continue;
       const layout::Holding holding = layout::holding(graph.op(users.front().op), *how);
       std::vector<std::optional<Partition>> hows;
-      for (const Placed& user : users) hows.push_back(held_as(graph.op(user.op), holding));
+      for (const StageOperator& user : users) hows.push_back(held_as(graph.op(user.op), holding));
       if (!std::ranges::all_of(hows, [](const auto& known) { return known.has_value(); })) continue;
       out.push_back([users, hows](Draft& draft) {
         for (std::size_t u = 0; u < users.size(); ++u)

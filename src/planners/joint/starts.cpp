@@ -110,11 +110,11 @@ class AnswerProgress {
   std::optional<JudgedDraft> best_;
 };
 
-class Asking {
+class PlannerQueries {
  public:
   /// All must outlive it. Nothing is reported without `progress`.
-  Asking(const PlanSpace& space, const JointJudge& judge, core::StopToken stop,
-         AnswerProgress* progress = nullptr)
+  PlannerQueries(const PlanSpace& space, const JointJudge& judge, core::StopToken stop,
+                 AnswerProgress* progress = nullptr)
       : space_(space), judge_(judge), options_(space.options()), progress_(progress), stop_(stop) {
     options_.progress = {};  // only joint's own progress is reported
   }
@@ -203,7 +203,7 @@ JointQuestions questions(AskedPlanners asked, std::size_t units, std::size_t dev
 namespace {
 
 /// Answers of these planners, in parallel.
-std::vector<Answer> ask(const Asking& asking, const std::vector<PlannerChoice>& questions) {
+std::vector<Answer> ask(const PlannerQueries& asking, const std::vector<PlannerChoice>& questions) {
   std::vector<std::size_t> order(questions.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   // A long search that begins last would leave the other threads idle, so long searches begin first.
@@ -229,7 +229,7 @@ std::exception_ptr error_of(const std::vector<PlannerChoice>& questions, const s
 Starts starts(const PlanSpace& space, const JointJudge& judge, const JointQuestions& questions,
               core::StopToken stop) {
   AnswerProgress progress(space.options().progress, judge, questions.first.size() + questions.then.size());
-  Asking asking(space, judge, stop, &progress);
+  PlannerQueries asking(space, judge, stop, &progress);
   std::vector<Answer> answers = ask(asking, questions.first);
   asking.give_up_beyond(answers);
   std::ranges::move(ask(asking, questions.then), std::back_inserter(answers));
@@ -259,7 +259,7 @@ Starts starts(const PlanSpace& space, const JointJudge& judge, const JointQuesti
 
 SearchResult start(const PlanSpace& space, const JointJudge& judge, const JointQuestions& questions,
                    const PlannerChoice& question, core::StopToken stop) {
-  Asking asking(space, judge, stop);
+  PlannerQueries asking(space, judge, stop);
   if (std::ranges::count(questions.first, question) == 0) asking.give_up_beyond(ask(asking, questions.first));
   return asking.called(question);
 }

@@ -35,11 +35,11 @@ constexpr double kHopeless = 3, kOfNoUse = 1.5;
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 /// Compared by memory first, then time.
-struct Judged {
+struct JudgedPlan {
   Plan plan;
   Bytes missing;       ///< summed over stages
   double seconds = 0;  ///< seconds per iteration
-  bool beats(const Judged& other) const {
+  bool beats(const JudgedPlan& other) const {
     return missing != other.missing ? missing < other.missing : seconds < other.seconds;
   }
 };
@@ -53,7 +53,7 @@ struct Rank {
 };
 constexpr Rank kLast{Bytes(std::numeric_limits<std::int64_t>::max()), kNoLimit, 0};
 
-struct Alleviated {
+struct AlleviationResult {
   SearchResult found;
   double seconds = 0;  ///< seconds per iteration, by the judge
 };
@@ -67,9 +67,9 @@ class Aceso {
     hops_ = static_cast<int>(own.number("hops"));
   }
 
-  Alleviated run(Plan start) {
+  AlleviationResult run(Plan start) {
     core::require(start.schedule == "1f1b", "only 1f1b plans are alleviated");
-    Judged best = judged(std::move(start));
+    JudgedPlan best = judged(std::move(start));
     seen_.insert(plan::to_yaml(problem_.graph, best.plan));
     const bool complete = improve_all(best);
     if (best.missing.value() > 0 && !complete) stop_.give_up();
@@ -100,7 +100,7 @@ class Aceso {
     return sum;
   }
 
-  Judged judged(Plan plan) const {
+  JudgedPlan judged(Plan plan) const {
     const Bytes lacks = lacking(plan);
     const double seconds = judged_seconds(problem_, options_, plan);
     return {std::move(plan), lacks, seconds};
@@ -172,7 +172,7 @@ class Aceso {
   }
 
   /// Returns true if nothing improves any more, false at the deadline.
-  bool improve_all(Judged& best) {
+  bool improve_all(JudgedPlan& best) {
     try {
       for (int round = 0; round < rounds_; ++round) {
         auto better = improve(best, best, hops_);
@@ -187,11 +187,11 @@ class Aceso {
 
   /// Returns the best plan one primitive away that beats `best`, otherwise one reached from the best kBeam of
   /// these. A bound often shows early that a plan does not beat `best`, so that check comes first.
-  std::optional<Judged> improve(const Judged& from, const Judged& best, int hops) {
+  std::optional<JudgedPlan> improve(const JudgedPlan& from, const JudgedPlan& best, int hops) {
     std::vector<Plan> found = next(from.plan);
     const std::vector<Rank> order = promises(found);
     const auto taken = [&](const Rank& rank) {
-      return Judged{std::move(found[rank.plan]), rank.missing, rank.seconds};
+      return JudgedPlan{std::move(found[rank.plan]), rank.missing, rank.seconds};
     };
     const auto better = leading(found, order, 1, {best.missing, best.seconds, 0});
     if (!better.empty()) return taken(better.front());
@@ -272,7 +272,7 @@ class BestStart {
     return slow;
   }
 
-  void keep(Alleviated alleviated) {
+  void keep(AlleviationResult alleviated) {
     states_ += alleviated.found.states;
     complete_ = complete_ && alleviated.found.complete;
     if (best_ && alleviated.seconds >= seconds_) return;

@@ -29,7 +29,7 @@ bool beats(const Partial& a, const Partial& b) {
 
 /// Numbers distinct values in order of appearance.
 template <class T>
-class Numbered {
+class ValueNumbers {
  public:
   std::pair<int, bool> add(const T& value) {
     const auto [known, is_new] = numbers_.try_emplace(value, static_cast<int>(values_.size()));
@@ -250,9 +250,9 @@ class DappleSearch {
   core::StopToken stop_;
   int devices_;
   std::span<const Placement> rules_;
-  Numbered<Occupancy> occupancies_;
+  ValueNumbers<Occupancy> occupancies_;
   std::vector<int> used_;  ///< [occupancy] devices
-  Numbered<std::vector<int>> sets_;
+  ValueNumbers<std::vector<int>> sets_;
   std::vector<const SliceCosts*> stage_costs_;        ///< [set]
   ByPair<const std::vector<PhaseTimes>*> transfers_;  ///< {front set, back set}
   std::unordered_map<int, std::vector<Move>> moves_;  ///< [occupancy]

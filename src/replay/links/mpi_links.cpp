@@ -185,7 +185,7 @@ class MpiLinks : public ProcessLinks {
     return out;
   }
 
-  struct Outgoing {
+  struct OutgoingTransfer {
     bool sent = false, opened = false;
     Pieces from;
   };
@@ -272,7 +272,7 @@ class MpiLinks : public ProcessLinks {
 
   /// Starts the transfer if ready. An order without data needs no message from the receiver.
   void depart_if_ready(std::size_t transfer) {
-    Outgoing& out = outgoing_[transfer];
+    OutgoingTransfer& out = outgoing_[transfer];
     if (!out.sent || (!out.opened && transfers_[transfer].bytes.value() > 0)) return;
     local_.leave(transfer);
     const int host = processes_.host(transfers_[transfer].receiver);
@@ -378,7 +378,7 @@ class MpiLinks : public ProcessLinks {
 
   // Used by the progress thread.
   bool closed_ = false, told_ = false;
-  std::vector<Outgoing> outgoing_;             ///< [transfer]
+  std::vector<OutgoingTransfer> outgoing_;     ///< [transfer]
   std::vector<std::optional<Seconds>> heard_;  ///< [rank] time of the last note, if any
   Seconds beaten_;
   Flights flights_;

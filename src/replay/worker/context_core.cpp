@@ -33,18 +33,18 @@ class WholeCore : public ContextCore {
 
  protected:
   /// A tensor of the whole attention, and its division by tokens and by heads.
-  struct Divided {
+  struct DividedTensor {
     std::int64_t count;  ///< per sample
     Sharding tokens, heads;
   };
-  Divided divided(std::int64_t tokens) const {
+  DividedTensor divided(std::int64_t tokens) const {
     const std::int64_t inner = whole_.inner_width();
     const std::size_t members = device_.division.members();
     return {tokens * inner, sharded_by_tokens(tokens * inner, members),
             sharded_by_columns(tokens * inner, inner, members)};
   }
-  Divided queries() const { return divided(whole_.queries); }
-  Divided keys() const { return divided(whole_.keys); }
+  DividedTensor queries() const { return divided(whole_.queries); }
+  DividedTensor keys() const { return divided(whole_.keys); }
 
   Lease room(std::int64_t count) const {
     return device_.pool->acquire(kernel_->slots().output.element, count, MemoryKind::workspace, name_);
@@ -173,13 +173,13 @@ class TradingCore : public WholeCore {
     return out;
   }
   static Triple of_heads(const Saved& saved) { return {lent(saved[0]), lent(saved[1]), lent(saved[2])}; }
-  Lease of_tokens(const Divided& tensor) const {
+  Lease of_tokens(const DividedTensor& tensor) const {
     return WholeCore::room(tensor.tokens.shard(device_.division.member(), samples_, tensor.count).count());
   }
-  static Resharding to_heads(const Divided& tensor, const Lease& from, const Lease& into) {
+  static Resharding to_heads(const DividedTensor& tensor, const Lease& from, const Lease& into) {
     return {from, tensor.tokens, tensor.heads, tensor.count, into};
   }
-  static Resharding to_tokens(const Divided& tensor, const Lease& from, const Lease& into) {
+  static Resharding to_tokens(const DividedTensor& tensor, const Lease& from, const Lease& into) {
     return {from, tensor.heads, tensor.tokens, tensor.count, into};
   }
 };

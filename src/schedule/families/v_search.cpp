@@ -190,14 +190,14 @@ class VSearch {
   std::array<std::vector<std::int64_t>, 6> ends_;
 };
 
-struct Found {
+struct BestSchedule {
   std::int64_t bubble;
   Schedule schedule;
 };
 
 /// Repeats the run with the bubbles of the run before while that improves the result.
-std::optional<Found> search(const ScheduleShape& shape, bool before_forward, bool before_gradient) {
-  std::optional<Found> best;
+std::optional<BestSchedule> search(const ScheduleShape& shape, bool before_forward, bool before_gradient) {
+  std::optional<BestSchedule> best;
   try {
     for (std::vector<std::int64_t> accepted;;) {
       VSearch run(shape, before_forward, before_gradient, accepted);
@@ -205,7 +205,7 @@ std::optional<Found> search(const ScheduleShape& shape, bool before_forward, boo
       accepted = run.bubbles();
       const std::int64_t bubble = *std::max_element(accepted.begin(), accepted.end());
       if (best && bubble >= best->bubble) return best;
-      best = Found{bubble, run.schedule()};
+      best = BestSchedule{bubble, run.schedule()};
     }
   } catch (const Stuck&) {
     return best;
@@ -216,7 +216,7 @@ std::optional<Found> search(const ScheduleShape& shape, bool before_forward, boo
 
 Schedule v_zb(const ScheduleShape& shape) {
   demand(shape.chunks == 2, "two stages per rank");
-  std::optional<Found> best;
+  std::optional<BestSchedule> best;
   for (const bool before_gradient : {true, false})
     for (const bool before_forward : {true, false})
       if (auto found = search(shape, before_forward, before_gradient);

@@ -61,9 +61,9 @@ void deal(Picoseconds whole, const std::array<double, kTimeParts>& shares, PartT
 }
 
 /// Occupied time of a device. Later additions count only where it was idle.
-class Occupied {
+class OccupiedTime {
  public:
-  explicit Occupied(Spans work) : busy_(std::move(work)) { length_ = cover(); }
+  explicit OccupiedTime(Spans work) : busy_(std::move(work)) { length_ = cover(); }
   /// Adds spans and returns the time they add.
   Picoseconds add(const Spans& more) {
     busy_.insert(busy_.end(), more.begin(), more.end());
@@ -135,7 +135,7 @@ PartTimes DeviceTime::of(const trace::ByDevice& run, DeviceId device) const {
     deal(span.end - start, shares(span), out);
     reached = span.end;
   }
-  Occupied occupied(std::move(work));
+  OccupiedTime occupied(std::move(work));
   at(out, TimePart::pipeline) += occupied.add(activity.pipeline);
   at(out, TimePart::reduction) += occupied.add(activity.reduction);
   if (!activity.groups.empty()) {
