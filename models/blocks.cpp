@@ -77,7 +77,7 @@ Tensor split_attention(Layers& net, const std::string& name, const Tensor& x, st
 }  // namespace
 
 Tensor self_attention(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads,
-                      const std::string& how, Mask mask, bool dropout) {
+                      const std::string& how, AttentionMask mask, bool dropout) {
   if (how == "split") return split_attention(net, name, x, heads);
   const AttentionCore core = how == "plain"   ? AttentionCore::plain
                              : how == "flash" ? AttentionCore::flash
@@ -96,8 +96,8 @@ ParameterInfo attention_parameter(const std::string& otherwise) {
           "kernel by kernel; flash, which never stores them"};
 }
 
-Mask read_mask(const Parameters& p) {
-  return p.word("mask", {"causal", "none"}) == "causal" ? Mask::causal : Mask::none;
+AttentionMask read_mask(const Parameters& p) {
+  return p.word("mask", {"causal", "none"}) == "causal" ? AttentionMask::causal : AttentionMask::none;
 }
 
 ParameterInfo mask_parameter() {

@@ -36,11 +36,11 @@ Tensor dense_layers(Layers& net, const std::string& name, Tensor x, std::int64_t
 /// operators for projections, scores, softmax and context; the other forms are one operator (AttentionCore).
 /// The seven operators have no mask: they compute every pair.
 Tensor self_attention(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads,
-                      const std::string& how, Mask mask = Mask::none, bool dropout = false);
+                      const std::string& how, AttentionMask mask = AttentionMask::none, bool dropout = false);
 std::string read_attention(const Parameters& p);
 ParameterInfo attention_parameter(const std::string& otherwise);
 /// Parameter `mask` of decoders: causal or none.
-Mask read_mask(const Parameters& p);
+AttentionMask read_mask(const Parameters& p);
 ParameterInfo mask_parameter();
 /// Two dense layers with biases and `middle` between: fused if it is ReLU, otherwise an operator of its own.
 /// SwiGLU has gate and up as one layer of twice the width.
@@ -51,7 +51,7 @@ struct PreNorm {
   std::int64_t heads, width;  ///< between the two dense layers
   std::string attention;      ///< as in self_attention
   Activation middle;
-  Mask mask = Mask::none;
+  AttentionMask mask = AttentionMask::none;
   bool dropout = false;  ///< of shares, and of what either branch adds
 };
 /// The layer of GPT-2 and ViT: norms come before attention and feed-forward, inside the residual branch.

@@ -13,7 +13,7 @@ namespace {
 struct Latent {
   std::int64_t heads, query_rank, key_rank;  ///< 0: queries are projected from the token
   std::int64_t head, rotary, value;          ///< widths: of a head's own keys, of the shared part, of values
-  Mask mask;
+  AttentionMask mask;
 };
 
 struct Sizes {

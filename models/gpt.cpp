@@ -13,7 +13,7 @@ graph::OpGraph decoder(const Parameters& p, std::int64_t spare_positions) {
                      hidden = p.integer("hidden", 1, kWidest);
   const std::int64_t sequence = p.integer("sequence", 1, kWidest), heads = p.heads("heads", hidden);
   const std::string attention = read_attention(p);
-  const Mask mask = read_mask(p);
+  const AttentionMask mask = read_mask(p);
   const std::string word = p.word("activation", {"gelu", "relu", "swiglu"});
   const Activation activation = word == "gelu"   ? Activation::gelu
                                 : word == "relu" ? Activation::relu

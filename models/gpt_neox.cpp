@@ -10,7 +10,7 @@ namespace {
 struct NeoxSizes {
   std::int64_t heads, width;
   AttentionCore core;
-  Mask mask;
+  AttentionMask mask;
   bool parallel;  ///< both branches read the layer's input (Wang and Komatsuzaki, GPT-J, 2021)
 };
 

@@ -15,8 +15,8 @@ GroupedAttention read_grouped_attention(const Parameters& p, std::int64_t hidden
       p.word("attention", {"flash", "plain"}) == "flash" ? AttentionCore::flash : AttentionCore::plain;
   form.mask = read_mask(p);
   form.reach = p.integer("window", 0, 16 * kWidest);
-  if (form.reach > 0 && form.mask == Mask::none) p.fail("window", "a causal mask");
-  if (form.reach > 0) form.mask = Mask::window;
+  if (form.reach > 0 && form.mask == AttentionMask::none) p.fail("window", "a causal mask");
+  if (form.reach > 0) form.mask = AttentionMask::window;
   form.rotary = true;
   form.qkv_bias = p.flag("qkv_bias");
   const std::string norm = p.word("qk_norm", {"yes", "no", "whole"});

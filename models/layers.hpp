@@ -27,7 +27,7 @@ struct Tensor {
 using Activation = graph::Function;
 using Product = graph::Matmul;
 using graph::AttentionCore;
-using graph::Mask;
+using graph::AttentionMask;
 
 struct Dense {
   bool bias = false;
@@ -61,7 +61,7 @@ struct AttentionForm {
   std::int64_t head_width = 0;                    ///< 0: heads together are as wide as the query
   std::int64_t hidden = 0;                        ///< width of its output; 0: as the query
   std::int64_t value_head = 0, rotary_width = 0;  ///< graph::Attention
-  Mask mask = Mask::none;
+  AttentionMask mask = AttentionMask::none;
   std::int64_t reach = 0;  ///< tokens, of a mask that has one
   bool dropout = false;    ///< graph::Attention
 };

@@ -82,7 +82,7 @@ Tensor project(Layers& net, const std::string& name, const Tensor& x, std::int64
 
 /// Llama's layers and head.
 Tensor decode(Layers& net, const Parameters& p, Tensor x, std::int64_t vocabulary) {
-  GroupedAttention attention{{.core = AttentionCore::flash, .rotary = true, .mask = Mask::causal},
+  GroupedAttention attention{{.core = AttentionCore::flash, .rotary = true, .mask = AttentionMask::causal},
                              p.heads("heads", x.width())};
   attention.form.kv_heads = p.integer("kv_heads", 1, attention.heads);
   if (attention.heads % attention.form.kv_heads != 0) p.fail("kv_heads", "a divisor of the heads");

@@ -56,7 +56,7 @@ constexpr double kScoresForward = 4, kScoresBackward = 7;
 /// Those of them that are scale, mask and softmax in one: all but what products read and write.
 constexpr double kSoftmaxForward = 2, kSoftmaxBackward = 3;
 
-/// Passes over the scores that dropout adds each way: read, written, and a byte for each of them.
+/// Passes over the scores that dropout adds each way: it reads them, writes them, and a byte for each.
 double dropout_passes(const graph::Operator& op, double element) {
   return as<graph::Attention>(op).dropout ? 2 + 1 / element : 0;
 }

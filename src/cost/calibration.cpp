@@ -37,7 +37,7 @@ Fold fold(std::string_view name) {
 
 graph::Shape kernel_shape(const graph::Attributes& attributes) {
   graph::Attributes out = attributes;
-  if (auto* a = std::get_if<graph::Attention>(&out)) a->mask = graph::Mask::none, a->reach = 0;
+  if (auto* a = std::get_if<graph::Attention>(&out)) a->mask = graph::AttentionMask::none, a->reach = 0;
   return graph::shape_of(out);
 }
 

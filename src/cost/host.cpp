@@ -82,7 +82,7 @@ int unfused(const graph::Operator& op, std::int64_t matrices) {
              : 0;
 }
 
-/// What dropout in a plain core launches each way.
+/// Kernels of dropout in a plain core, each way.
 int dropping(const graph::Operator& op) {
   return op.kind == OpKind::attention && as<graph::Attention>(op).dropout && !flash(op) ? 1 : 0;
 }

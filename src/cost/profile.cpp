@@ -81,8 +81,8 @@ Origin Curve::origin(std::int64_t n) const {
 
 namespace {
 
-/// The nearest measured times, or what they are in proportion, hold the time between them. A group's member
-/// takes its part of what goes by the size, and all of what is fixed.
+/// The nearest measured times, or times in proportion to them, bound the estimate. A device of a tensor-parallel
+/// group takes the whole fixed part, and `part` of the rest.
 PassEstimate estimate_of(const Curve& curve, std::int64_t n, double launch, double part) {
   const double time = curve.at(n, launch);
   double one = time, other = time;

@@ -136,7 +136,7 @@ void add_deepseek(MegatronLines& out, Named& p) {
   if (dense > 0) out.add("--moe-layer-freq \"([0]*{}+[1]*{})\"", dense, layers - dense);
 }
 
-/// Its decoders are causal unless told otherwise in code.
+/// Megatron-LM's decoders are causal; it has no argument for another mask except a window.
 void add_mask(MegatronLines& out, Named& p) {
   if (p["mask"] == "none") out.leave_out("mask none");
   if (const auto window = p.find("window"); window != p.end() && window->second != "0")

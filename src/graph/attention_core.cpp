@@ -62,14 +62,14 @@ double unmasked_share(const Attention& a) {
   // A query sees as many keys as stand before it, until `reach` of them: a triangle, then a band.
   const double reach = std::clamp(static_cast<double>(a.reach), 1.0, std::max(1.0, keys));
   switch (a.mask) {
-    case Mask::none:
+    case AttentionMask::none:
       return 1;
-    case Mask::causal:
+    case AttentionMask::causal:
       return 0.5;
-    case Mask::blocks:
+    case AttentionMask::blocks:
       return 0.5 * reach / std::max(1.0, keys);
-    case Mask::window:
-    case Mask::top_k:
+    case AttentionMask::window:
+    case AttentionMask::top_k:
       return reach * (keys - 0.5 * reach) / std::max(1.0, keys * keys);
   }
   return 1;

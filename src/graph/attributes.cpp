@@ -322,7 +322,7 @@ void check_rotary(const Attributes& attributes) {
 void check_mask(const Attributes& attributes) {
   const auto* a = std::get_if<Attention>(&attributes);
   if (a == nullptr) return;
-  const bool needs = a->mask != Mask::none && a->mask != Mask::causal;
+  const bool needs = a->mask != AttentionMask::none && a->mask != AttentionMask::causal;
   if (needs && a->reach < 1) throw ExtentFault("reach", "expected the tokens that the mask leaves");
   if (!needs && a->reach != 0) throw ExtentFault("reach", "only a window, blocks or top_k have one");
 }

@@ -265,7 +265,7 @@ TEST_CASE("a flash core as it runs skips what its mask hides, and goes back at f
     for (auto& peak : device.peak) peak = core::FlopRate(1e9);  // so slow that only FLOPs count
     device.launch_overhead = core::Seconds(0);
     const cost::AnalyticCosts costs({.half_rate_outputs = 0, .flash_as_run = as_run});
-    const auto op = attention_of({.kv_heads = 2, .core = core, .mask = graph::Mask::causal});
+    const auto op = attention_of({.kv_heads = 2, .core = core, .mask = graph::AttentionMask::causal});
     return costs.core_time(after_input(128, op), OpId(1), device, 3, {});
   };
   using enum graph::AttentionCore;

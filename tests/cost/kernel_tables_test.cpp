@@ -370,7 +370,7 @@ TEST_CASE("a flash core's head is as wide as its keys and values in the mean") {
                                                                      .core = graph::AttentionCore::flash,
                                                                      .inner = 64,
                                                                      .value_head = 8,
-                                                                     .mask = graph::Mask::causal});
+                                                                     .mask = graph::AttentionMask::causal});
   // Keys 16 wide, values 8: 12 in the mean.
   CHECK(costs.core_forward(graph, core::OpId(1), kDevice, 2, {}).value() ==
         near(2e-12 * 2 * 4 * 64 * 64 * 12));
@@ -378,7 +378,7 @@ TEST_CASE("a flash core's head is as wide as its keys and values in the mean") {
 
 TEST_CASE("the tables' attention is causal: without a mask a flash core takes twice as long") {
   const TableCosts costs("NVIDIA V100", even_products(), {{1, 64, 4, 16, 40e-6, 100e-6}});
-  const auto time = [&](graph::Mask mask, std::int64_t reach) {
+  const auto time = [&](graph::AttentionMask mask, std::int64_t reach) {
     const auto graph = lone(graph::OpKind::attention, graph::Attention{.queries = 64,
                                                                        .keys = 64,
                                                                        .hidden = 64,
@@ -388,11 +388,11 @@ TEST_CASE("the tables' attention is causal: without a mask a flash core takes tw
                                                                        .reach = reach});
     return costs.core_forward(graph, core::OpId(1), kDevice, 1, {}).value();
   };
-  CHECK(time(graph::Mask::causal, 0) == near(40e-6));
-  CHECK(time(graph::Mask::none, 0) == near(80e-6));
-  CHECK(time(graph::Mask::blocks, 16) == near(10e-6));
+  CHECK(time(graph::AttentionMask::causal, 0) == near(40e-6));
+  CHECK(time(graph::AttentionMask::none, 0) == near(80e-6));
+  CHECK(time(graph::AttentionMask::blocks, 16) == near(10e-6));
   // 16 x (64 - 8) of 64 x 64 / 2 pairs.
-  CHECK(time(graph::Mask::window, 16) == near(40e-6 * 16 * 56 / 2048));
+  CHECK(time(graph::AttentionMask::window, 16) == near(40e-6 * 16 * 56 / 2048));
 }
 
 TEST_CASE("a file's times are microseconds, backward times of attention among them") {

@@ -62,21 +62,23 @@ TEST_CASE("a mask leaves the pairs that a count of them finds") {
     for (std::int64_t i = 0; i < keys; ++i) pairs += static_cast<double>(i - first(i)) + 0.5;
     return pairs / static_cast<double>(keys * keys);
   };
-  const auto share = [](graph::Mask mask, std::int64_t reach) {
+  const auto share = [](graph::AttentionMask mask, std::int64_t reach) {
     return graph::unmasked_share({.queries = 96, .keys = 96, .heads = 1, .mask = mask, .reach = reach});
   };
-  CHECK(share(graph::Mask::none, 0) == 1);
-  CHECK(share(graph::Mask::causal, 0) == support::near(counted(96, [](auto) { return 0; })));
-  CHECK(share(graph::Mask::blocks, 32) == support::near(counted(96, [](auto i) { return i / 32 * 32; })));
+  CHECK(share(graph::AttentionMask::none, 0) == 1);
+  CHECK(share(graph::AttentionMask::causal, 0) == support::near(counted(96, [](auto) { return 0; })));
+  CHECK(share(graph::AttentionMask::blocks, 32) ==
+        support::near(counted(96, [](auto i) { return i / 32 * 32; })));
   // A window's last key is whole here, and half above: one part in 2 x 96.
   const double window = counted(96, [](auto i) { return std::max<std::int64_t>(0, i - 15); });
-  CHECK(share(graph::Mask::window, 16) == support::near(window, 0.04));
-  CHECK(share(graph::Mask::top_k, 16) == share(graph::Mask::window, 16));
-  for (const auto mask : {graph::Mask::window, graph::Mask::top_k, graph::Mask::blocks})
+  CHECK(share(graph::AttentionMask::window, 16) == support::near(window, 0.04));
+  CHECK(share(graph::AttentionMask::top_k, 16) == share(graph::AttentionMask::window, 16));
+  for (const auto mask :
+       {graph::AttentionMask::window, graph::AttentionMask::top_k, graph::AttentionMask::blocks})
     for (const std::int64_t reach : {96, 97, 4096})  // nothing is hidden but what is to come
       CHECK(share(mask, reach) == support::near(0.5));
   // A shard with a quarter of the queries has a quarter of the pairs.
-  CHECK(graph::unmasked_share({.queries = 24, .keys = 96, .mask = graph::Mask::causal}) == 0.5);
+  CHECK(graph::unmasked_share({.queries = 24, .keys = 96, .mask = graph::AttentionMask::causal}) == 0.5);
 }
 
 TEST_CASE("split cores: scores, softmax and context, where all three are there") {

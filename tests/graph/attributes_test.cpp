@@ -30,10 +30,10 @@ TEST_CASE("a mask that hides what is far away says how far, and no other does") 
     return std::get<graph::Attention>(graph::attributes_of(graph::OpKind::attention, shape));
   };
   const Shape window = {{"queries", 8}, {"keys", 8}, {"window", 1}, {"reach", 4}};
-  CHECK(read(window).mask == graph::Mask::window);
+  CHECK(read(window).mask == graph::AttentionMask::window);
   CHECK(read(window).reach == 4);
   CHECK(graph::shape_of(read(window)) == window);
-  CHECK(read({{"queries", 8}, {"causal", 1}}).mask == graph::Mask::causal);
+  CHECK(read({{"queries", 8}, {"causal", 1}}).mask == graph::AttentionMask::causal);
   for (const Shape& wrong : {Shape{{"blocks", 1}}, Shape{{"causal", 1}, {"reach", 4}}, Shape{{"reach", 4}},
                              Shape{{"causal", 1}, {"top_k", 1}, {"reach", 4}}})
     CHECK_THROWS_AS(read(wrong), graph::ExtentFault);

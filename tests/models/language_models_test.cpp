@@ -70,22 +70,22 @@ TEST_CASE("decoders are causal, a window hides more, and FLOPs of their products
   const auto mask_of = [](const graph::OpGraph& g) {
     for (const auto& op : g.operators())
       if (op.kind == graph::OpKind::attention) return graph::as<graph::Attention>(op).mask;
-    return graph::Mask::none;
+    return graph::AttentionMask::none;
   };
   for (const char* name : {"gpt", "opt", "gpt_neox", "llama", "mixtral", "deepseek_v3"}) {
     CAPTURE(name);
     std::map<std::string, std::string> one = {{"layers", "1"}};
     if (std::string(name) == "deepseek_v3") one["dense_layers"] = "1";
     const auto causal = build(name, one);
-    CHECK(mask_of(causal) == graph::Mask::causal);
+    CHECK(mask_of(causal) == graph::AttentionMask::causal);
     one["mask"] = "none";
     const auto open = build(name, one);
-    CHECK(mask_of(open) == graph::Mask::none);
+    CHECK(mask_of(open) == graph::AttentionMask::none);
     CHECK(matrix_flops(open) == matrix_flops(causal));
   }
   for (const char* name : {"bert", "vit", "transformer", "encoder_decoder"})
-    CHECK(mask_of(build(name)) == graph::Mask::none);
-  CHECK(mask_of(build("llama", {{"layers", "1"}, {"window", "4096"}})) == graph::Mask::window);
+    CHECK(mask_of(build(name)) == graph::AttentionMask::none);
+  CHECK(mask_of(build("llama", {{"layers", "1"}, {"window", "4096"}})) == graph::AttentionMask::window);
   CHECK_THROWS_AS(build("mixtral", {{"window", "4096"}, {"mask", "none"}}), core::BadInput);
   CHECK_THROWS_AS(build("gpt", {{"dropout", "yes"}, {"attention", "split"}}), core::BadInput);
 }

@@ -31,9 +31,9 @@ struct AnalyticConstants {
   /// Measured streaming, which replaces the data sheet's bandwidth with its efficiency, and the launch
   /// overhead.
   std::optional<Streaming> streaming{};
-  /// Whether a flash core is timed as its kernels run: they skip what the mask hides, and their backward pass
-  /// makes the scores again, five products to the forward pass's two (Dao, FlashAttention-2, 2023, section
-  /// 3.1). Without it every pair counts, and twice the forward pass.
+  /// true: flash kernels skip pairs that the mask hides. Their backward pass makes the scores again, five
+  /// products to the forward pass's two (Dao, FlashAttention-2, 2023, section 3.1). false: every pair counts,
+  /// and a backward pass has twice the FLOPs of the forward pass.
   bool flash_as_run = false;
 };
 

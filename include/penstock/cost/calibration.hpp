@@ -191,8 +191,8 @@ struct Calibration {
   std::optional<core::Seconds> graph_launch{};  ///< per kernel of a captured graph; none on a host
 };
 
-/// The shape that a calibration knows an operator by: without attention's mask, which the timed kernels
-/// apply to scores that they compute all the same.
+/// An operator's shape as a key of a calibration: without attention's mask, since timed kernels compute all
+/// pairs.
 graph::Shape kernel_shape(const graph::Attributes& attributes);
 /// What a calibration knows an operator by.
 KernelKey key_of(const graph::Operator& op, cluster::Precision precision);

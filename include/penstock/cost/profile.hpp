@@ -20,7 +20,7 @@ struct Curve {
   /// rest in proportion to its samples: what the line through the two smallest batches says of no samples, or
   /// of a single point `launch` seconds; no less than nothing, no more than the smallest batch takes.
   double at(std::int64_t n, double launch) const;
-  /// That fixed part, seconds: of launching kernels and whatever else does not go by the size.
+  /// The fixed part, seconds: launches, and all other time that does not depend on the size.
   double fixed(double launch) const;
   /// Measured at the points, interpolated between them, extrapolated beyond.
   Origin origin(std::int64_t n) const;

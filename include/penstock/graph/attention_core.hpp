@@ -19,9 +19,9 @@ core::Bytes core_bytes(const Operator& op, int element_bytes);
 /// Part of the operator's forward FLOPs that are the core's, between 0 and 1.
 double core_share(const Operator& op);
 
-/// Pairs of a query and a key that the mask leaves, over all pairs; above 0, at most 1. A causal mask leaves
-/// half, as Megatron-LM counts it. A shard that has some of the queries and all keys is taken to have an
-/// equal share of the pairs, as it does when every device gets a block from either end of the sequence.
+/// Share of the pairs of a query and a key that the mask leaves; above 0, at most 1. A causal mask leaves half,
+/// as Megatron-LM counts. A shard with some queries and all keys has an equal share: context groups give every
+/// device a block from either end of the sequence.
 double unmasked_share(const Attention& attention);
 
 /// Cores that stand as operators of their own among these: a product, the softmax over it, and the product

@@ -36,16 +36,16 @@ struct Linear {
   friend auto operator<=>(const Linear&, const Linear&) = default;
 };
 
-/// How the core of attention runs, which decides what it moves and keeps: kernel by kernel, scores (heads x
-/// queries x keys) written and read anew by each, with scale and mask but no dropout; or as one kernel that
-/// never writes them (Dao et al., FlashAttention, NeurIPS 2022). `counted` says neither: scores are kept once
-/// and move nothing.
+/// How the core of attention runs, which decides what it moves and keeps. `plain`: kernel by kernel; each reads
+/// and writes the scores (heads x queries x keys), with scale and mask. `flash`: one kernel that never writes
+/// the scores (Dao et al., FlashAttention, NeurIPS 2022). `counted`: neither; scores are kept once and move
+/// nothing.
 enum class AttentionCore : std::uint8_t { counted, plain, flash };
 
-/// Pairs of a query and a key that count: all; keys up to the query's own token; the last `reach` of these;
-/// those in the query's own block of `reach` tokens, as of packed documents; or the `reach` of them that an
-/// index picks (DeepSeek-V3.2, 2025).
-enum class Mask : std::uint8_t { none, causal, window, blocks, top_k };
+/// Pairs of a query and a key that attention computes. `causal`: keys up to the query's own token. The others
+/// are causal, too. `window`: the last `reach` keys. `blocks`: keys in the query's own block of `reach` tokens
+/// (packed documents). `top_k`: `reach` keys that an index picks (DeepSeek-V3.2, 2025).
+enum class AttentionMask : std::uint8_t { none, causal, window, blocks, top_k };
 
 /// Softmax of scaled scores; queries, keys and values are projected to `inner`, their result
 /// back to `hidden`.
@@ -71,10 +71,10 @@ struct Attention {
   std::int64_t query_width = 0;   ///< of what its queries are projected from; 0: hidden
   std::int64_t value_head = 0;    ///< width of a head's values and of its result; 0: as of its keys
   std::int64_t rotary_width = 0;  ///< last numbers of each key, which all heads take as they come
-  Mask mask = Mask::none;
+  AttentionMask mask = AttentionMask::none;
   std::int64_t reach = 0;  ///< tokens, of a mask that has one
-  /// Some shares are set to zero. A plain core runs a kernel for it and keeps what that reads and makes, and
-  /// a byte for each share; a flash core keeps nothing: it draws the same numbers twice.
+  /// Some shares are set to zero. A plain core runs a kernel for this; it keeps the kernel's input and output,
+  /// and a byte for each share. A flash core keeps nothing: it draws the same random numbers twice.
   bool dropout = false;
   /// Width of its projected queries, all heads side by side.
   std::int64_t inner_width() const { return inner == 0 ? hidden : inner; }

@@ -8,9 +8,9 @@
 
 namespace penstock::graph {
 
-/// FLOPs of an operator for one sample, forward and backward, nothing twice, without what attention's mask
-/// hides: Megatron-LM's convention (megatron/training/training.py, num_floating_point_operations), which
-/// counts half of a causal core whatever its kernels compute.
+/// FLOPs of an operator for one sample, forward and backward, without recomputation and without pairs that
+/// attention's mask hides. This is Megatron-LM's convention (megatron/training/training.py,
+/// num_floating_point_operations): half of a causal core counts, even if its kernels compute all of it.
 core::Flops model_flops(const Operator& op);
 
 /// Sum of model_flops() over the graph: the "model FLOPs" of Chowdhery et al., PaLM, 2022, appendix B.
