@@ -69,13 +69,13 @@ class RankCheck {
   /// The pass that ends a stage's mini-batch is cut at the buckets, after each of which a group's devices
   /// wait for the slowest.
   bool is_cut(std::size_t p) const {
-    const auto ends = [&](const Asked::Reduction& reduction) {
+    const auto ends = [&](const DeviceTasks::Reduction& reduction) {
       return reduction.after == p && reduction.stage == passes_[p].stage;
     };
     return !passes_[p].joined && std::any_of(reductions_.begin(), reductions_.end(), ends);
   }
   core::Seconds exact_seconds(std::size_t p) const {
-    const Asked::Pass& pass = passes_[p];
+    const DeviceTasks::Pass& pass = passes_[p];
     const plan::Stage& stage = evidence_.plan.stages[pass.stage.index()];
     if (pass.kind == TaskKind::step)
       return cost::step_time(evidence_.problem, stage,
@@ -108,8 +108,8 @@ class RankCheck {
   }
 
   Evidence& evidence_;
-  const std::vector<Asked::Pass>& passes_;
-  const std::vector<Asked::Reduction>& reductions_;
+  const std::vector<DeviceTasks::Pass>& passes_;
+  const std::vector<DeviceTasks::Reduction>& reductions_;
   std::size_t number_;  ///< of the device in its rank
   DeviceId device_;
   const std::vector<Ran>& ran_;

@@ -88,7 +88,7 @@ bool Evidence::exists(const Span& span) const {
 }
 
 /// Sorts by time; passes without duration at one moment get the order of the row.
-void Evidence::sort(std::vector<Ran>& passes, const Asked& row) {
+void Evidence::sort(std::vector<Ran>& passes, const DeviceTasks& row) {
   std::map<std::tuple<TaskKind, StageId, std::int32_t>, std::size_t> position;
   for (std::size_t p = 0; p < row.passes.size(); ++p)
     position.try_emplace({row.passes[p].kind, row.passes[p].stage, row.passes[p].micro_batch}, p);
@@ -100,8 +100,8 @@ void Evidence::sort(std::vector<Ran>& passes, const Asked& row) {
 }
 
 /// Steps exist only for stages with weights.
-Asked Evidence::ask(std::size_t rank, std::size_t i) const {
-  Asked out;
+DeviceTasks Evidence::ask(std::size_t rank, std::size_t i) const {
+  DeviceTasks out;
   for (const schedule::Action& action : order.ranks[rank]) {
     if (action.kind == ActionKind::barrier) out.barriers.push_back(out.passes.size());
     if (action.stage < 0) continue;

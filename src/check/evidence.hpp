@@ -43,7 +43,7 @@ struct Ran {
 };
 
 /// The tasks of one device by its row.
-struct Asked {
+struct DeviceTasks {
   struct Pass {
     TaskKind kind;
     StageId stage;
@@ -74,11 +74,11 @@ class Evidence {
   const schedule::Schedule& order;
   const trace::Trace& trace;
   const sim::SimulationOptions& options;
-  const plan::StageGraph stages;                               ///< made for the verifier
-  const bool in_turn;                                          ///< replicas take whole micro-batches in turn
-  std::vector<std::vector<Ran>> ran;                           ///< [device] in time order
-  std::map<std::pair<std::size_t, std::size_t>, Asked> asked;  ///< [rank, i-th of its devices]
-  std::vector<const Span*> moved;                              ///< over links
+  const plan::StageGraph stages;      ///< made for the verifier
+  const bool in_turn;                 ///< replicas take whole micro-batches in turn
+  std::vector<std::vector<Ran>> ran;  ///< [device] in time order
+  std::map<std::pair<std::size_t, std::size_t>, DeviceTasks> asked;  ///< [rank, i-th of its devices]
+  std::vector<const Span*> moved;                                    ///< over links
   /// Messages of collectives within passes, by receiver, stage and micro-batch.
   std::map<std::tuple<DeviceId, StageId, std::int32_t>, std::vector<const Span*>> collectives;
   std::vector<plan::SharedParameters> shared;  ///< among stages
@@ -121,8 +121,8 @@ class Evidence {
 
  private:
   bool exists(const Span& span) const;
-  static void sort(std::vector<Ran>& passes, const Asked& row);
-  Asked ask(std::size_t rank, std::size_t i) const;
+  static void sort(std::vector<Ran>& passes, const DeviceTasks& row);
+  DeviceTasks ask(std::size_t rank, std::size_t i) const;
   cost::OpTime time(StageId stage, std::span<const core::OpId> operators, std::size_t i) const;
   std::pair<std::int64_t, std::int64_t> range(StageId stage, std::size_t i, std::int32_t micro_batch) const;
   sim::Filling filling(std::int64_t begin, std::int64_t end) const;

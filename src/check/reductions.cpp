@@ -28,7 +28,7 @@ class Rank {
         asked_(evidence.asked.at({rank, 0})),
         travels_(evidence.options.collective.travels()) {
     std::map<StageId, std::size_t> count;
-    for (const Asked::Reduction& reduction : asked_.reductions) {
+    for (const DeviceTasks::Reduction& reduction : asked_.reductions) {
       cost::OperatorSets buckets = evidence.buckets(reduction.stage);
       for (auto& operators : buckets) operators = plan::unshared(operators, evidence.shared);
       const auto pieces =
@@ -258,7 +258,7 @@ class Rank {
   Evidence& evidence_;
   std::size_t rank_;
   const std::vector<DeviceId>& group_;
-  const Asked& asked_;
+  const DeviceTasks& asked_;
   bool travels_;
   std::vector<Reduction> reductions_;
   std::map<StageId, std::vector<const Span*>> seen_;  ///< by start

@@ -68,7 +68,7 @@ void KeptPlans::see(const plan::Plan& plan, core::Seconds time) {
   const std::lock_guard lock(mutex_);
   if (!wanted(kind, time)) return;
   const auto [found, fresh] = by_kind_.try_emplace(kind);
-  Kept& kept = found->second;
+  KeptPlan& kept = found->second;
   if (!fresh && kept.time == time && kept.text <= text) return;
   kept = {time, std::move(text), plan};
   least_ = std::min(least_, time);
@@ -84,7 +84,7 @@ void KeptPlans::drop_slowest() {
 
 std::vector<plan::Plan> KeptPlans::others(const plan::Plan& best, std::size_t most) const {
   const std::string own = plan::in_words(kind_of(best));
-  std::vector<std::pair<core::Seconds, const Kept*>> ranked;
+  std::vector<std::pair<core::Seconds, const KeptPlan*>> ranked;
   for (const auto& [kind, kept] : by_kind_)
     if (kind != own && plan::asynchronous(kept.plan) == plan::asynchronous(best))
       ranked.emplace_back(kept.time, &kept);

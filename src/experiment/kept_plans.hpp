@@ -28,7 +28,7 @@ class KeptPlans {
   std::vector<plan::Plan> others(const plan::Plan& best, std::size_t most) const;
 
  private:
-  struct Kept {
+  struct KeptPlan {
     core::Seconds time;
     std::string text;  ///< distinguishes equally fast plans
     plan::Plan plan;
@@ -38,7 +38,7 @@ class KeptPlans {
 
   const cost::Problem& problem_;
   mutable std::mutex mutex_;
-  std::map<std::string, Kept> by_kind_;
+  std::map<std::string, KeptPlan> by_kind_;
   core::Seconds least_{std::numeric_limits<double>::infinity()};
 };
 

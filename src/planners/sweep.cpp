@@ -155,7 +155,7 @@ bool mixed(const cluster::Cluster& cluster) {
 
 /// True if the bottleneck bounds the estimate: not with other sums.
 bool bounds_estimate(const Choices& choices) {
-  return choices.objective == Objective::longer && choices.reduced == Reduced::per_iteration;
+  return choices.objective == Objective::longer && choices.reduced == ReduceFrequency::per_iteration;
 }
 
 struct SweepCandidate {
@@ -339,8 +339,8 @@ std::vector<Space> spaces(const char* planner, const SearchOptions& options) {
   Space space{
       {{}, {}, options.k}, free_flows(own.word(kChooseBy)), static_cast<int>(own.number("max_replicas"))};
   space.rules.objective = own.word("objective") == "sum" ? Objective::sum : Objective::longer;
-  space.rules.reduced =
-      own.word("all_reduce") == "per_iteration" ? Reduced::per_iteration : Reduced::per_micro_batch;
+  space.rules.reduced = own.word("all_reduce") == "per_iteration" ? ReduceFrequency::per_iteration
+                                                                  : ReduceFrequency::per_micro_batch;
   std::vector<Space> out;
   for (const auto& [word, in_flight] :
        {std::pair{"depth", InFlight::depth}, std::pair{"hide_transfers", InFlight::hide_transfers}}) {

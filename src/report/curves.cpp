@@ -66,7 +66,7 @@ bool sends(const Span& span) {
   return span.kind == trace::TaskKind::transfer || span.kind == trace::TaskKind::collective;
 }
 
-Moving moving_bytes(const trace::Trace& trace) {
+MovingBytes moving_bytes(const trace::Trace& trace) {
   std::vector<Steps> out(trace.devices.size()), in(trace.devices.size());
   for (const Span& span : trace.spans) {
     if (!sends(span)) continue;

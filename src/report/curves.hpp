@@ -23,10 +23,10 @@ using Curve = std::vector<Sample>;
 Curve memory_curve(const trace::DeviceTrace& device, trace::MemoryKind kind);
 
 /// [device] bytes of current transfers.
-struct Moving {
+struct MovingBytes {
   std::vector<Curve> out, in;
 };
-Moving moving_bytes(const trace::Trace& trace);
+MovingBytes moving_bytes(const trace::Trace& trace);
 
 /// [link of the cluster] bytes per second: a transfer loads every link of its route with its mean rate, bytes
 /// by duration, from start to end. A transfer of no duration adds nothing.

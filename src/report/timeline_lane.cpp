@@ -142,7 +142,7 @@ std::string stage_names(const trace::DeviceTrace& device) {
 }
 
 /// Captions: name on the left; utilisation and memory on the right.
-std::string captions(const Scene& scene, const Drawn& drawn) {
+std::string captions(const Scene& scene, const DrawnLanes& drawn) {
   const std::size_t d = drawn.devices.front();
   const trace::DeviceTrace& device = scene.trace.devices[d];
   const trace::DeviceSummary& summary = scene.summary.devices[d];
@@ -167,7 +167,7 @@ std::string captions(const Scene& scene, const Drawn& drawn) {
 
 }  // namespace
 
-std::string lane_picture(const Scene& scene, const Drawn& drawn, const Lane& lane) {
+std::string lane_picture(const Scene& scene, const DrawnLanes& drawn, const Lane& lane) {
   return captions(scene, drawn) +
          fmt::format("<g transform=\"translate({} {})\">\n", Layout::kLeft, scene.layout.top(drawn.place)) +
          boxes(scene.layout, lane) + numbers(scene.layout, lane.labels) +

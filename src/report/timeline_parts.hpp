@@ -40,11 +40,11 @@ std::string heading(const Scene& scene);
 std::string legend(const Scene& scene);     ///< for content of the picture
 std::string time_axis(const Scene& scene);  ///< ticks above and below, grid lines behind the lanes
 /// Devices with equal lanes, drawn once.
-struct Drawn {
+struct DrawnLanes {
   std::size_t place = 0;
   std::vector<std::size_t> devices;
   std::string name{};  ///< name of these devices
 };
-std::string lane_picture(const Scene& scene, const Drawn& drawn, const Lane& lane);
+std::string lane_picture(const Scene& scene, const DrawnLanes& drawn, const Lane& lane);
 
 }  // namespace penstock::report

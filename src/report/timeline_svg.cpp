@@ -37,8 +37,8 @@ std::string name_of(const std::vector<std::size_t>& devices) {
   return fmt::format("{}{}{}", devices.front(), row ? "-" : " … ", devices.back());
 }
 
-std::vector<Drawn> drawn_lanes(const Scene& scene, const std::vector<Lane>& lanes) {
-  std::vector<Drawn> out;
+std::vector<DrawnLanes> drawn_lanes(const Scene& scene, const std::vector<Lane>& lanes) {
+  std::vector<DrawnLanes> out;
   std::map<std::string, std::size_t> seen;  // by the drawn content
   for (std::size_t d = 0; d < lanes.size(); ++d) {
     const bool alone = lanes.size() <= kMostApart;
@@ -47,7 +47,7 @@ std::vector<Drawn> drawn_lanes(const Scene& scene, const std::vector<Lane>& lane
     if (fresh) out.push_back({out.size(), {}, ""});
     out[found->second].devices.push_back(d);
   }
-  for (Drawn& lane : out) lane.name = name_of(lane.devices);
+  for (DrawnLanes& lane : out) lane.name = name_of(lane.devices);
   return out;
 }
 
@@ -73,14 +73,14 @@ std::string to_svg(const trace::Trace& trace, const TimelineStyle& style) {
   const Scale time{static_cast<double>(length(trace).value()), layout.plot() * kPixel};
   Scene scene{trace, style, trace::summarise(trace), layout, time, trace::out_of_memory(trace)};
   const std::vector<Lane> all = lanes(trace, time);
-  const std::vector<Drawn> drawn = drawn_lanes(scene, all);
+  const std::vector<DrawnLanes> drawn = drawn_lanes(scene, all);
   scene.lanes = drawn.size();
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\">\n{2}"
       "<rect width=\"100%\" height=\"100%\" fill=\"#FFF\"/>\n",
       layout.width, layout.top(drawn.size()) + Layout::kBottom, kStyle);
   out += heading(scene) + legend(scene) + time_axis(scene);
-  for (const Drawn& lane : drawn) out += lane_picture(scene, lane, all[lane.devices.front()]);
+  for (const DrawnLanes& lane : drawn) out += lane_picture(scene, lane, all[lane.devices.front()]);
   return out + "</svg>\n";
 }
 

@@ -90,7 +90,7 @@ class Writer {
   }
 
   void add_moving() {
-    const Moving moving = moving_bytes(trace_);
+    const MovingBytes moving = moving_bytes(trace_);
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       add_curve({"sending", devices_[d].track, 20, Unit::bytes}, moving.out[d]);
       add_curve({"receiving", devices_[d].track, 21, Unit::bytes}, moving.in[d]);

@@ -29,7 +29,7 @@ class Dispatcher {
                   static_cast<std::uint32_t>(unrolled_.steps[id].waits_for.size()));
   }
 
-  Dispatched finish() {
+  DispatchResult finish() {
     for (std::size_t s = 0; s < pipeline_.stages.size(); ++s) moments_.push({Picoseconds(0), s});
     while (!moments_.empty()) {
       const Moment moment = moments_.top();
@@ -105,7 +105,7 @@ class Dispatcher {
 
 }  // namespace
 
-Dispatched dispatch(const Pipeline& pipeline, const MachineOrder& stage_rows) {
+DispatchResult dispatch(const Pipeline& pipeline, const MachineOrder& stage_rows) {
   return Dispatcher(pipeline, stage_rows).finish();
 }
 

@@ -103,7 +103,7 @@ std::vector<int> warm_up(const Pipeline& pipeline) {
 
 /// Deadlock is impossible: a stage waits for micro-batch m + held - 1 before its backward of m. No stage
 /// before it holds fewer, so that micro-batch passes once m - 1 is finished.
-Dispatched one_f_one_b(const Pipeline& pipeline) {
+DispatchResult one_f_one_b(const Pipeline& pipeline) {
   MachineOrder rows;
   for (const int held : warm_up(pipeline)) {
     std::vector<Task> row;
@@ -139,7 +139,7 @@ Cycle period(const Pipeline& pipeline, const Unrolled& unrolled, const std::vect
   return p;
 }
 
-Dispatched dispatched_by(ListRule rule, const Pipeline& pipeline) {
+DispatchResult dispatched_by(ListRule rule, const Pipeline& pipeline) {
   switch (rule) {
     case ListRule::cyclic: {
       MachineOrder order = cyclic(pipeline);
@@ -169,7 +169,7 @@ ListOrder list_order(const Pipeline& pipeline) {
   check_runnable(pipeline);
   std::optional<ListOrder> best;
   for (const ListRule rule : kListRules)
-    if (Dispatched made = dispatched_by(rule, pipeline); !best || made.makespan < best->makespan)
+    if (DispatchResult made = dispatched_by(rule, pipeline); !best || made.makespan < best->makespan)
       best = ListOrder{rule, std::move(made.order), made.makespan};
   return *std::move(best);
 }

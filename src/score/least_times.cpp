@@ -27,7 +27,7 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr Work kNoWork{kInfinite, kInfinite};
 constexpr LeastTimes kNone{kInfinite, kInfinite, kInfinite, kInfinite,
                            kInfinite, kInfinite, kNoWork,   kNoWork};
-constexpr Divided kNotDivided{kInfinite, kInfinite, kInfinite, kNoWork};
+constexpr DividedTimes kNotDivided{kInfinite, kInfinite, kInfinite, kNoWork};
 constexpr std::array kWays{plan::Partition::batch, plan::Partition::column, plan::Partition::row,
                            plan::Partition::sequence};
 
@@ -72,13 +72,13 @@ bool no_more(const Division& a, const Division& b) {
   return no_more(a.work, b.work) && a.down <= b.down && a.up <= b.up;
 }
 
-bool no_more(const Divided& a, const Divided& b) {
+bool no_more(const DividedTimes& a, const DividedTimes& b) {
   return no_more(a.work, b.work) && a.forward <= b.forward && a.input_gradient <= b.input_gradient &&
          a.weight_gradient <= b.weight_gradient;
 }
 
 /// True if no other way is better; among equals, for the first.
-bool best_of(std::span<const Divided> ways, std::size_t w) {
+bool best_of(std::span<const DividedTimes> ways, std::size_t w) {
   for (std::size_t other = 0; other < ways.size(); ++other)
     if (other != w && no_more(ways[other], ways[w]) && (other < w || !no_more(ways[w], ways[other])))
       return false;
@@ -163,7 +163,7 @@ cost::StageLoad LeastTimesTable::least_load(core::OpId op, std::size_t group) co
 }
 
 /// Lowers times to the forward and backward passes of one device's part, and of the whole group.
-void LeastTimesTable::lower_to_group(std::span<Divided> by_way, core::OpId op, std::size_t t,
+void LeastTimesTable::lower_to_group(std::span<DividedTimes> by_way, core::OpId op, std::size_t t,
                                      std::int64_t samples, std::size_t group, std::size_t row) {
   const double devices = each_ ? static_cast<double>(group) : 0;
   for (std::size_t m = 0; m < locals_.size(); ++m) {
@@ -177,7 +177,7 @@ void LeastTimesTable::lower_to_group(std::span<Divided> by_way, core::OpId op, s
       const auto shard =
           context == group ? cost::OpShard() : cost::op_shard(model.graph.op(op), kWays[w], part);
       const cost::OpTime time = cost::operator_time(local, op, type(t), samples, shard);
-      Divided& cell = by_way[m * kWays.size() + w];
+      DividedTimes& cell = by_way[m * kWays.size() + w];
       lower_passes(cell, time.forward.value(), time.input_gradient.value(), time.weight_gradient.value());
       const Work work = scaled(devices, rate_of(time, samples));
       lower(cell.work, work);
@@ -205,7 +205,7 @@ void LeastTimesTable::lower_to_whole(std::size_t op, std::size_t t, std::int64_t
 }
 
 void LeastTimesTable::lower_to_share(std::size_t op, std::size_t t, const Share& share,
-                                     std::size_t least_group, std::vector<Divided>& by_way) {
+                                     std::size_t least_group, std::vector<DividedTimes>& by_way) {
   Work& rate = rate_on(t, op, share.row);
   const Row& row = rows_[share.row];
   const auto group = [&](std::size_t place) {
@@ -224,7 +224,7 @@ void LeastTimesTable::fill(std::size_t op) {
   const core::OpId id(op);
   const std::size_t all = family_ == PlanFamily::tensor_parallel ? problem_.cluster.size() : 1;
   std::vector<cost::StageLoad> loads;  // [group] from the first on
-  std::vector<Divided> by_way(groups_ * ways_, kNotDivided);
+  std::vector<DividedTimes> by_way(groups_ * ways_, kNotDivided);
   const std::size_t first = each_ ? 1 : all;
   for (std::size_t g = first; g <= all; ++g) loads.push_back(least_load(id, g));
   for (std::size_t t = 0; t < types_.size(); ++t)

@@ -32,10 +32,10 @@ struct LeastTimes {
 
 /// Times for one share and group size, divided in one way. Each number separately is the minimum over floor(b
 /// / r) and ceil(b / r) samples and device types.
-struct Divided {
+struct DividedTimes {
   double forward, input_gradient, weight_gradient;  ///< s, of one pass of the largest part in a group
   Work work;                                        ///< like LeastTimes::work
-  friend bool operator==(const Divided&, const Divided&) = default;
+  friend bool operator==(const DividedTimes&, const DividedTimes&) = default;
 };
 
 /// An operator divided in one way: weighted work of all devices together, and times of its steps down and up,
@@ -83,7 +83,7 @@ class LeastTimesTable {
   /// Times of a division in one of its rows.
   struct Cell {
     std::size_t row;
-    Divided divided;
+    DividedTimes divided;
     friend bool operator==(const Cell&, const Cell&) = default;
   };
   /// Time and rate for one number of samples and device type.
@@ -99,8 +99,8 @@ class LeastTimesTable {
   void fill(std::size_t op);
   /// `by_way` of each division; `work` is that of the whole group, not yet weighted.
   void lower_to_share(std::size_t op, std::size_t type, const Share& share, std::size_t least_group,
-                      std::vector<Divided>& by_way);
-  void lower_to_group(std::span<Divided> by_way, core::OpId op, std::size_t type, std::int64_t samples,
+                      std::vector<DividedTimes>& by_way);
+  void lower_to_group(std::span<DividedTimes> by_way, core::OpId op, std::size_t type, std::int64_t samples,
                       std::size_t group, std::size_t row);
   /// Keeps those of each row that are shorter or less work than others.
   static void prune(std::vector<RowStay>& stays);

@@ -36,14 +36,14 @@ trace::Summary simulate_summary(const cost::Problem& problem, const schedule::Sc
 
 core::Picoseconds simulate_time(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                                 const SimulationOptions& options) {
-  const Abridged run = abridged(problem, scheduled, options);
+  const AbridgedPlan run = abridged(problem, scheduled, options);
   return time_of(run.plan, run.iteration, options);
 }
 
 core::Picoseconds simulate_time_against(const cost::Problem& problem,
                                         const schedule::ScheduledPlan& scheduled, core::Picoseconds to_beat,
                                         const SimulationOptions& options) {
-  const Abridged run = abridged(problem, scheduled, options);
+  const AbridgedPlan run = abridged(problem, scheduled, options);
   return time_against(run.plan, run.iteration, options, to_beat);
 }
 

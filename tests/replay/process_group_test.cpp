@@ -169,7 +169,7 @@ TEST_CASE("a process that waits for a device of a lost process fails") {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     monitor.lose("process 1 is gone");
   });
-  CHECK_THROWS_AS(monitor.work([&] { share(group); }), replay::Ended);
+  CHECK_THROWS_AS(monitor.work([&] { share(group); }), replay::EndSignal);
   CHECK_THROWS_WITH(monitor.rethrow(),
                     "the group of device 0 waits for one of its devices; process 1 is gone");
 }

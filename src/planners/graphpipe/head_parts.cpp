@@ -19,7 +19,7 @@ bool take(const Piece& piece, Selection& rest) {
 }  // namespace
 
 bool HeadParts::nothing() const {
-  return std::none_of(touched.begin(), touched.end(), [](const Touched& t) { return t.remains(); }) &&
+  return std::none_of(touched.begin(), touched.end(), [](const TouchedBranch& t) { return t.remains(); }) &&
          std::all_of(rest.begin(), rest.end(), [](int n) { return n == 0; });
 }
 

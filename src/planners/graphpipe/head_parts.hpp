@@ -9,14 +9,14 @@ namespace penstock::planners {
 struct HeadParts {
   /// A branch that gives elements [0, front_end) to the stage in front and [back_begin, size) to the stage
   /// behind.
-  struct Touched {
+  struct TouchedBranch {
     int kind;
     int size;
     int front_end;
     int back_begin;
     bool remains() const { return front_end < back_begin; }
   };
-  std::vector<Touched> touched;
+  std::vector<TouchedBranch> touched;
   Selection rest;  ///< complete branches; groups taken whole are removed
 
   bool nothing() const;

@@ -379,7 +379,7 @@ LevelRow Partition::side_by_side(int block_index, const HeadParts& parts, Bounda
   if (parts.nothing()) return only(downstream);
   double work = this->work(block_index, parts.rest);
   LevelRow row = rest(block_index, parts.rest, downstream);
-  for (const HeadParts::Touched& branch : parts.touched) {
+  for (const HeadParts::TouchedBranch& branch : parts.touched) {
     if (row.empty()) return row;
     if (!branch.remains()) continue;
     const int first = block(block_index).kinds[static_cast<std::size_t>(branch.kind)].instances.front();

@@ -309,9 +309,9 @@ double StageTable::time_per_sample(const StageSet& set, const cost::StageLoad& l
   if (share_[c][r] == kNoShare) return std::numeric_limits<double>::infinity();
   const core::Seconds compute = to_seconds(core::Picoseconds(time(set, share_[c][r])));
   const std::int64_t size = choices_.micro_batches[c];
-  const auto terms =
-      score::stage_terms(network_, load, compute, size, choices_.replicas[r],
-                         choices_.reduced == Reduced::per_micro_batch ? size : problem_.training.mini_batch);
+  const auto terms = score::stage_terms(
+      network_, load, compute, size, choices_.replicas[r],
+      choices_.reduced == ReduceFrequency::per_micro_batch ? size : problem_.training.mini_batch);
   if (choices_.objective == Objective::longer) return terms.time_per_sample();
   return terms.compute + terms.communication + terms.reduce;
 }

@@ -22,7 +22,7 @@ namespace penstock::planners {
 /// their sum.
 enum class Objective : std::uint8_t { longer, sum };
 /// How often a stage's time counts its all-reduce.
-enum class Reduced : std::uint8_t { per_iteration, per_micro_batch };
+enum class ReduceFrequency : std::uint8_t { per_iteration, per_micro_batch };
 
 /// Micro-batch sizes and replica counts that the search may choose.
 struct Choices {
@@ -30,7 +30,7 @@ struct Choices {
   std::vector<int> replicas;                ///< ascending
   int k = 1;                                ///< kFkB
   Objective objective = Objective::longer;
-  Reduced reduced = Reduced::per_iteration;
+  ReduceFrequency reduced = ReduceFrequency::per_iteration;
   schedule::InFlight in_flight = schedule::InFlight::depth;
   std::optional<std::int64_t> per_replica{};  ///< the only allowed number of samples per replica
   bool possible(std::int64_t micro_batch, int count) const {

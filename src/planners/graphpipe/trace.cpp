@@ -107,7 +107,7 @@ std::vector<Trace::Component> Trace::components(int block, const HeadParts& part
                                                 Boundary downstream, int front_stage, int back_stage,
                                                 int config) {
   std::vector<Component> out;
-  for (const HeadParts::Touched& branch : parts.touched) {
+  for (const HeadParts::TouchedBranch& branch : parts.touched) {
     const int instance = instances.next(static_cast<std::size_t>(branch.kind));
     if (branch.front_end > 0) add_range(front_stage, instance, 0, branch.front_end);
     if (branch.back_begin < branch.size) add_range(back_stage, instance, branch.back_begin, branch.size);

@@ -15,7 +15,7 @@
 
 namespace penstock::planners {
 
-struct Climbed {
+struct ClimbResult {
   plan::Plan plan;
   core::Seconds iteration{std::numeric_limits<double>::infinity()};  ///< time by the judge
   std::uint64_t judged = 0;                                          ///< number of evaluated plans
@@ -38,7 +38,7 @@ class Climb {
         PlanJudge judge, core::StopToken stop);
   /// Continues until `most` plans have been evaluated in total (or up to 63 more), or no step improves.
   void go_on(std::uint64_t most);
-  const Climbed& best() const { return best_; }
+  const ClimbResult& best() const { return best_; }
   /// Key of the start: equal for starts that differ only in the numbers of equal devices.
   const std::string& start() const { return start_; }
 
@@ -54,7 +54,7 @@ class Climb {
   core::StopToken stop_;
   Units units_;
   PlacementForm form_;
-  Climbed best_;
+  ClimbResult best_;
   std::string start_;
   std::unordered_set<std::string> met_;  ///< keys of the evaluated plans
   std::size_t first_ = 0;                ///< first change that the next step considers

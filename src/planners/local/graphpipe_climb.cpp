@@ -111,14 +111,14 @@ class Climber {
     }
     keep(1);
     if (climbs.empty()) return;
-    const Climbed& top = climbs.front().best();
+    const ClimbResult& top = climbs.front().best();
     states_ += top.judged;
     if (!best_ || top.iteration < best_->iteration) best_ = top;
   }
 
   const cost::Problem& problem_;
   core::StopToken stop_;
-  std::optional<Climbed> best_;
+  std::optional<ClimbResult> best_;
   std::uint64_t states_ = 0;
   bool late_ = false;
   std::optional<core::Infeasible> obstacle_;

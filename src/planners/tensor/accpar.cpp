@@ -105,11 +105,11 @@ class TypeSearch {
 
   plan::Stage divided(plan::Stage shape, std::uint64_t& solved) const {
     shape.shares = even_load(problem_, shape);
-    PartitionTypes::Found best = affordable(shape, solved);
+    PartitionTypes::TypeChoice best = affordable(shape, solved);
     for (int turn = 1; turn < kTurns && !best.stage.shares.empty(); ++turn) {
       plan::Stage balanced = best.stage;
       balanced.shares = best_shares(problem_, best.stage, stop_);
-      PartitionTypes::Found next = affordable(balanced, solved);
+      PartitionTypes::TypeChoice next = affordable(balanced, solved);
       if (next.seconds >= best.seconds || (has_room(best.stage) && !has_room(next.stage))) break;
       best = std::move(next);
     }
@@ -118,13 +118,13 @@ class TypeSearch {
 
   /// Best types that fit, by a price on memory (a Lagrange multiplier, so other types may fit and be faster).
   /// If none fit, those at the highest price.
-  PartitionTypes::Found affordable(const plan::Stage& shape, std::uint64_t& solved) const {
+  PartitionTypes::TypeChoice affordable(const plan::Stage& shape, std::uint64_t& solved) const {
     const auto at = [&](double price) {
       auto found = types_.best(shape, price, stop_);
       solved += found.solved;
       return found;
     };
-    PartitionTypes::Found best = at(0);
+    PartitionTypes::TypeChoice best = at(0);
     if (has_room(best.stage)) return best;
     const double unit = best.seconds / static_cast<double>(problem_.cluster.type(DeviceId(0)).memory.value());
     best = at(unit * std::exp2(kDearest));
@@ -132,7 +132,7 @@ class TypeSearch {
     double low = kCheapest, high = kDearest;
     for (int step = 0; step < kHalvings; ++step) {
       const double middle = (low + high) / 2;
-      PartitionTypes::Found found = at(unit * std::exp2(middle));
+      PartitionTypes::TypeChoice found = at(unit * std::exp2(middle));
       const bool fitting = has_room(found.stage);
       (fitting ? high : low) = middle;
       if (fitting && found.seconds < best.seconds) best = std::move(found);

@@ -163,13 +163,13 @@ plan::Stage PartitionTypes::typed(plan::Stage stage, const std::vector<int>& lab
   return stage;
 }
 
-PartitionTypes::Found PartitionTypes::best(const plan::Stage& stage, double price,
-                                           core::StopToken stop) const {
+PartitionTypes::TypeChoice PartitionTypes::best(const plan::Stage& stage, double price,
+                                                core::StopToken stop) const {
   const TypeCosts costs(problem_, stage);
   std::vector<MinSum::Table> weights(problem_.graph.size());
   for (std::size_t v = 0; v < weights.size(); ++v)
     for (int t = 0; t < kPartitions; ++t) weights[v].push_back(costs.weights(OpId(v), type(t)));
-  Found out;
+  TypeChoice out;
   for (const TypeCosts::Clock& clock : costs.clocks()) {
     const Choice choice = solve(tables(costs, clock, price), costs, weights, stop);
     plan::Stage here = typed(stage, choice.labels);

@@ -28,7 +28,7 @@ class PartitionTypes {
   /// `problem` must outlive it.
   explicit PartitionTypes(const cost::Problem& problem);
 
-  struct Found {
+  struct TypeChoice {
     plan::Stage stage;
     double seconds = 0;        ///< lone_stage_seconds
     double bound = 0;          ///< lower bound for all types if `exact`; without the price
@@ -36,7 +36,7 @@ class PartitionTypes {
   };
   /// Returns `stage` with the type of every operator that minimises seconds + `price` x bytes of weights and
   /// activations on its fullest device. Throws like `stop`.
-  Found best(const plan::Stage& stage, double price, core::StopToken stop) const;
+  TypeChoice best(const plan::Stage& stage, double price, core::StopToken stop) const;
   bool exact() const { return sum_.exact(); }
 
  private:

@@ -46,7 +46,7 @@ void Relay::serve(std::size_t member, const std::function<void()>& task) {
   began_ = stopwatch_();
   try {
     if (!failure_) task();
-  } catch (const Halted&) {
+  } catch (const HaltSignal&) {
   } catch (...) {
     if (!failure_) failure_ = std::current_exception();
   }
@@ -93,7 +93,7 @@ void Relay::hand_over(std::size_t member) {
 }
 
 void Relay::check(std::size_t member) const {
-  if (failure_) throw Halted{};
+  if (failure_) throw HaltSignal{};
   core::require(std::ranges::all_of(rounds_, [&](int rounds) { return rounds >= rounds_[member]; }),
                 "devices of a group come to the same collectives");
 }

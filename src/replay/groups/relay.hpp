@@ -29,7 +29,7 @@ class Relay {
 
  private:
   class Member;
-  struct Halted {};  ///< thrown if another member has failed
+  struct HaltSignal {};  ///< thrown if another member has failed
   void share(std::size_t member, const Peers::Shared& own, core::Seconds time,
              const std::function<void(const std::vector<Peers::Shared>&)>& use);
   void serve(std::size_t member, const std::function<void()>& task);

@@ -112,7 +112,7 @@ void Reducers::serve(Links& links, std::size_t device) {
       task.when.end = monitor_.now();
       monitor_.change([&] { own.tasks[own.ended++].when = task.when; });
     }
-  } catch (const Ended&) {
+  } catch (const EndSignal&) {
   } catch (...) {
     monitor_.fail(told(fmt::format("device {}, sum of gradients", device)));
   }

@@ -121,13 +121,13 @@ void ThreadLinks::serve(std::size_t device) {
       if (transfer == transfers_.size()) return;
       try {
         monitor_.work([&] { carry(transfer); });
-      } catch (const Ended&) {
+      } catch (const EndSignal&) {
         throw;
       } catch (...) {
         monitor_.fail(told(name_(transfer)));
       }
     }
-  } catch (const Ended&) {
+  } catch (const EndSignal&) {
   }
 }
 

@@ -81,7 +81,7 @@ class Session {
     note_losses(workers_, records_);
     try {
       if (remote_) gather(program_, *processes_, *remote_, records_);
-    } catch (const Ended&) {
+    } catch (const EndSignal&) {
       monitor_.rethrow();
     }
     return std::move(records_);
@@ -96,7 +96,7 @@ class Session {
       net_.emplace(*processes_, monitor_, *remote_, workers_, program_.messages, reductions_);
       for (const auto& [devices, library] : net_->sums()) sums_.use(devices, library);
       remote_->use(net_->channels(), [this] { net_->abort(); });
-    } catch (const Ended&) {
+    } catch (const EndSignal&) {
     } catch (...) {
       monitor_.fail(std::current_exception());
     }
@@ -127,7 +127,7 @@ class Session {
         iterate(device);
       }
       if (meet(device, [&] { begin(rounds_); })) monitor_.change([&] { sums_.close(); });
-    } catch (const Ended&) {
+    } catch (const EndSignal&) {
     } catch (...) {
       monitor_.fail(told(fmt::format("device {}", device)));
     }
@@ -153,11 +153,11 @@ class Session {
     for (std::size_t p = 0; p < instructions.size(); ++p) {
       try {
         perform(device, p);
-      } catch (const Ended&) {
+      } catch (const EndSignal&) {
         throw;
       } catch (...) {
         monitor_.fail(told(task_name(DeviceId(device), instructions[p])));
-        throw Ended{};
+        throw EndSignal{};
       }
     }
     sums_.wait_for_all(device);

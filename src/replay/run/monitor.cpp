@@ -32,7 +32,7 @@ void Monitor::stop_if_asked() {
   }
   if (!failure_) return;
   wake_.notify_all();
-  throw Ended{};
+  throw EndSignal{};
 }
 
 void Monitor::begin_work() {
@@ -97,7 +97,7 @@ void Monitor::lose(std::string how) {
 void Monitor::give_up(const std::string& awaited, const std::string& why) {
   failure_ = std::make_exception_ptr(core::Error(core::ExitCode::device_failed, awaited + "; " + why));
   wake_.notify_all();
-  throw Ended{};
+  throw EndSignal{};
 }
 
 void Monitor::wait_until(const std::function<bool()>& ready, const std::function<std::string()>* awaited) {

@@ -15,7 +15,7 @@
 namespace penstock::replay {
 
 /// Thrown in every thread once one has failed; never leaves the replay.
-struct Ended {};
+struct EndSignal {};
 
 /// One lock for the state that the threads share. Every wait is bounded: it ends when a thread fails, when a
 /// stop is requested, or when nothing has moved for `patience` while no thread was working.

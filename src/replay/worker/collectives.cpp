@@ -158,14 +158,14 @@ void shift(Device& device, const std::vector<Lease>& own, const std::vector<Leas
   for (const HostView& view : to) view.write_back();
 }
 
-void complete(Device& device, const std::vector<Lease>& buffers, const std::vector<Missing>& missing,
+void complete(Device& device, const std::vector<Lease>& buffers, const std::vector<MissingBytes>& missing,
               core::Seconds time) {
   device.stream->synchronise();
   std::vector<HostView> views;
   Shared own;
   for (const Lease& buffer : buffers) own.push_back(views.emplace_back(device, buffer).bytes());
   share(device, own, time, [&](const std::vector<Shared>& all) {
-    for (const Missing& part : missing)
+    for (const MissingBytes& part : missing)
       std::memcpy(views[part.buffer].bytes().data() + part.offset.value(),
                   all[part.member][part.buffer].data() + part.offset.value(), size(part.bytes));
   });

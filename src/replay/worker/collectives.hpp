@@ -48,13 +48,13 @@ void reduce_scatter(Device& device, const std::vector<Scattering>& tensors, std:
 void shift(Device& device, const std::vector<Lease>& own, const std::vector<Lease>& into, core::Seconds time);
 
 /// Bytes that another device of the group has, at the same place of the same buffer.
-struct Missing {
+struct MissingBytes {
   std::size_t member, buffer;
   core::Bytes offset, bytes;
 };
 /// Fetches the missing bytes from the other members. No member may lack bytes that another one fetches from
 /// it.
-void complete(Device& device, const std::vector<Lease>& buffers, const std::vector<Missing>& missing,
+void complete(Device& device, const std::vector<Lease>& buffers, const std::vector<MissingBytes>& missing,
               core::Seconds time);
 
 }  // namespace penstock::replay

@@ -22,8 +22,8 @@ core::Random stream_of(const TrainingSetup& setup, Purpose purpose, core::OpId o
 
 /// Draws value(random) for every element of every sample; each sample has its own stream.
 template <class Value>
-Drawn per_sample(const TrainingSetup& setup, Purpose purpose, core::OpId op, std::int64_t count,
-                 Samples samples, const Value& value) {
+DrawnTensor per_sample(const TrainingSetup& setup, Purpose purpose, core::OpId op, std::int64_t count,
+                       Samples samples, const Value& value) {
   return {samples.count * count, [=](std::int64_t begin, std::span<double> out) {
             while (!out.empty()) {
               const std::int64_t sample = begin / count, from = begin % count;
@@ -56,13 +56,14 @@ std::vector<Stretch> stretches_of(const Shard& shard, std::int64_t all) {
 
 }  // namespace
 
-std::vector<double> Drawn::values() const {
+std::vector<double> DrawnTensor::values() const {
   std::vector<double> out(static_cast<std::size_t>(count));
   piece(0, out);
   return out;
 }
 
-Drawn first_weights(const TrainingSetup& setup, kernels::ParameterRef parameter, const kernels::Slot& slot) {
+DrawnTensor first_weights(const TrainingSetup& setup, kernels::ParameterRef parameter,
+                          const kernels::Slot& slot) {
   const core::Random first =
       stream_of(setup, Purpose::weights, parameter.op, static_cast<std::int64_t>(parameter.slot));
   return {slot.count(), [first, reach = kernels::reach(slot)](std::int64_t begin, std::span<double> out) {
@@ -72,25 +73,27 @@ Drawn first_weights(const TrainingSetup& setup, kernels::ParameterRef parameter,
           }};
 }
 
-Drawn input_values(const TrainingSetup& setup, core::OpId op, const kernels::Wire& wire, Samples samples) {
+DrawnTensor input_values(const TrainingSetup& setup, core::OpId op, const kernels::Wire& wire,
+                         Samples samples) {
   const auto rows = static_cast<double>(wire.rows);
   return per_sample(setup, Purpose::input, op, wire.made.count, samples, [rows](core::Random& random) {
     return rows > 0 ? std::floor(rows * random.unit()) : symmetric(random);
   });
 }
 
-Drawn target_values(const TrainingSetup& setup, core::OpId op, const kernels::Wire& wire, Samples samples) {
+DrawnTensor target_values(const TrainingSetup& setup, core::OpId op, const kernels::Wire& wire,
+                          Samples samples) {
   return per_sample(setup, Purpose::target, op, wire.made.count, samples, symmetric);
 }
 
-Drawn negative(Drawn drawn) {
+DrawnTensor negative(DrawnTensor drawn) {
   return {drawn.count, [piece = std::move(drawn.piece)](std::int64_t begin, std::span<double> out) {
             piece(begin, out);
             for (double& value : out) value = -value;
           }};
 }
 
-void write(kernels::Backend& backend, kernels::Buffer& to, const Shard& shard, const Drawn& all) {
+void write(kernels::Backend& backend, kernels::Buffer& to, const Shard& shard, const DrawnTensor& all) {
   core::require(shard.count() == to.count(), "a buffer has room for the shard, and no more");
   const std::vector<Stretch> stretches = stretches_of(shard, all.count);
   kernels::write_pieces(backend, to, [&](std::int64_t begin, std::span<double> out) {

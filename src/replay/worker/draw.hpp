@@ -12,21 +12,24 @@
 namespace penstock::replay {
 
 /// A tensor whose numbers are drawn on demand, because models in float64 would exceed a host's memory.
-struct Drawn {
+struct DrawnTensor {
   std::int64_t count = 0;
   kernels::Piece piece;
   std::vector<double> values() const;
 };
 
 /// A parameter before the first update.
-Drawn first_weights(const TrainingSetup& setup, kernels::ParameterRef parameter, const kernels::Slot& slot);
+DrawnTensor first_weights(const TrainingSetup& setup, kernels::ParameterRef parameter,
+                          const kernels::Slot& slot);
 /// Values of the input `op` for these samples: uniform in [-1, 1), or rows of the table it indexes.
-Drawn input_values(const TrainingSetup& setup, core::OpId op, const kernels::Wire& wire, Samples samples);
+DrawnTensor input_values(const TrainingSetup& setup, core::OpId op, const kernels::Wire& wire,
+                         Samples samples);
 /// Targets of `op`, whose output no operator reads: uniform in [-1, 1).
-Drawn target_values(const TrainingSetup& setup, core::OpId op, const kernels::Wire& wire, Samples samples);
-Drawn negative(Drawn drawn);
+DrawnTensor target_values(const TrainingSetup& setup, core::OpId op, const kernels::Wire& wire,
+                          Samples samples);
+DrawnTensor negative(DrawnTensor drawn);
 
 /// Writes the shard's numbers, taken from the whole tensor, into a buffer of that size.
-void write(kernels::Backend& backend, kernels::Buffer& to, const Shard& shard, const Drawn& all);
+void write(kernels::Backend& backend, kernels::Buffer& to, const Shard& shard, const DrawnTensor& all);
 
 }  // namespace penstock::replay

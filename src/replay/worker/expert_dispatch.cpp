@@ -62,14 +62,14 @@ ExpertDispatch::ExpertDispatch(Device& device, const plan::Stage& stage, core::O
 }
 
 void ExpertDispatch::run(Pass pass, const Operands& operands, kernels::Stream& stream) {
-  auto& kept = dynamic_cast<Dispatched&>(*operands.saved.at(0));
+  auto& kept = dynamic_cast<DispatchedRows&>(*operands.saved.at(0));
   stream.synchronise();
   if (pass == Pass::forward) return forward(operands, kept, stream);
   if (pass == Pass::input_gradient) return input_gradients(operands, kept, stream);
   kept.kernel->run(Pass::weight_gradient, local(operands, kept), stream);
 }
 
-void ExpertDispatch::forward(const Operands& all, Dispatched& kept, kernels::Stream& stream) {
+void ExpertDispatch::forward(const Operands& all, DispatchedRows& kept, kernels::Stream& stream) {
   kept.routes = routes_of(*floats(*all.inputs[1]));
   receive(*floats(*all.inputs[0]), kept);
   kept.kernel->run(Pass::forward, local(all, kept), stream);
@@ -121,7 +121,7 @@ Routes ExpertDispatch::routes_of(std::span<const float> probabilities) const {
 }
 
 /// Every device announces which rows it sends to which device, and for which experts.
-void ExpertDispatch::receive(std::span<const float> rows, Dispatched& kept) {
+void ExpertDispatch::receive(std::span<const float> rows, DispatchedRows& kept) {
   Routes& routes = kept.routes;
   const std::size_t devices = device_.division.expert_parts(), own = device_.division.expert_part();
   std::vector<std::int64_t> note;
@@ -172,7 +172,7 @@ void ExpertDispatch::take(const Routes& routes, const std::vector<Peers::Shared>
 
 /// Creates a kernel for the received rows, of which each uses one whole expert; for one row of zeros if none
 /// came.
-void ExpertDispatch::make_room(Dispatched& kept, const std::vector<std::size_t>& experts) const {
+void ExpertDispatch::make_room(DispatchedRows& kept, const std::vector<std::size_t>& experts) const {
   const std::size_t count = std::max<std::size_t>(1, experts.size());
   kept.kernel =
       device_.backend.make_kernel(one_row_, static_cast<std::int64_t>(count), device_.setup.precision);
@@ -206,7 +206,7 @@ ExpertDispatch::Numbers ExpertDispatch::returned(const Routes& routes, std::span
   return out;
 }
 
-void ExpertDispatch::input_gradients(const Operands& all, Dispatched& kept, kernels::Stream& stream) {
+void ExpertDispatch::input_gradients(const Operands& all, DispatchedRows& kept, kernels::Stream& stream) {
   const Routes& routes = kept.routes;
   const Floats gradient = floats(*all.output_gradient);
   Numbers outgoing = sent(routes, *gradient);
@@ -236,7 +236,7 @@ void ExpertDispatch::input_gradients(const Operands& all, Dispatched& kept, kern
 
 /// share = p / sum of the chosen; a probability that was not chosen has no effect.
 void ExpertDispatch::probability_gradients(std::span<const float> probabilities,
-                                           std::span<const float> gradient, const Dispatched& kept,
+                                           std::span<const float> gradient, const DispatchedRows& kept,
                                            std::span<float> out) const {
   std::ranges::fill(out, 0.0f);
   const Routes& routes = kept.routes;
@@ -257,7 +257,7 @@ void ExpertDispatch::probability_gradients(std::span<const float> probabilities,
 }
 
 /// Operands for the device's experts.
-Operands ExpertDispatch::local(const Operands& all, const Dispatched& kept) const {
+Operands ExpertDispatch::local(const Operands& all, const DispatchedRows& kept) const {
   Operands out;
   out.inputs = {kept.rows.get(), kept.choices.get()};
   out.parameters = all.parameters;

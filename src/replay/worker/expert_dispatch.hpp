@@ -28,8 +28,8 @@ struct Routes {
 
 /// Tensors that one micro-batch keeps for a mixture from its forward pass on, for as many rows as arrived,
 /// which is not known before. One of the saved tensors.
-struct Dispatched : kernels::Buffer {
-  Dispatched() : Buffer(kernels::Element::fp32, 0) {}
+struct DispatchedRows : kernels::Buffer {
+  DispatchedRows() : Buffer(kernels::Element::fp32, 0) {}
   void* data() const override { return nullptr; }
 
   Routes routes;
@@ -50,7 +50,7 @@ class ExpertDispatch : public kernels::Kernel {
   ExpertDispatch(Device& device, const plan::Stage& stage, core::OpId id, std::int64_t samples);
 
   /// Returns the only saved tensor of a micro-batch.
-  static Lease room() { return std::make_shared<Dispatched>(); }
+  static Lease room() { return std::make_shared<DispatchedRows>(); }
 
   const kernels::Slots& slots() const override { return slots_; }
   bool has(graph::Pass) const override { return true; }
@@ -60,25 +60,25 @@ class ExpertDispatch : public kernels::Kernel {
 
  private:
   using Numbers = std::vector<float>;
-  void forward(const kernels::Operands& all, Dispatched& kept, kernels::Stream& stream);
-  void input_gradients(const kernels::Operands& all, Dispatched& kept, kernels::Stream& stream);
+  void forward(const kernels::Operands& all, DispatchedRows& kept, kernels::Stream& stream);
+  void input_gradients(const kernels::Operands& all, DispatchedRows& kept, kernels::Stream& stream);
   std::vector<std::size_t> experts_of(std::size_t row, std::span<const float> probabilities) const;
   Routes routes_of(std::span<const float> probabilities) const;
   std::size_t device_of(std::int64_t expert) const { return static_cast<std::size_t>(expert) / own_experts_; }
-  void receive(std::span<const float> rows, Dispatched& kept);
+  void receive(std::span<const float> rows, DispatchedRows& kept);
   Numbers sent(const Routes& routes, std::span<const float> rows) const;
   void take(const Routes& routes, const std::vector<Peers::Shared>& all, std::size_t piece,
             kernels::Buffer& into) const;
-  void make_room(Dispatched& kept, const std::vector<std::size_t>& experts) const;
+  void make_room(DispatchedRows& kept, const std::vector<std::size_t>& experts) const;
   Numbers returned(const Routes& routes, std::span<const float> made) const;
   void add_up(std::span<const float> copies, std::span<const float> shares, std::span<float> rows) const;
   void probability_gradients(std::span<const float> probabilities, std::span<const float> gradient,
-                             const Dispatched& kept, std::span<float> out) const;
+                             const DispatchedRows& kept, std::span<float> out) const;
   template <class Number>
   std::span<Number> row(std::span<Number> of, std::size_t number) const {
     return of.subspan(number * hidden_, hidden_);
   }
-  kernels::Operands local(const kernels::Operands& all, const Dispatched& kept) const;
+  kernels::Operands local(const kernels::Operands& all, const DispatchedRows& kept) const;
   void share(const Peers::Shared& own, core::Seconds time,
              const std::function<void(const std::vector<Peers::Shared>&)>& use) const;
   Lease acquire(const kernels::Slot& slot, plan::MemoryKind kind) const;

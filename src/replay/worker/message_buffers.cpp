@@ -71,7 +71,7 @@ Region MessageBuffers::part(const Lease& lease, Samples all, Samples some) const
 
 void MessageBuffers::complete(const Instruction& instruction, core::Seconds time) {
   std::vector<Lease> buffers;
-  std::vector<Missing> missing;
+  std::vector<MissingBytes> missing;
   {
     const std::lock_guard lock(mutex_);
     std::set<std::pair<StageId, std::int64_t>> seen;  // {sender, samples}

@@ -41,8 +41,8 @@ Iteration prepare(const cost::Problem& problem, const schedule::ScheduledPlan& s
   return iteration;
 }
 
-Abridged abridged(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-                  const SimulationOptions& options) {
+AbridgedPlan abridged(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                      const SimulationOptions& options) {
   const auto copy = one_copy(problem, scheduled.plan, options);
   const plan::Plan& whole = copy && copy->whole ? *copy->whole : scheduled.plan;
   const plan::Plan& replicas = copy ? copy->plan : scheduled.plan;

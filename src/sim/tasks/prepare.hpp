@@ -12,12 +12,12 @@ Iteration prepare(const cost::Problem& problem, const schedule::ScheduledPlan& s
                   const SimulationOptions& options, std::shared_ptr<FilledTimes> filled = nullptr);
 
 /// Fewer tasks that take as long as the whole plan, and the plan they belong to.
-struct Abridged {
+struct AbridgedPlan {
   plan::Plan plan;  ///< a copy (one_copy) and a lane of it (one_lane); the whole plan if there is none
   Iteration iteration;
 };
-Abridged abridged(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-                  const SimulationOptions& options);
+AbridgedPlan abridged(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                      const SimulationOptions& options);
 
 std::int64_t mini_batches(const plan::Plan& plan, const Iteration& iteration);
 
