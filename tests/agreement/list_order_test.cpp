@@ -354,7 +354,7 @@ TEST_CASE("where replicas differ only the device pipeline bounds: no sample meet
   plan.stages = {{{core::OpId(0)}, {core::DeviceId(0), core::DeviceId(1)}, 2, 1, 2, {}},
                  {{core::OpId(1)}, {core::DeviceId(2), core::DeviceId(3)}, 2, 1, 2, {}}};
   const cost::Problem problem{graph, mixed, costs, plan.training};
-  // Either way 10 + 1 forward and 1 + 10 backward; slowest replicas alone would say 40.
+  // Either way 10 + 1 forward and 1 + 10 backward; slowest replicas would give 40 by themselves.
   const Picoseconds second(1'000'000'000'000);
   CHECK(score::lower_bound(problem, plan)->time / second == support::near(22));
   CHECK(sim::simulate_time(problem, {problem.graph, plan}) / second == support::near(22));

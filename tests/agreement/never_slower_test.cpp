@@ -90,7 +90,7 @@ class LyingCosts final : public cost::CostModel {
  public:
   cost::OpTime op_time(const graph::OpGraph&, core::OpId op, const cluster::DeviceType&,
                        std::int64_t samples) const override {
-    // Nearly equal, so that equal cuts make stages that look alike.
+    // Nearly equal, so that equal cuts make stages that look equal.
     const core::Seconds time(1e-3 * (1000 + static_cast<double>(op.index())) * static_cast<double>(samples));
     return {time, time, time};
   }
@@ -101,7 +101,7 @@ class LyingCosts final : public cost::CostModel {
 
 TEST_CASE("a search that believed a wrong time of its plan is a defect") {
   const auto graph = models::build("transformer", {{"layers", "8"}});
-  const auto cluster = cluster::load_cluster("1xA100-40x4");  // nodes are alike, devices of one are not
+  const auto cluster = cluster::load_cluster("1xA100-40x4");  // nodes are equal, devices of one are not
   const LyingCosts costs;
   CHECK_THROWS_WITH(search({graph, cluster, costs, {16, plan::Optimizer::sgd}}, "gpipe_equal"),
                     doctest::Contains("the search believed that a plan takes"));

@@ -47,7 +47,7 @@ double least_simulated(const cost::Problem& problem) {
   return least;
 }
 
-/// Nothing where the bound says that no plan fits.
+/// Empty if by the bound no plan fits.
 std::optional<score::ProblemBound> bound(const cost::Problem& problem) {
   try {
     return score::problem_bounds(problem).best();

@@ -1,4 +1,4 @@
-// Two witnesses of memory: what a replay's devices hold at their fullest, and what the simulator says.
+// Two witnesses of memory: the fullest moment of a replay's devices, and the simulator.
 
 #include <doctest/doctest.h>
 

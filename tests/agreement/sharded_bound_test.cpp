@@ -44,7 +44,7 @@ double simulated(const cost::Problem& problem, const plan::Plan& plan) {
   return to_seconds(sim::simulate_time(problem, score::scheduled(problem, plan))).value();
 }
 
-/// Nothing where the bound says that no plan of the family fits.
+/// Empty if by the bound no plan of the family fits.
 std::optional<score::ProblemBounds> bounds(const cost::Problem& problem, PlanFamily family) {
   try {
     return score::problem_bounds(problem, score::Reduction::closed_form, family);
@@ -108,7 +108,7 @@ cost::Problem compressed(const support::RandomProblem& drawn, std::uint64_t seed
   return problem;
 }
 
-/// The number of problems with a plan; says how sharp bounds are.
+/// The number of problems with a plan; prints how sharp bounds are.
 std::size_t check_all_plans(std::uint64_t first, std::uint64_t last, std::size_t most_operators,
                             std::size_t most_devices) {
   std::vector<double> ratios[3];
@@ -293,7 +293,7 @@ TEST_CASE("no plan beats the bound where memory holds few samples, which is what
           CAPTURE(samples);
           const auto graph = row_that_keeps(keep);
           std::vector<support::LaunchCosts::Pass> passes(8, {launch, 1});
-          if (keep == 1) passes.front() = {0, 10};  // nobody wants to compute it again
+          if (keep == 1) passes.front() = {0, 10};  // no plan computes it again
           const support::LaunchCosts costs(passes);
           const auto cluster =
               support::tiny_cluster(devices, samples * static_cast<std::int64_t>(1000 * keep + 1));

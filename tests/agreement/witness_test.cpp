@@ -18,8 +18,8 @@ using namespace penstock;
 
 namespace {
 
-/// The formula counts the fullest moment a stage could have; the simulator sees the fullest it has.
-/// Activations alone must agree exactly where a stage really fills its in-flight count on an even split.
+/// The formula counts the fullest moment a stage could have; the simulator sees the fullest it has. Only
+/// activations must agree exactly, where a stage really fills its in-flight count on an even split.
 void check_memory(const cost::Problem& problem, const plan::Plan& plan, const trace::Summary& summary) {
   const auto memories = score::stage_memories(problem, plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {

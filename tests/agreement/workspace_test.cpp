@@ -42,7 +42,7 @@ std::vector<cost::KernelPoint> points(kernels::Backend& host, const graph::Opera
 
 cost::Calibration measured(kernels::Backend& host, const graph::OpGraph& graph, std::int64_t most) {
   cost::Calibration out = support::bare_calibration();
-  out.leave_one_out = {{}};  // nobody asks
+  out.leave_one_out = {{}};  // not used here
   std::set<cost::KernelKey> seen;
   for (std::size_t v = 0; v < graph.size(); ++v) {
     const auto& op = graph.op(core::OpId(v));

@@ -94,7 +94,7 @@ TEST_CASE("simulations use products and additions, up to the measured number of 
   const cost::Crowding rule = cost::crowding(tests);
   CHECK(rule.slowdown(1, 1, 1) == support::near(2));
   CHECK(rule.slowdown(1, 2, 2) == support::near(3));
-  CHECK(rule.slowdown(1, 4, 4) == support::near(5));  // nobody tried three: the line goes on
+  CHECK(rule.slowdown(1, 4, 4) == support::near(5));  // three were not measured: the line goes on
   CHECK(cost::predicted_slowdown(rule, tests[3]) == support::near(1.5));
   CHECK(cost::crowding({}).empty());
 }

@@ -74,7 +74,7 @@ TEST_CASE("noise is no reason for another segment, and its interval holds the tr
   CHECK(held >= 40);
 }
 
-// All sizes count alike: 2 % off at a kilobyte weighs as much as 2 % off at a gigabyte.
+// All sizes have the same weight: 2 % off at a kilobyte weighs as much as 2 % off at a gigabyte.
 TEST_CASE("small messages are fitted as well as large ones") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const auto measured = line({5e-6, 1e-10}, 21, 0.02, seed);

@@ -1,5 +1,5 @@
 #pragma once
-// A device whose time is told by a script: tests of measuring never wait.
+// A device whose time comes from a script: tests of measuring never wait.
 
 #include <deque>
 #include <functional>
@@ -18,7 +18,7 @@ struct Script {
   double eviction = 0.01;  ///< s
   bool cold = false;       ///< nothing has run since caches were evicted
   int runs = 0, evictions = 0;
-  std::vector<int> bundles;  ///< copies asked for
+  std::vector<int> bundles;  ///< numbers of copies
   std::function<double(const Script&)> duration = [](const Script&) { return 1e-3; };
 
   void run() {
@@ -76,7 +76,7 @@ struct Buffer : kernels::Buffer {
   mutable std::vector<std::byte> bytes_;
 };
 
-/// Passes of a linear layer; what each was asked to run is noted.
+/// Passes of a linear layer; records the passes that were run.
 struct Kernel : kernels::Kernel {
   Kernel(Script& s, std::int64_t samples, std::int64_t in = 2, std::int64_t out = 3) : script(s) {
     operands.inputs = {{"x", {samples, in}}};

@@ -149,7 +149,7 @@ TEST_CASE("faults of all-reduces that travel are found") {
                  [](auto& t) { shift(span(t, TaskKind::all_reduce, 0), -kMillisecond); });
   scenario.finds("updates stage 0 before its gradients are reduced",
                  [](auto& t) { shift(span(t, TaskKind::step, 0), -kMillisecond); });
-  // All messages at once: nobody has anything but its own to send.
+  // All messages at once: each device can send only its own contribution.
   scenario.finds("does not bring all gradients to all replicas", [](auto& t) {
     const Picoseconds start = span(t, TaskKind::all_reduce, 0).start;
     for (Span& s : t.spans)

@@ -99,7 +99,7 @@ TEST_CASE("a device has at most 1024 TiB, so that the memory of 4096 is a number
 }
 
 TEST_CASE("a given route replaces the shortest one, by default both ways") {
-  // A ring a b c d: a to c goes over b, unless the file says over d.
+  // A ring a b c d: a to c goes over b, unless the file has a route over d.
   const std::string ring =
       "machines:\n  - {name: a, device: g}\n  - {name: b, device: g}\n  - {name: c, device: g}\n"
       "  - {name: d, device: g}\nlinks:\n"

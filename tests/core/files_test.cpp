@@ -70,7 +70,7 @@ TEST_CASE("a pipe is written to, and stays a pipe") {
   const support::Scratch scratch("files_test");
   const std::string pipe = scratch.path("pipe");
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
-  const int reader = open(pipe.c_str(), O_RDWR | O_NONBLOCK);  // nobody waits for anybody
+  const int reader = open(pipe.c_str(), O_RDWR | O_NONBLOCK);  // no side waits for the other
   write_file(pipe, "text");
   char read_back[8] = {};
   CHECK(read(reader, read_back, sizeof read_back) == 4);
@@ -201,7 +201,7 @@ TEST_CASE("a file is read to its end, and refused when it has none") {
   CHECK(why_unreadable(scratch.path("none"), kMost).ends_with("none': No such file or directory"));
   write_file(scratch.path("empty"), "");
   CHECK(read_file(scratch.path("empty")).empty());
-  CHECK_FALSE(read_file("/proc/self/status").empty());  // whose size is said to be 0
+  CHECK_FALSE(read_file("/proc/self/status").empty());  // its size is reported as 0
   fs::resize_file(path, std::uintmax_t{100} << 30);     // a hole: no byte of it is on the disk
   CHECK(why_unreadable(path, kLargestFile).ends_with("it is larger than 512 MiB"));
   const std::string pipe = scratch.path("pipe");

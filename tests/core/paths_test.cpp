@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Stands in a folder until it is destroyed.
+/// Changes the current folder until it is destroyed.
 class Standing {
  public:
   explicit Standing(const std::string& folder) : before_(fs::current_path()) { fs::current_path(folder); }

@@ -29,8 +29,8 @@ std::pair<double, double> resampled_ranks(int n, std::uint64_t seed) {
   return {medians[medians.size() / 40], medians[medians.size() - medians.size() / 40]};
 }
 
-/// Slow twin, as tables of ranks are counted by hand: pairs ordered alike less pairs ordered against each
-/// other, by the geometric mean of the pairs that a and those that b do not tie.
+/// Slow twin, as tables of ranks are counted by hand: pairs in the same order minus pairs ordered against
+/// each other, by the geometric mean of the pairs that a and those that b do not tie.
 double counted_tau(const std::vector<double>& a, const std::vector<double>& b) {
   int alike = 0, against = 0, tied_a = 0, tied_b = 0, pairs = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
@@ -85,7 +85,7 @@ TEST_CASE("Kendall's tau counts pairs in and out of order") {
   CHECK(core::kendall_tau(up, std::vector<double>{9, 8, 7, 6}) == -1);
   CHECK(core::kendall_tau(up, std::vector<double>{1, 3, 2, 4}) ==
         support::near(4. / 6));  // one of six swapped
-  // Five pairs alike, one tied in b: 5 / sqrt(6 * 5).
+  // Five pairs in the same order, one tied in b: 5 / sqrt(6 * 5).
   CHECK(core::kendall_tau(up, std::vector<double>{1, 2, 2, 3}) == support::near(5 / std::sqrt(30.)));
 }
 

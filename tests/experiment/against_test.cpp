@@ -192,7 +192,7 @@ TEST_CASE("a slow-down of kernels is found again by the runs it was hidden in, h
   const auto& slowdown = found.time;
   REQUIRE(slowdown.constants.size() == 1);
   CHECK(slowdown.constants[0].what == experiment::Constant::kernel_slowdown);
-  CHECK_FALSE(slowdown.constants[0].rejected);  // of a host constant so few say too little
+  CHECK_FALSE(slowdown.constants[0].rejected);  // too few numbers for a host constant
   CHECK(slowdown.constants[0].value == near(1.375));
   CHECK(slowdown.constants[0].runs == fitted);
   CHECK(slowdown.predictions.size() == runs.size() - fitted);

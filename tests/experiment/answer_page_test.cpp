@@ -32,7 +32,7 @@ TEST_CASE("a plan's page has its row, its drawings and what it is about") {
   REQUIRE(page.results.rows.size() == 1);
   CHECK(page.results.provenance.version == "9");
   CHECK(!page.cells.at(0).data.empty());
-  CHECK(page.cells.at(0).note.empty());  // it takes the time that the row says
+  CHECK(page.cells.at(0).note.empty());  // it takes the time of the row
   CHECK(page.title.find("case_study layers=1 on 4 devices") != std::string::npos);
   CHECK(report::is_page(report::to_html(page)));
 }

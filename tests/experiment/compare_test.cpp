@@ -54,7 +54,7 @@ struct Case {
   cost::AnalyticCosts costs;
 };
 
-/// The rows that reached something, which stand first, by rising value.
+/// The rows with a value, which come first, by rising value.
 void check_ranked(const Comparison& found, std::size_t with_plan) {
   REQUIRE(found.rows.size() == 4);
   REQUIRE(found.reached.size() == 4);

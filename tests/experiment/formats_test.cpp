@@ -72,7 +72,7 @@ std::set<std::string> first_words(const std::string& source, const std::string& 
   return out;
 }
 
-/// A word counts as told where it stands in `code`, alone or among others.
+/// A word counts as documented if it is in `code`, by itself or among others.
 void check_told(const std::string& name, const std::set<std::string>& words) {
   const std::string text = page(name);
   for (const std::string& word : words) {

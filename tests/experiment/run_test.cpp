@@ -444,7 +444,7 @@ TEST_CASE("a process beside a leader that has died does its part") {
   fs::remove(scratch.path("r/results.csv"));
   CHECK_FALSE(experiment::run(small_spec(), options, {}).led);
   CHECK_FALSE(fs::exists(scratch.path("r/results.csv")));
-  core::write_file(scratch.path("r/.cache/writer"), "writing job 7");  // and nobody holds it
+  core::write_file(scratch.path("r/.cache/writer"), "writing job 7");  // and no process holds it
   CHECK(experiment::run(small_spec(), options, {}).led);
   CHECK(files(scratch.path("r")) == 6 + 4 * 4);
 }
@@ -462,7 +462,7 @@ TEST_CASE("claims are judged when all cells have run") {
   CHECK(experiment::run(spec, {scratch.path("r"), {}, {}}, {}).claims.find("not slower") !=
         std::string::npos);
   CHECK(core::read_file(scratch.path("r/claims.csv")).find("not slower,,at least 1,") != std::string::npos);
-  // A claim is no part of a cell: judged anew on what the cache has.
+  // A claim is no part of a cell: judged again on the cached results.
   spec.claims[0].paper.low = 2;
   spec.claims[0].measure.column = "search_s";  // of timings.csv
   experiment::RunOptions options{scratch.path("r"), {}, {}};

@@ -32,7 +32,8 @@ TEST_CASE("plans without a flush run like all others, and the estimate is their 
   for (const auto& row : outcome.rows) {
     CAPTURE(row.planner);
     CHECK(row.status == "ok");
-    CHECK(*row.estimate_s < 1.1 * *row.iteration_s);  // the slowest stage alone: no more than a little above
+    // The slowest stage by itself: no more than a little above.
+    CHECK(*row.estimate_s < 1.1 * *row.iteration_s);
     CHECK(core::read_file(scratch.path("out/plans/case_study-summit-4-" + row.planner + "-32.yaml"))
               .find("schedule: " + row.planner + "\n") != std::string::npos);
   }

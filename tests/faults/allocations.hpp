@@ -1,5 +1,5 @@
 #pragma once
-// The program's memory, as a test wants it: this executable's operator new counts, and refuses when told to.
+// The program's memory, as a test wants it: this executable's operator new counts, and refuses on request.
 
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Memory runs out while a plan is searched, simulated, and told of.
+// Memory runs out while a plan is searched, simulated, and reported.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

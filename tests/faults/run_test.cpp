@@ -41,7 +41,7 @@ std::map<std::string, std::string> lasting_files(const std::string& folder) {
 
 struct Disturbed {
   bool needed = false;   ///< it makes as many calls
-  bool refused = false;  ///< an input could not be read: its cells are rows that say so
+  bool refused = false;  ///< an input could not be read: its cells are rows that report it
 };
 
 /// Runs with the n-th file call failing.

@@ -117,7 +117,7 @@ std::string described(int status) {
   return strsignal(WTERMSIG(status));
 }
 
-/// Keeps the input, which may become a seed, and says how to run it again.
+/// Keeps the input, which may become a seed, and prints how to run it again.
 void report(const std::string& target, const Inputs& inputs, std::size_t at, std::size_t end, int status) {
   const std::string how = described(status);
   if (at == end) {

@@ -1,4 +1,4 @@
-// No test lies about that nobody builds.
+// Every test is built.
 
 #include <doctest/doctest.h>
 

@@ -29,7 +29,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// The names in a cell such as "score, schedule", where "all" and "all above" stand for `above`.
+/// The names in a cell such as "score, schedule", in which "all" and "all above" mean `above`.
 Rooms named(const std::string& cell, const Rooms& above) {
   if (cell.starts_with("all")) return above;
   static const std::regex word("[a-z_]+");

@@ -1,4 +1,4 @@
-// A program outside the tree: plans MMT on eight devices and says how long an iteration takes.
+// A program outside the tree: plans MMT on eight devices and prints the time of an iteration.
 
 #include <cstdio>
 #include <penstock/experiment/cell.hpp>

@@ -16,7 +16,7 @@ using Values = reference::Values;
 
 namespace {
 
-/// A gradient may be zero but for rounding: that of a bias of keys is, as softmax does not see it.
+/// A gradient may be zero except for rounding: that of a bias of keys is, as softmax does not see it.
 void compare(const std::vector<reference::Values>& found, const std::vector<reference::Values>& expected,
              double least, double most) {
   REQUIRE(found.size() == expected.size());

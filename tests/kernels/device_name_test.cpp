@@ -52,7 +52,7 @@ TEST_CASE("devices side by side have a GPU each, or an equal part of one beside 
   CHECK(spread(3, 1) == Names{"cuda:0/3", "cuda:0/3", "cuda:0/3"});
   CHECK(spread(4, 2) == Names{"cuda:0/2", "cuda:0/2", "cuda:1/2", "cuda:1/2"});
   CHECK(spread(5, 2) == Names{"cuda:0/3", "cuda:0/3", "cuda:0/3", "cuda:1/3", "cuda:1/3"});
-  CHECK(spread(1, 0) == Names{"cuda:0"});  // whose opening says what is missing
+  CHECK(spread(1, 0) == Names{"cuda:0"});  // opening it gives the reason
 }
 
 TEST_CASE("devices of several processes of a machine have a GPU each, as far as these are seen by all") {

@@ -168,7 +168,7 @@ int main(int argc, char** argv) {
       kernels::open_device("cuda:0");
     } catch (const core::BadInput& e) {
       const std::string reason = e.what();
-      const bool broken = reason.find("cannot be loaded") != std::string::npos;  // built, and of no use
+      const bool broken = reason.find("cannot be loaded") != std::string::npos;  // built, and not usable
       std::printf("%s: %s\n", broken ? "FAILED" : "skipped", reason.c_str());
       return broken ? 1 : 77;
     }

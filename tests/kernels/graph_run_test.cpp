@@ -34,7 +34,7 @@ double dot(const Values& a, const Values& b) {
   return sum;
 }
 
-/// The sum over all outputs nobody reads of output times the gradient given for it.
+/// The sum over all unread outputs of output times the gradient given for it.
 double loss(Host& host, const graph::OpGraph& graph, GraphRun& run) {
   run.forward(*host.stream);
   double sum = 0;
@@ -121,7 +121,7 @@ TEST_CASE("a view's gradient is added where its tensor has one already") {
   CHECK(check_gradients(net.build(), 2) == 4);
 }
 
-// Written out: the decoder's tokens ask, the encoder's answer, also where there are as many.
+// Written out: queries are the decoder's tokens, keys the encoder's, even if there are as many.
 TEST_CASE("cross attention of a translator is what the reference makes of decoder, encoder, encoder") {
   const auto graph = models::build("encoder_decoder", {{"layers", "1"},
                                                        {"hidden", "8"},
@@ -169,7 +169,7 @@ TEST_CASE("only what training needs is run") {
   Host host;
   const GraphRun run(*host.backend, graph, 1, kernels::Precision::fp32, 1);
   CHECK_FALSE(run.runs(core::OpId(0), graph::Pass::forward));         // an input
-  CHECK_FALSE(run.runs(core::OpId(1), graph::Pass::input_gradient));  // nobody trains above
+  CHECK_FALSE(run.runs(core::OpId(1), graph::Pass::input_gradient));  // nothing above is trained
   CHECK_FALSE(run.runs(core::OpId(2), graph::Pass::input_gradient));
   CHECK(run.runs(core::OpId(2), graph::Pass::weight_gradient));
   CHECK(run.runs(core::OpId(3), graph::Pass::input_gradient));

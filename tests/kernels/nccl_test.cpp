@@ -19,7 +19,7 @@ struct Pretended {
   std::string broken;
   std::vector<std::string> log;
   int alive = 0;
-  int pending = 0;  ///< how often it says that it is not yet ready
+  int pending = 0;  ///< number of calls for which it is not yet ready
 } library;
 
 ncclResult_t answer(const std::string& call, const std::string& said) {
@@ -194,7 +194,7 @@ TEST_CASE("ranks of this process join those of others without waiting, and leave
     CHECK(joined->settled(2));
     library.log.clear();
   }
-  CHECK(library.log == Log{"abort 100", "abort 102"});  // nobody waits for a process that may have died
+  CHECK(library.log == Log{"abort 100", "abort 102"});  // no wait for a process that may have died
   CHECK(library.alive == 0);
 }
 

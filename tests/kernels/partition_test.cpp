@@ -1,4 +1,4 @@
-// Devices cut into partitions: the sum, and what the driver is asked for, by a driver that only pretends.
+// Devices cut into partitions: the sizes, and the calls to an imitation of the driver.
 
 #include "cuda/partition.hpp"
 
@@ -17,7 +17,7 @@ using namespace penstock::kernels::cuda;
 
 namespace {
 
-/// A device of `all` multiprocessors that come in blocks of `block`, and what it was asked.
+/// A device of `all` multiprocessors that come in blocks of `block`, and the calls to it.
 struct Pretended {
   unsigned all = 132, block = 8;
   unsigned told_least = 0, told_step = 0;

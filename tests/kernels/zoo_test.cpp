@@ -1,4 +1,4 @@
-// The zoo says all that a kernel needs to know.
+// The zoo has all data that a kernel needs.
 
 #include <doctest/doctest.h>
 
@@ -24,7 +24,7 @@ std::int64_t count(const std::vector<Slot>& slots) {
   return sum;
 }
 
-/// Two FLOPs per multiply-add of one sample, from the shapes of the operands; -1 where they do not tell.
+/// Two FLOPs per multiply-add of one sample, from the shapes of the operands; -1 if they do not determine it.
 double multiply_adds(OpKind kind, const Slots& s) {
   const auto extent = [](const Slot& slot, std::size_t axis) {
     return static_cast<double>(slot.shape[axis]);

@@ -20,7 +20,7 @@ Given with(Given parameters, std::int64_t sequence) {
   return parameters;
 }
 
-/// All that costs are asked for.
+/// All values that costs give.
 void check_alike(const graph::OpGraph& a, const graph::OpGraph& b) {
   REQUIRE(a.size() == b.size());
   for (std::size_t v = 0; v < a.size(); ++v) {

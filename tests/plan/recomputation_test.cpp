@@ -114,6 +114,6 @@ TEST_CASE("a stage without layers cannot recompute them") {
   CHECK(violations({"norm", "add"}) ==
         std::vector<std::string>{"stage 0 recomputes layers and has none, no two operators such as "
                                  "'layer0.norm' and 'layer0.add'"});
-  p.stages[0].operators.emplace_back(7);  // there is none: said, and not looked at
+  p.stages[0].operators.emplace_back(7);  // there is none: reported, and not looked at
   CHECK(violations({"norm", "add"}) == std::vector<std::string>{"stage 0: there is no operator number 7"});
 }

@@ -114,7 +114,7 @@ struct Compared {
   int problems = 0, divided = 0, with_branches = 0;
 };
 
-/// Partition types against all 4^n on devices that are alike.
+/// Partition types against all 4^n on equal devices.
 Compared compare_with_all(std::uint64_t seeds) {
   Compared out;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
@@ -182,7 +182,7 @@ TEST_CASE(
   const cost::Problem problem{graph, cluster, costs, {8, plan::Optimizer::sgd}};
   const planners::PartitionTypes types(problem);
   CHECK_FALSE(types.exact());
-  // By samples nothing is told: 24 operators x 4 samples x 3 s.
+  // By samples there are no messages: 24 operators x 4 samples x 3 s.
   CHECK(types.best(stage_of(problem, 2, 8), 0, {}).seconds >= 288);
   CHECK(planned(problem).estimate.value().value() == support::near(288));
 }

@@ -1,4 +1,4 @@
-// Planners of the calling program stand beside those of the catalogue.
+// Planners of the calling program are listed beside those of the catalogue.
 
 #include <doctest/doctest.h>
 

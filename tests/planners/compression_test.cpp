@@ -17,13 +17,13 @@ using namespace penstock;
 namespace {
 
 struct Found {
-  std::string plan;    ///< as text, less what is said of compression
+  std::string plan;    ///< as text, without the compression
   double seconds = 0;  ///< of an iteration, as the planner sees it
 };
 
 std::optional<Found> planned(const planners::PlannerInfo& planner, const cost::Problem& problem) {
   planners::SearchOptions options;
-  options.max_tensor_parallel = 1;  // what groups tell each other is not compressed
+  options.max_tensor_parallel = 1;  // messages within groups are not compressed
   try {
     auto found = planner.plan(problem, options, {});
     const auto stages = plan::StageGraph(problem.graph, found.plan);

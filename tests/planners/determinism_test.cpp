@@ -25,7 +25,7 @@ constexpr bool kSlow = true;
 constexpr bool kSlow = false;
 #endif
 
-/// The plan as text and what the planner says of it; or why there is none.
+/// The plan as text and the planner's messages; or the reason why there is none.
 std::string search(const planners::PlannerInfo& planner, const cost::Problem& problem, bool per_stage,
                    std::size_t threads) {
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);

@@ -1,4 +1,4 @@
-// megatron divides experts where it is asked to.
+// megatron divides experts if the option allows it.
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// SearchOptions::give_up: what is left out is of no use to who asks so.
+// SearchOptions::give_up: only plans that the caller rejects are left out.
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// given builds the stages that its options state, and chooses the micro-batch alone.
+// given builds the stages of its options, and chooses only the micro-batch.
 
 #include <doctest/doctest.h>
 

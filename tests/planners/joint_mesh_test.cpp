@@ -1,4 +1,5 @@
-// joint divides tokens and experts, and lets few devices share by ZeRO, where that is faster or fits alone.
+// joint divides tokens and experts, and lets few devices share by ZeRO, if that is faster or fits and nothing
+// else does.
 
 #include <doctest/doctest.h>
 

@@ -150,7 +150,7 @@ TEST_CASE("one move divides a table and the head that shares it: none may hold a
   CHECK(leads_to(Partition::row, Partition::column));
   CHECK(leads_to(Partition::column, Partition::row));
   CHECK_FALSE(leads_to(Partition::whole, Partition::batch));
-  // On a device alone there is nothing to divide.
+  // A single device has nothing to divide.
   draft.plan.stages.front().tensor_parallel = 1;
   CHECK_FALSE(leads_to(Partition::whole, Partition::whole));
 }

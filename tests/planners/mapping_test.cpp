@@ -104,7 +104,7 @@ TEST_CASE("for every stage count the mapping is the best of all mappings") {
     const MappingCosts costs = random_costs(seed);
     const planners::Mapping mapping(costs, costs.devices, kNever, {});
     const auto expected = exhaustive(costs);
-    const double limit = expected[1] * 0.5;  // of stages: half of what one alone takes
+    const double limit = expected[1] * 0.5;  // of stages: half of the time that one takes by itself
     const planners::Mapping limited(costs, costs.devices, limit, {});
     CHECK(mapping.most_stages() == std::min(costs.layers, costs.devices));
     for (int count = 1; count <= mapping.most_stages(); ++count) {

@@ -1,4 +1,4 @@
-// The options that one planner alone has: read strictly, and each does something.
+// Options of single planners: read strictly, and each has an effect.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ std::string fault_of(const std::string& choice) {
   }
 }
 
-/// The plan and what the planner says of it; or why there is none.
+/// The plan and the planner's messages; or the reason why there is none.
 std::string result(const planners::PlannerInfo& planner, const cost::Problem& problem,
                    const planners::OwnOptions& own) {
   planners::SearchOptions options;

@@ -20,7 +20,7 @@ TEST_CASE("appendix A: compute and transfers of the slowest stage, or its share 
   // Twice as wide: 2 * 1/2 * 80 B at 2 B/s are 40 s, over 4 micro-batches 10.
   CHECK(two_bw_seconds(stages, {2, 4, false, 2, 2}) == 10);
   CHECK(two_bw_seconds(stages, {2, 8, false, 2, 2}) == 9);
-  CHECK(two_bw_seconds({stages[1]}, {1, 4, false, 1, 2}) == 6);  // alone it transfers nothing
+  CHECK(two_bw_seconds({stages[1]}, {1, 4, false, 1, 2}) == 6);  // by itself it transfers nothing
   CHECK(two_bw_bytes(stages[1], {1, 4, false, 1, 2}, 2) == 2 * 40 + 2 * 10 + 2 * 3);
   CHECK(two_bw_bytes(stages[1], {1, 4, true, 1, 2}, 2) == 2 * 40 + 10 + 2 * 3);
 }

@@ -151,6 +151,6 @@ TEST_CASE("joint is no slower than these rows, which are faster than all other p
     options.own["starts"] = starts;
     return simulated(search.problem, planners::planner("joint").plan(search.problem, options, {}).plan);
   };
-  CHECK(best < of_joint("direct"));  // which asks for no rows
+  CHECK(best < of_joint("direct"));  // it needs no rows
   CHECK(of_joint("quick") <= best);
 }

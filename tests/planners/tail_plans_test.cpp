@@ -1,4 +1,4 @@
-// Branches on devices of their own, and what stands behind them on the devices of all.
+// Branches with their own devices, and operators after them on all these devices.
 
 #include "joint/tail_plans.hpp"
 

@@ -16,7 +16,7 @@ using namespace penstock;
 
 namespace {
 
-/// Layers in a row, no two alike.
+/// Layers in a row, no two equal.
 graph::OpGraph long_chain(std::size_t layers) {
   graph::GraphBuilder builder("chain");
   for (std::size_t v = 0; v < layers; ++v) {
@@ -33,7 +33,7 @@ graph::OpGraph long_chain(std::size_t layers) {
   return builder.build();
 }
 
-/// Asks to stop after so many calls, and counts those that come later.
+/// Requests a stop after so many calls, and counts later ones.
 class StoppingCosts final : public cost::CostModel {
  public:
   StoppingCosts(std::int64_t until, std::atomic<bool>& stop) : until_(until), stop_(stop) {}
@@ -51,7 +51,7 @@ class StoppingCosts final : public cost::CostModel {
   mutable std::atomic<std::int64_t> calls_{0};
 };
 
-/// Operators whose time was asked after a stop, each time anew.
+/// Operators whose time was queried after a stop, each counted every time.
 std::int64_t asked_later(const planners::PlannerInfo& planner, const graph::OpGraph& graph,
                          const cluster::Cluster& cluster, std::int64_t until, bool limit) {
   std::atomic<bool> stop{false};
@@ -138,8 +138,8 @@ namespace {
 
 /// In passes over all operators.
 struct Stop {
-  double after;  ///< so many have been asked
-  double most;   ///< that a planner may ask then
+  double after;  ///< number of queries before the stop
+  double most;   ///< limit of a planner's queries after it
 };
 
 void check_stops(std::size_t layers, const cluster::Cluster& cluster, const std::vector<Stop>& stops) {

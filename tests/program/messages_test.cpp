@@ -84,7 +84,7 @@ TEST_CASE("a message comes between the pass that makes it and the one that waits
 }
 
 TEST_CASE("random sizes: every sample travels once each way, between the shares it is of") {
-  // The slow twin asks for the share of every sample.
+  // The slow twin computes the share of every sample.
   core::Random random(1);
   int messages = 0;
   for (int trial = 0; trial < 300; ++trial) {

@@ -1,4 +1,4 @@
-// Where a stage's passes stand, and when there is room for what they receive.
+// Positions of a stage's passes, and when there is room for their messages.
 
 #include "penstock/program/stage_index.hpp"
 

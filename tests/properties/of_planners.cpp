@@ -58,7 +58,7 @@ std::optional<Found> known(const World& world, const std::string& planner) {
   seed = world.spec().seed;
   const auto key = std::pair(&world, planner);
   const auto found = answers.find(key);
-  // A world that was made smaller may stand where another one was.
+  // A world that was made smaller may have the address of another one.
   if (found != answers.end() && found->second && plan::rank_of_stage(found->second->plan).size() > 0 &&
       score::violations(world.problem(), found->second->plan).empty())
     return found->second;

@@ -38,7 +38,7 @@ double rounding(const plan::Plan& plan);
 /// Relative difference of sums of picoseconds that are taken for one.
 inline constexpr double kSame = 1e-6;
 
-/// "" unless `small` is above `large`; `what` stands before both numbers.
+/// "" unless `small` is above `large`; `what` is printed before both numbers.
 std::string not_above(double small, double large, const std::string& what, double relative = kSame);
 std::string equal(double a, double b, const std::string& what, double relative = kSame);
 

@@ -1,4 +1,4 @@
-// Training without a flush does what the papers' recurrences say (slow twins, written from the formulas).
+// Training without a flush follows the papers' recurrences (slow twins, written from the formulas).
 
 #include <doctest/doctest.h>
 
@@ -104,7 +104,7 @@ TEST_CASE("double-buffered weights are one update behind, replicas or not") {
   check_recurrence(cut_model(six_layers(), replicated), delay, 4, 20);
 }
 
-// One stage has nobody to wait for: w(t+1) = w(t) - rate f'(w(t)), whatever the way to train without a flush.
+// One stage waits for no other: w(t+1) = w(t) - rate f'(w(t)), whatever the way to train without a flush.
 TEST_CASE("on one device training without a flush is training") {
   const Delay none = [](std::size_t, std::size_t) { return 0; };
   for (const std::string schedule : {"pipedream", "pipedream_vsync", "pipemare"}) {

@@ -74,7 +74,7 @@ Case random_case(const Family& family, std::uint64_t seed) {
   Random random(seed);
   const int ranks = random.between(2, 4);
   const auto rank = placed(family.placement, ranks);
-  const bool even = std::string(family.name) == "pipedream_vsync";  // asks for it
+  const bool even = std::string(family.name) == "pipedream_vsync";  // it needs that
   auto devices = random_devices(ranks, random);
   for (std::size_t d = 0; even && d < devices.size(); ++d) devices[d] = {DeviceId(d)};
   const std::size_t all = devices.back().back().index() + 1;

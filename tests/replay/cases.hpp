@@ -17,7 +17,7 @@ struct Case {
   cost::Problem problem() const { return {graph, cluster, costs, plan.training}; }
 };
 
-/// Where the stages of a family stand: one per rank, or two in a loop or a zigzag.
+/// Placement of a family's stages: one per rank, or two in a loop or a zigzag.
 enum class Placement { row, loop, zigzag };
 struct Family {
   const char* name;

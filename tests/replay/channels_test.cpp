@@ -81,7 +81,7 @@ TEST_CASE("transfers in one direction do not wait for those in the other") {
   Ends ends;
   bool back = false;
   const Bytes to = bytes(4);
-  ends.here.put(kThere, ends.pieces({bytes(4)}), [] {});  // nobody takes it
+  ends.here.put(kThere, ends.pieces({bytes(4)}), [] {});  // it is never received
   ends.far.put(kBack, ends.pieces({bytes(4, 9)}), [] {});
   ends.here.put(kBack, ends.pieces({to}), [&] { back = true; });
   for (int turn = 0; turn < 10; ++turn) ends.here.land(), ends.far.land();

@@ -1,4 +1,4 @@
-// Numbers that are drawn when they are asked for.
+// Numbers that are drawn on demand.
 
 #include "worker/draw.hpp"
 

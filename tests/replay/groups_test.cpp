@@ -51,7 +51,7 @@ CutModel small_model(const Cut& cut) {
   return cut.expert_parallel > 1 ? small_mixture(cut) : small_gpt(cut);
 }
 
-/// A worker that may be told to do otherwise.
+/// A worker with exchangeable behaviour.
 class Wilful : public replay::Worker {
  public:
   explicit Wilful(std::unique_ptr<replay::DeviceWorker> worker) : worker_(std::move(worker)) {}

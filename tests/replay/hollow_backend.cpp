@@ -20,7 +20,7 @@ class HollowBuffer : public Buffer {
   }
 
  private:
-  mutable std::vector<std::byte> data_;  ///< of those alone that are asked for: what a message carries
+  mutable std::vector<std::byte> data_;  ///< only of buffers that are read: those of messages
 };
 
 class HollowKernel : public kernels::Kernel {

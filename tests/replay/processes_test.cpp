@@ -154,7 +154,7 @@ graph::OpGraph mixture() {
   return net.build();
 }
 
-/// Devices that stand beside each other go to different processes.
+/// Neighbouring devices go to different processes.
 void scatter(replay::test::CutModel& model) {
   const auto count = static_cast<std::size_t>(processes->size());
   const std::size_t each = model.cluster.devices().size() / count;

@@ -257,7 +257,7 @@ TEST_CASE("without replicas the weights are those that weight_versions counts") 
     for (std::size_t v = 1; v < 3; ++v) builder.add_edge(core::OpId(v - 1), core::OpId(v));
     c.graph = builder.build();
     const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
-    std::vector<schedule::RankOrder> rows;  // passes alone
+    std::vector<schedule::RankOrder> rows;  // only passes
     for (const schedule::RankOrder& row : c.order.ranks) {
       rows.emplace_back();
       for (const schedule::Action& a : row)
@@ -275,7 +275,7 @@ TEST_CASE("without replicas the weights are those that weight_versions counts") 
 
 TEST_CASE("replicas that hide a reduction use what has been updated, not what is summed") {
   // pipedream, a on devices 0 and 1, b on device 2, mini-batches of two: each replica of a runs one
-  // micro-batch of a mini-batch. The STEP of mini-batch 0 stands before the first pass of mini-batch 2.
+  // micro-batch of a mini-batch. The STEP of mini-batch 0 comes before the first pass of mini-batch 2.
   Case c = replay::test::even_chain("pipedream", replay::test::Placement::row, 2, 2);
   graph::GraphBuilder builder("chain");
   for (int v = 0; v < 2; ++v) builder.add(support::unit_op("v" + std::to_string(v), 1e9, 100));

@@ -40,7 +40,7 @@ core::Seconds duration(const Case& c, core::DeviceId device, const Instruction& 
   return i.kind == ActionKind::input_gradient ? time.input_gradient : time.weight_gradient;
 }
 
-/// Replayed with workers that take as long as the cost model says, by a clock of their own.
+/// Replayed with workers that take the times of the cost model, by their own clocks.
 trace::Trace replayed(const Case& c, int iterations = 1, std::int64_t first_workspace = 0) {
   const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
   Fakes fakes(program, c.graph);

@@ -102,7 +102,7 @@ core::Seconds duration(const CutModel& m, DeviceId device, const Instruction& i)
   return i.kind == ActionKind::input_gradient ? time.input_gradient : time.weight_gradient;
 }
 
-/// Replayed with workers that take as long as the cost model says.
+/// Replayed with workers that take the times of the cost model.
 trace::Trace imitated(const CutModel& m) {
   const DevicePrograms program = program_of(m);
   replay::test::Fakes fakes(program, m.graph);

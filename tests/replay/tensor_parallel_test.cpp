@@ -152,7 +152,7 @@ TEST_CASE("attention spelt out, heads tied to the table, recommenders") {
   tied["tied_head"] = "yes";
   check_training(cut_model(models::build("gpt", tied), {.rank = {0}, .replicas = 2, .tensor_parallel = 2}),
                  {4, kRounding});
-  // Devices have samples of their own, of table and head alike: one sum has the gradients of both.
+  // Devices have samples of their own, of both table and head: one sum has the gradients of both.
   CutModel by_samples = cut_model(models::build("gpt", tied), {.rank = {0}, .tensor_parallel = 2});
   const OpId head(by_samples.graph.size() - 1);
   for (const OpId id : {by_samples.graph.owner(head), head})
@@ -167,8 +167,8 @@ TEST_CASE("attention spelt out, heads tied to the table, recommenders") {
   }
 }
 
-// Batch norm sees the samples of its device alone; by channels it sees all of them.
-// Megatron-LM's embedding group: devices of one number hold the same rows of the table.
+// Batch norm sees only the samples of its device; by channels it sees all of them. Megatron-LM's embedding
+// group: devices of one number hold the same rows of the table.
 TEST_CASE("parameters that stages share are summed over the devices of one number") {
   Given gpt = kSmall.at("gpt");
   gpt["tied_head"] = "yes";

@@ -81,7 +81,7 @@ TEST_CASE("with best, only the fastest base counts") {
 }
 
 TEST_CASE("the verdict, on both sides of each boundary") {
-  // The largest ratio is 1.5. With 10 % tolerance the paper may say 1.5 / 0.9 = 1.667 to 1.5 / 1.1 = 1.364.
+  // The largest ratio is 1.5. With 10 % tolerance the paper may have 1.5 / 0.9 = 1.667 to 1.5 / 1.1 = 1.364.
   CHECK(verdict(ratio({1.66, 1.66}, Reduction::max, 0.1)) == Verdict::reproduced);
   CHECK(verdict(ratio({1.67, 1.67}, Reduction::max, 0.1)) == Verdict::same_direction);
   CHECK(verdict(ratio({1.37, 1.37}, Reduction::max, 0.1)) == Verdict::reproduced);
@@ -140,7 +140,7 @@ TEST_CASE("claims about what is not there are refused") {
   claim.measure.of["planner"] = {"d", "e"};
   CHECK(fault(claim) == "no row has planner d or e");
   claim = ratio({}, Reduction::all);
-  claim.measure.of["speed"] = {"1"};  // no axis: only the run will tell
+  claim.measure.of["speed"] = {"1"};  // no axis: only the run shows it
   CHECK(fault(claim) == "no fault");
   claim.measure = {"speed",       {}, report::Selector{{"planner", {"a"}}}, {"devices"}, "", {"devices"},
                    Reduction::all};

@@ -10,12 +10,12 @@ using Points = std::vector<std::vector<double>>;
 using Positions = std::vector<std::size_t>;
 
 TEST_CASE("the front keeps what no other beats, the first of equals, in the order given") {
-  //  a is beaten by c in both; b and c trade; d equals b; e is beaten by c alone in one number.
+  //  a is beaten by c in both; b and c trade; d equals b; e is beaten only by c, in one number.
   const Points points = {{4, 4}, {1, 5}, {3, 2}, {1, 5}, {3, 3}};
   CHECK(pareto_front(points) == Positions{1, 2});
   CHECK(pareto_front(Points{}).empty());
   CHECK(pareto_front(Points{{7, 7}}) == Positions{0});
-  // The best in every number is alone.
+  // A point that is best in every number is the only one.
   CHECK(pareto_front(Points{{2, 2, 2}, {1, 1, 1}, {1, 1, 2}}) == Positions{1});
 }
 

@@ -88,7 +88,7 @@ TEST_CASE("a wrong published run is refused with file, line and column") {
         "runs.csv:3: block: expected gpt or llama or mixtral or deepseek_v3, not 'mamba'");
   CHECK(of("measured_s", "-1") == "runs.csv:3: measured_s: expected a number above zero, not '-1'");
   CHECK(of("measured_s", "0").starts_with("runs.csv:3: measured_s: expected a number above zero"));
-  CHECK(of("measured_s", "") == "");  // predicted alone
+  CHECK(of("measured_s", "") == "");  // only predicted
   CHECK(of("measured_gib", "nan").starts_with("runs.csv:3: measured_gib: expected a number above zero"));
   CHECK(of("dp", "2") == "runs.csv:3: devices: tp x cp x pp x dp is 2 x 1 x 2 x 2 = 8, not 4");
   CHECK(of("cp", "2") == "runs.csv:3: devices: tp x cp x pp x dp is 2 x 2 x 2 x 1 = 8, not 4");
@@ -152,6 +152,6 @@ TEST_CASE("a picture of predictions: a dot per run, those that are exact on the 
   CHECK(count("<circle cx=\"70\" cy=\"50\" r=\"3\"/>") == 1);   // ten times as long
   CHECK(count(">0.2</text>") == 2);                             // a tick on either axis
   CHECK(count("a&lt;b: 1 run, 900.0 % off") == 1);
-  // One run alone has an axis too.
+  // A single run has an axis too.
   CHECK(report::published_scatter_svg({{{&runs[1], 1, 1}}}, "one").find(">2</text>") != std::string::npos);
 }

@@ -352,7 +352,7 @@ TEST_CASE("a check is called all along, and what it throws ends the work") {
     CHECK(bounds([&] { ++calls; }) == bounds({}));
     const int all = calls;
     CHECK(all > 30);
-    for (const int last : {1, all / 2, all}) {  // whoever asks for it, and until the end
+    for (const int last : {1, all / 2, all}) {  // for any caller, and until the end
       calls = 0;
       CHECK_THROWS_AS(bounds([&] {
                         if (++calls >= last) throw core::SearchEnded();

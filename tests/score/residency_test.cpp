@@ -88,7 +88,7 @@ TEST_CASE("the bound is the best mean of work and bytes over time, of all choice
     double most = 0;
     for (int k = 0; k <= 200; ++k) most = std::max(most, drawn.at(k / 200.0).mean());
     const double bound = drawn.bound(8);
-    if (bound == 0) {  // bytes say nothing
+    if (bound == 0) {  // bytes give no bound
       CHECK(most <= drawn.at(0).mean() * 1.01);
       continue;
     }

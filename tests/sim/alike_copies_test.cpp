@@ -53,7 +53,7 @@ graph::OpGraph small_gpt() {
       "gpt", {{"layers", "4"}, {"hidden", "64"}, {"heads", "4"}, {"sequence", "32"}, {"vocabulary", "128"}});
 }
 
-/// Devices that are all alike, switches, and the cables between them, in this order.
+/// Equal devices, switches, and the cables between them, in this order.
 struct Cables {
   std::vector<std::string> devices;
   std::string switches;
@@ -113,7 +113,7 @@ TEST_CASE("on rails a copy is as many nodes as its devices need, whichever of th
   };
   const auto machine = cluster::load_cluster("4xH100x8-rails");
   CHECK(copies(machine, row(graph, {2, 4, 1, 4})) == 4);             // a node each
-  CHECK(copies(machine.first(16), row(graph, {2, 2, 1, 4})) == 2);   // others are not asked
+  CHECK(copies(machine.first(16), row(graph, {2, 2, 1, 4})) == 2);   // other copies are not compared
   CHECK(copies(machine.first(16), row(graph, {2, 4, 1, 2})) == 2);   // two groups of a node share its switch
   CHECK(copies(machine.first(16), row(graph, {1, 16, 1, 1})) == 4);  // devices of a node do
   // Two stages on two devices of every node become one, on those of the first and then of the second.

@@ -1,4 +1,5 @@
-// Collectives of tensor-parallel groups on links: alone they take their closed form, together they share.
+// Collectives of tensor-parallel groups on links: without other messages they take their closed form,
+// together they share.
 
 #include <doctest/doctest.h>
 

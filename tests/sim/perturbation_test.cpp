@@ -205,7 +205,7 @@ TEST_CASE(
   const Moments m = moments(forward, seconds);
   CHECK(m.mean == support::near(1, 4 * 0.1 / 100));  // four standard errors
   CHECK(m.deviation == support::near(0.1, 0.03));
-  CHECK(moments(backward, seconds).deviation == 0);  // not asked for
+  CHECK(moments(backward, seconds).deviation == 0);  // not configured
   double together = 0;
   for (std::size_t i = 1; i < forward.size(); ++i)
     together += (seconds(forward[i]) - m.mean) * (seconds(forward[i - 1]) - m.mean);
@@ -228,7 +228,8 @@ TEST_CASE("a draw depends only on the seed and the task") {
 }
 
 TEST_CASE("a transfer's jitter is on its bytes, the same on both networks") {
-  // 1 kB at 1 kB/s over one route, up to half more or less: alone on its links it takes the same either way.
+  // 1 kB at 1 kB/s over one route, up to half more or less: without other messages it takes the same either
+  // way.
   const Chain c = chain(2, 1, 1e3);
   const std::string jitter = "jitter: {transfer: {uniform: 50%}}";
   const auto fair = simulated(c, jitter, 1), fifo = simulated(c, jitter, 1, NetworkModel::fifo);

@@ -118,7 +118,7 @@ TEST_CASE("a layer cut in two is a segment in each stage; what leaves a stage is
   // The first add is saved, the second too, for norm and dense read it; both leave or end here.
   CHECK(uneven.counted(0) == 2 * 3000 + 2000);
   CHECK(uneven.activations(0) == uneven.counted(0));
-  // The add alone is no layer and saved like the head; of layer 3 norm and dense are computed again.
+  // A single add is no layer and saved like the head; of layer 3 norm and dense are computed again.
   CHECK(uneven.counted(1) == 1 * (3000 + 2000) + 2000);
   CHECK(uneven.activations(1) == uneven.counted(1));
 }

@@ -59,7 +59,7 @@ void check_close(double a, double b) {
   CHECK(std::abs(a - b) <= 2e-11 + 1e-9 * b);
 }
 
-/// Simulates, and holds the parts against what the summary says of the same run.
+/// Simulates, and compares the parts with the summary of the same run.
 Waterfall checked(const cost::Problem& problem, plan::Plan plan, const sim::SimulationOptions& options = {}) {
   const auto scheduled = score::scheduled(problem, std::move(plan));
   const auto trace = sim::simulate(problem, scheduled, options);
@@ -189,7 +189,7 @@ TEST_CASE("waterfalls of random plans sum to the picosecond and agree with summa
     if (summary.mini_batches > 1) continue;
     const bool buckets_wait =
         std::ranges::any_of(c.plan.stages, [](const plan::Stage& s) { return s.zero >= 2; });
-    if (buckets_wait) continue;  // longer than the trace says of whole passes
+    if (buckets_wait) continue;  // longer than whole passes in the trace
     check_close(sum(w, kBusy), (1 - summary.bubble) * iteration);
     check_close(sum(w, kWaits), summary.exposed_communication * iteration);
   }

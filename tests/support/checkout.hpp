@@ -1,6 +1,6 @@
 #pragma once
 // Where the files of this checkout lie. The path is known to one source file only, so that every other one
-// compiles alike wherever the checkout lies, which compiler caches need.
+// compiles to the same result wherever the checkout lies, which compiler caches need.
 
 #include <string>
 

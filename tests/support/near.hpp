@@ -9,7 +9,7 @@
 
 namespace penstock::support {
 
-/// A number, and by which part of the larger one another may differ from it. Zero equals zero alone.
+/// A number, and the relative difference from it that is allowed. Zero equals only zero.
 struct Near {
   double value;
   double relative;

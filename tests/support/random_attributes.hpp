@@ -1,5 +1,5 @@
 #pragma once
-// Random attributes of every kind, as a model file would say them.
+// Random attributes of every kind, in the form of a model file.
 
 #include <algorithm>
 #include <array>

@@ -16,7 +16,7 @@ inline std::set<const void*>& skipped_cases() {
   return cases;
 }
 
-/// Counts the running case as skipped, once, and says why; the case then returns.
+/// Counts the running case as skipped, once, and prints the reason; the case then returns.
 inline void skip(const std::string& why) {
   skipped_cases().insert(doctest::getContextOptions()->currentTest);
   MESSAGE("skipped: ", why);

@@ -1,5 +1,6 @@
 #pragma once
-// The slow twin of fair sharing: everything anew at every event, no component, no heap, time without a grid.
+// The slow twin of fair sharing. It computes everything again at every event: no component, no heap, time
+// without a grid.
 
 #include "support/flow_set.hpp"
 
