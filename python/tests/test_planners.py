@@ -132,7 +132,7 @@ def test_it_may_say_that_nothing_fits(problem):
     [
         (lambda p: whole(p, 3), ps.InvalidPlan, "micro-batch 3 does not divide the mini-batch 64"),
         (lambda p: [{**whole(p)[0], "devices": [0]}], ps.InvalidPlan, "device 1 serves no stage"),
-        (lambda p: [{**whole(p)[0], "tensor_parallel": 3}], ps.InvalidPlan, "no whole number of tensor-parallel groups"),
+        (lambda p: [{**whole(p)[0], "tensor_parallel": 3}], ps.InvalidPlan, "cannot be divided into tensor-parallel groups"),
         (lambda p: [{**whole(p)[0], "operators": ["nothing"]}], ps.BadInput, "stage 0: .*nothing"),
         (lambda p: [{**whole(p)[0], "micro": 4}], ps.BadInput, "stage 0: micro"),
         (lambda p: [], ps.InvalidPlan, "there are no stages"),

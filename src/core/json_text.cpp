@@ -48,7 +48,7 @@ void check_json_keys(std::string_view text, const std::string& file) {
     if (next == text.npos || text[next] != ':' || keys.empty()) continue;
     const std::string_view key = text.substr(begin, i - begin);
     if (!keys.back().insert(key).second)
-      throw BadInput({file, line_of(text, begin), std::string(key)}, "the key stands twice");
+      throw BadInput({file, line_of(text, begin), std::string(key)}, "the key appears twice");
   }
 }
 

@@ -75,7 +75,7 @@ void refuse_second_document(const std::string& text, const std::string& name) {
   } catch (const YAML::Exception& e) {
     line = e.mark.line + 1;
   }
-  throw BadInput(Place{name, line, ""}, "text stands behind the end of the document: a file holds one");
+  throw BadInput(Place{name, line, ""}, "text comes after the end of the document: a file holds one");
 }
 
 }  // namespace
@@ -225,7 +225,7 @@ std::vector<std::pair<std::string, Yaml>> Yaml::entries() const {
     const Yaml value = child(&entry.second, node_->key.empty() ? key : node_->key + "." + key);
     if (!seen.insert(key).second)
       throw BadInput(Place{node_->file, entry.first.Mark().line + 1, value.node_->key},
-                     "the key stands twice");
+                     "the key appears twice");
     out.emplace_back(key, value);
   }
   return out;

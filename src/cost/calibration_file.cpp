@@ -287,15 +287,15 @@ Calibration read(const Yaml& root) {
     check_unique(
         *tests, out.crowding,
         [](const CrowdingTest& test) { return std::tuple(test.kernel, test.beside, test.neighbours); },
-        "the test stands twice");
+        "the test appears twice");
   }
   if (const auto launch = root.find("graph_launch")) out.graph_launch = launch->seconds();
   check_unique(
       root.at("kernels"), out.kernels, [](const MeasuredKernel& k) { return k.key; },
-      "the kernel stands twice");
+      "the kernel appears twice");
   check_unique(
       root.at("links"), out.links, [](const MeasuredLink& l) { return std::pair(l.kind, l.ranks); },
-      "the link stands twice");
+      "the link appears twice");
   return out;
 }
 

@@ -19,7 +19,7 @@ Curve read_curve(const Yaml& node, double share) {
   std::map<std::int64_t, double> points;
   for (const auto& [key, value] : node.entries())
     if (!points.emplace(batch_size(key, value), value.seconds().value() * share).second)
-      value.fail("the batch size stands twice");
+      value.fail("the batch size appears twice");
   if (points.empty()) node.fail("expected at least one batch size");
   Curve curve;
   for (const auto& [samples, seconds] : points) {

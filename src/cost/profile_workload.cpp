@@ -90,7 +90,7 @@ graph::PiperWorkload read_workload(const Yaml& node) {
   graph::PiperWorkload out;
   std::map<std::string, std::size_t> number;
   for (const auto& [name, layer] : node.at("layers").entries()) {
-    if (!number.emplace(name, out.layers.size()).second) layer.fail("the layer stands twice");
+    if (!number.emplace(name, out.layers.size()).second) layer.fail("the layer appears twice");
     out.layers.push_back(read_layer(name, layer));
   }
   for (const Yaml& message : node.at("messages").items())

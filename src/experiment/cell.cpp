@@ -364,7 +364,7 @@ CellOutcome try_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
   } catch (const core::BadInput& e) {
     return failed(std::string("bad input: ") + e.what(), std::current_exception());
   } catch (const std::bad_alloc&) {
-    return failed(std::string(kOutOfMemory) + "the cell needs more than there is", {});
+    return failed(std::string(kOutOfMemory) + "the cell needs more memory than the machine has", {});
   } catch (const std::exception& e) {
     return failed(std::string("internal: ") + e.what(), std::current_exception());
   }

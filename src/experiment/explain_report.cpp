@@ -44,8 +44,7 @@ std::string words(const Explanation& explanation, const sim::PathRun& run) {
   const auto& main = path[run.main];
   const Picoseconds whole = path[run.last].end - path[run.first].start;
   if (run.main_time == whole) return fmt::format("{} and {} more", path[run.first].what, count - 1);
-  return fmt::format("{} parts, {} of them like {}", count, core::show_share(run.main_time / whole),
-                     main.what);
+  return fmt::format("{} tasks; longest: {} ({})", count, main.what, core::show_share(run.main_time / whole));
 }
 
 std::string resource_name(const Explanation& explanation, const sim::Resource& resource) {

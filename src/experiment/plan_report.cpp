@@ -89,8 +89,9 @@ std::string operator_span(const graph::OpGraph& graph, const plan::Stage& stage)
 std::string list_order_line(const cost::Problem& problem, const plan::Plan& plan) {
   if (plan.schedule != "list_order") return "";
   const auto most = schedule::list_order_bound(score::pipeline_of(problem, plan));
-  return fmt::format("list ordering on links of its own takes at most {}, steps aside\n",
-                     show(to_seconds(most)));
+  return fmt::format(
+      "Upper bound for list ordering with a separate link per message, without optimizer steps: {}\n",
+      show(to_seconds(most)));
 }
 
 /// Lower bound for this order; none with a perturbation, under which devices may be faster than their type.
@@ -106,7 +107,8 @@ std::string bound_line(const cost::Problem& problem, const CellOutcome& outcome,
   if (!bound || bound->time == core::Picoseconds(0)) return "";
   const double least = to_seconds(bound->time).value();
   return fmt::format(
-      "no order within these in-flight counts takes less than {} ({}, {}): simulated {:.1f} % above\n{}",
+      "Lower bound for this plan, in any order with these in-flight counts: {} ({}, {}). Simulated: {:+.1f} "
+      "%.\n{}",
       show(core::Seconds(least)), name(bound->kind), bound->where,
       (*outcome.row.iteration_s / least - 1) * 100, list_order_line(problem, *outcome.plan));
 }
@@ -114,8 +116,8 @@ std::string bound_line(const cost::Problem& problem, const CellOutcome& outcome,
 /// Lower bound for any plan that divides as much.
 std::string any_plan_line(const report::CellResult& row, const plan::Plan& plan) {
   if (!row.gap) return "";
-  return fmt::format("no plan for this problem takes less than {} {}: simulated {:.1f} % above\n",
-                     show(core::Seconds(*row.lower_bound_s)), name(score::family_of(plan)), *row.gap * 100);
+  return fmt::format("Lower bound for any plan {}: {}. Simulated: {:+.1f} %.\n", name(score::family_of(plan)),
+                     show(core::Seconds(*row.lower_bound_s)), *row.gap * 100);
 }
 
 /// Options that the planner of a searched plan did not try.

@@ -80,7 +80,7 @@ void check_graph(const ReplaySetting& setting, replay::Manner manner, const repl
   if (setting.device == "host") throw core::BadInput("the host has no graphs: an iteration is one on GPUs");
   if (manner != replay::Manner::concurrent)
     throw core::BadInput("an iteration is a graph where its devices run side by side");
-  if (setting.options.processes != nullptr) throw core::BadInput("several processes have no graph of theirs");
+  if (setting.options.processes != nullptr) throw core::BadInput("--graph works with one process only");
   if (setting.training.losses) throw core::BadInput("a graph reads no losses");
   if (program.mini_batches > 1) throw core::BadInput("an iteration without a flush is no graph");
 }

@@ -103,7 +103,7 @@ void add_fitting(const Wanted& wanted, const std::vector<Values>& grid, std::vec
   bool any = false;
   for (std::size_t i = 0; i < grid.size(); ++i)
     if (fits(wanted, grid[i])) out[i] = any = true;
-  if (!any) throw core::BadInput("no cell of the grid has these values");
+  if (!any) throw core::BadInput("no cell of the experiment has these values");
 }
 
 /// [cell] true if some item of the list matches it.

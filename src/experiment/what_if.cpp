@@ -28,7 +28,7 @@ void check_batches(const plan::Plan& plan) {
   for (const plan::Stage& stage : plan.stages)
     if (plan.training.mini_batch % stage.micro_batch != 0)
       throw core::BadInput(fmt::format(
-          "{} samples are no whole number of micro-batches of {} ({} for each of {} replicas): change "
+          "mini_batch {} must be a multiple of the micro-batch {} ({} for each of {} replicas): change "
           "micro_batch or mini_batch too",
           plan.training.mini_batch, stage.micro_batch, plan::samples_per_device(plan, stage),
           plan::asynchronous(plan) ? 1 : stage.sharing_replicas()));

@@ -112,8 +112,8 @@ std::vector<StageLayers> parse_layout(std::string_view text) {
   }
   const auto with = [&](auto member) { return std::ranges::count(out, true, member); };
   if (!out.front().embedding || with(&StageLayers::embedding) != 1)
-    fail(text, "E stands once, at the beginning");
-  if (!out.back().loss || with(&StageLayers::loss) != 1) fail(text, "L stands once, at the end");
+    fail(text, "E must appear once, at the beginning");
+  if (!out.back().loss || with(&StageLayers::loss) != 1) fail(text, "L must appear once, at the end");
   return out;
 }
 

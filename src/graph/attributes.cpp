@@ -238,7 +238,7 @@ class ExtentReader {
   void one_of(Names names, Enum& value) {
     for (std::size_t i = 0; i < names.size(); ++i)
       if (on(names[i])) {
-        if (value != Enum{}) throw ExtentFault(std::string(names[i]), "another one stands beside it");
+        if (value != Enum{}) throw ExtentFault(std::string(names[i]), "there is another one");
         value = static_cast<Enum>(i + 1);
       }
   }

@@ -85,7 +85,7 @@ class Reader {
     out.description = trimmed(head);
     if (out.id.empty()) fail("", "the node has no id");
     fields(line.substr(at + kDash.size()), out);
-    if (!number_.emplace(out.id, graph_.nodes.size()).second) fail(out.id, "the node stands twice");
+    if (!number_.emplace(out.id, graph_.nodes.size()).second) fail(out.id, "the node appears twice");
     graph_.nodes.push_back(std::move(out));
   }
 
@@ -156,7 +156,7 @@ class Reader {
     for (const auto& [from, to] : graph_.edges)
       if (waiting[from] > 0 && waiting[to] > 0) {
         line_ = graph_.nodes[to].line;
-        fail(graph_.nodes[to].id, "the node stands on a cycle, or behind one");
+        fail(graph_.nodes[to].id, "the node is on a cycle, or after one");
       }
   }
 

@@ -52,7 +52,7 @@ void read_edges(const JsonReader& root, RawFile& raw) {
   for (const JsonReader& edge : root.at("edges").items(kMostPiperEdges)) {
     const std::size_t from = end_of(edge, "sourceId", raw), to = end_of(edge, "destId", raw);
     if (from == to) edge.fail("the edge joins a node with itself");
-    if (!seen.emplace(from, to).second) edge.fail("the edge stands twice");
+    if (!seen.emplace(from, to).second) edge.fail("the edge appears twice");
     raw.edges.push_back({from, to, edge.at("communicationCost").number(kMostBytes)});
   }
 }
@@ -65,7 +65,7 @@ Sync read_sync(const JsonReader& reader, const RawFile& raw, const std::set<std:
     const auto other = raw.position.find(value.whole_key(key, 0, kLargestId));
     if (other == raw.position.end() || !expected.contains(other->second))
       value.fail("no edge joins these nodes");
-    if (!sync.emplace(other->second, value.number(kMostBytes)).second) value.fail("the edge stands twice");
+    if (!sync.emplace(other->second, value.number(kMostBytes)).second) value.fail("the edge appears twice");
   }
   if (sync.size() != expected.size()) reader.fail("expected one entry per edge");
   return sync;
@@ -114,7 +114,7 @@ std::vector<RawDegree> read_degrees(const JsonReader& node, const RawFile& raw, 
   for (const auto& [key, list] : all.entries(kMostDegrees)) {
     const std::int64_t t = list.whole_key(key, 1, 10'000);
     if (!sorted.emplace(t, read_degree(list, t, raw, joined, unit)).second)
-      list.fail("the degree stands twice");
+      list.fail("the degree appears twice");
   }
   if (sorted.empty()) all.fail("expected at least one degree");
   std::vector<RawDegree> out;

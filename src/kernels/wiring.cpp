@@ -82,7 +82,7 @@ class Builder {
     const Made& whole = wire(wire(id).sources[0]).made;
     wire(id).made = {whole.element, made_by(graph_, id, precision_).count};
     if (wire(id).made.count > whole.count)
-      throw core::BadInput(fmt::format("operator '{}' shows more than there is", op.name));
+      throw core::BadInput(fmt::format("reshape '{}' has more elements than its input", op.name));
   }
 
   void add_kernel(OpId id) {

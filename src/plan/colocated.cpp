@@ -121,7 +121,7 @@ std::vector<Stage> parts_of(const Stage& whole, const std::vector<Stage>& others
   const std::int64_t size = whole.replica_size();
   if (size < 1 || static_cast<std::int64_t>(whole.devices.size()) % size != 0)
     throw core::BadInput(
-        fmt::format("{} devices are no whole number of replicas of {}", whole.devices.size(), size));
+        fmt::format("{} devices cannot be divided into replicas of {}", whole.devices.size(), size));
   std::vector<Stage> out;
   for (std::size_t at = 0; at < whole.devices.size();) {
     const std::size_t taken = leading_set(std::span(whole.devices).subspan(at), others);

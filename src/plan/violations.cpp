@@ -123,7 +123,7 @@ void check_batches(const graph::OpGraph& graph, const Plan& plan, Violations& vi
     if (stage.k < 1) violations.push_back(fmt::format("stage {}: k must be at least 1", s));
     if (stage.in_flight < 0 || (stage.micro_batch > 0 && stage.in_flight % stage.micro_batch != 0))
       violations.push_back(
-          fmt::format("stage {}: {} samples in flight are no whole number of micro-batches of {}", s,
+          fmt::format("stage {}: in_flight is {}, but must be a multiple of micro_batch ({})", s,
                       stage.in_flight, stage.micro_batch));
   }
 }
@@ -165,7 +165,7 @@ void check_experts(const graph::OpGraph& graph, const Plan& plan, Violations& vi
     const int e = stage.expert_parallel;
     if (e < 1 || (stage.tensor_parallel >= 1 && stage.weight_replicas() % e != 0))
       violations.push_back(
-          fmt::format("stage {}: {} replicas and context groups are no whole number of expert groups of {}",
+          fmt::format("stage {}: {} replicas and context groups, but expert_parallel ({}) must divide them",
                       s, stage.tensor_parallel < 1 ? 0 : stage.weight_replicas(), e));
     if (!(stage.imbalance >= 1 && stage.imbalance <= std::max(1, e)))
       violations.push_back(
@@ -190,7 +190,7 @@ void check_dimensions(std::size_t s, const Stage& stage, Violations& violations)
     const StatedDim& stated = *each;
     const int size = stage.*stated.size;
     if (size < 1 || stage.devices.size() % (static_cast<std::size_t>(size) * inner) != 0) {
-      violations.push_back(fmt::format("stage {}: {} devices are no whole number of {} of {}{}", s,
+      violations.push_back(fmt::format("stage {}: {} devices cannot be divided into {} of {}{}", s,
                                        stage.devices.size(), stated.groups, size, within));
       return;
     }

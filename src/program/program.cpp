@@ -126,7 +126,7 @@ std::size_t place_of(const plan::SharedParameters& shared, const Row& row, std::
     if (i.kind == ActionKind::reduce_gradient || (shares && releases(i.kind))) from = std::max(from, p + 1);
   }
   if (from > updated)
-    throw core::BadInput(fmt::format("{}STEP stands before the sum of what the stage shares with others",
+    throw core::BadInput(fmt::format("{}STEP comes before the sum of what the stage shares with others",
                                      row[updated].stage.index()));
   return from;
 }

@@ -85,7 +85,7 @@ class PlannerChart {
         kLeft, y + 12, escaped(row.planner), escaped(fitted(row.strategy.value_or(row.status), kLetters)));
     if (row.iteration_s) out += bar_of(bar, y + 18);
     const int below = y + (row.iteration_s ? 46 : 28);
-    return out + text_element(kLeft, below, "quiet", fitted("does not see: " + bar.unseen, kLetters));
+    return out + text_element(kLeft, below, "quiet", fitted("leaves out: " + bar.unseen, kLetters));
   }
 
   std::span<const PlannerBar> bars_;

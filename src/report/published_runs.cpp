@@ -117,8 +117,8 @@ std::vector<PublishedRun> parse_published_runs(const std::string& text, const st
     out.push_back(run_of(record));
     const auto [first, added] = lines.try_emplace({out.back().set, out.back().id}, record.line());
     if (!added)
-      record.fail("id", fmt::format("'{}' of set '{}' stands in line {} too: a run has one row",
-                                    out.back().id, out.back().set, first->second));
+      record.fail("id", fmt::format("'{}' of set '{}' is in line {} too: a run has one row", out.back().id,
+                                    out.back().set, first->second));
   }
   if (out.empty()) throw core::BadInput({file, 1, ""}, "expected rows of measured runs below a header");
   return out;

@@ -63,7 +63,7 @@ class Executor {
           row[c].micro_batch >= 0 && m < count_ && step_of(machine, row[c].phase) < unrolled_.steps.size();
       if (!known || before[m])
         throw core::BadInput(fmt::format("machine {} cell {}: {} {}", machine, c, tokens({row[c]}),
-                                         known ? "stands there twice" : "is no task of this machine"));
+                                         known ? "appears twice there" : "is no task of this machine"));
       before[m] = true;
     }
     if (row.size() != unrolled_.steps_of[machine].size() * count_)

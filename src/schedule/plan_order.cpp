@@ -229,7 +229,7 @@ std::string first_violation(const RankOrder& row, std::int32_t s, std::int32_t c
       auto& seen = part.kind == ActionKind::forward ? begun : ended;
       if (seen[m]) return "a pass is doubled";
       if (part.kind != ActionKind::forward && !begun[m])
-        return "a backward pass stands before its forward pass";
+        return "a backward pass comes before its forward pass";
       seen[m] = true;
       held += part.kind == ActionKind::forward ? 1 : -1;
       if (held > most) return fmt::format("more than {} micro-batches are in flight", most);

@@ -107,11 +107,11 @@ class Judge {
     if (!b && !i) return missing("backward");
     if (b && i) return violation(*i, input_gradient(s, m), "the full backward does this too");
     if (f->position > (b ? b : i)->position)
-      return violation(*(b ? b : i), b ? backward(s, m) : input_gradient(s, m), "stands before its forward");
+      return violation(*(b ? b : i), b ? backward(s, m) : input_gradient(s, m), "comes before its forward");
     if (b && w) return violation(*w, weight_gradient(s, m), "the full backward does this too");
     if (i && !w) return missing("weight gradient");
     if (i && w->position < i->position)
-      violation(*w, weight_gradient(s, m), "stands before its input gradient");
+      violation(*w, weight_gradient(s, m), "comes before its input gradient");
   }
 
   /// Checks that R, EVICT and LOAD lie between the forward and the backward of their micro-batch.
@@ -120,9 +120,9 @@ class Judge {
       const bool load = part.kind == ActionKind::load;
       if (part.kind != ActionKind::recompute && part.kind != ActionKind::evict && !load) return;
       if (find(ActionKind::forward, part.stage, part.micro_batch)->position > at.position)
-        violation(at, part, "stands before its forward");
+        violation(at, part, "comes before its forward");
       if (find_input_gradient(part.stage, part.micro_batch)->position < at.position)
-        violation(at, part, "stands after its backward");
+        violation(at, part, "comes after its backward");
       if (part.kind == ActionKind::evict) judge_evict(at, part);
       const Cell* evicted = find(ActionKind::evict, part.stage, part.micro_batch);
       if (load && (!evicted || evicted->position > at.position)) violation(at, part, "has not been evicted");
@@ -144,7 +144,7 @@ class Judge {
       if (part.kind == ActionKind::barrier) ++barriers[static_cast<std::size_t>(at.rank)];
       const Cell* step =
           part.kind == ActionKind::reduce_gradient ? find(ActionKind::step, part.stage, -1) : nullptr;
-      if (step && step->position < at.position) violation(at, part, "stands after the stage's step");
+      if (step && step->position < at.position) violation(at, part, "comes after the stage's step");
     });
     const auto least = std::min_element(barriers.begin(), barriers.end());
     std::vector<int> seen(barriers.size(), 0);
@@ -158,7 +158,7 @@ class Judge {
       const Cell* w = find(ActionKind::weight_gradient, part.stage, m);
       if (!w) w = find(ActionKind::backward, part.stage, m);
       if (w->position > at.position)
-        return violation(at, part, fmt::format("stands before the weight gradient of micro-batch {}", m));
+        return violation(at, part, fmt::format("comes before the weight gradient of micro-batch {}", m));
     }
   }
 

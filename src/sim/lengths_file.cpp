@@ -54,7 +54,7 @@ CountedLengths counted(const Yaml& node) {
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (i > 0 && counts[i].first == counts[i - 1].first)
-      node.fail(std::to_string(counts[i].first) + " stands twice");
+      node.fail(std::to_string(counts[i].first) + " appears twice");
     sum = counts[i].second += sum;
     if (sum > kMostSequences) node.fail("too many sequences");
   }

@@ -103,7 +103,7 @@ class Reader {
   void slow_device(const Yaml& node) {
     node.only({"device", "speed"});
     Perturbation::SlowDevice slow{device(node.at("device")), speed(node.at("speed")), node.place()};
-    if (!seen_.insert(slow.device).second) node.at("device").fail("the device stands twice");
+    if (!seen_.insert(slow.device).second) node.at("device").fail("the device appears twice");
     out_.slow_devices.push_back(std::move(slow));
   }
 

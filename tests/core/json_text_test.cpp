@@ -39,8 +39,8 @@ TEST_CASE("a document may nest so deep and no deeper, however long it is") {
 TEST_CASE("a key that an object has twice is refused; other objects may have it too") {
   CHECK(fault(R"({"a": 1, "b": {"a": 2}, "c": [{"a": 3}, {"a": 4}, "a", "a"]})") == "none");
   CHECK(fault(R"({"a": "a", "x": "a:", "y": "\"a\": {"})") == "none");
-  CHECK(fault("{\"a\": 1,\n\"b\": [{\"c\": 1}, 2], \"a\" : 2}") == "a.json:2: a: the key stands twice");
-  CHECK(fault(R"([{"b": {"a": 1, "a": 1}}])") == "a.json:1: a: the key stands twice");
+  CHECK(fault("{\"a\": 1,\n\"b\": [{\"c\": 1}, 2], \"a\" : 2}") == "a.json:2: a: the key appears twice");
+  CHECK(fault(R"([{"b": {"a": 1, "a": 1}}])") == "a.json:1: a: the key appears twice");
 }
 
 TEST_CASE("brackets inside text count for nothing") {

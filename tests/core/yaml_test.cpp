@@ -29,7 +29,7 @@ TEST_CASE("every fault names file, line, key and what was expected") {
           y.only({"a", "memory"});
         }) == "f.yaml:2: memroy: unknown key; did you mean 'memory'?");
   CHECK(fault_of("a: 1\na: 2\n", [](const Yaml& y) { y.only({"a"}); }) ==
-        "f.yaml:2: a: the key stands twice");
+        "f.yaml:2: a: the key appears twice");
   CHECK(fault_of("a: 1\n", [](const Yaml& y) { y.at("b"); }) == "f.yaml:1: the key 'b' is missing");
   CHECK(fault_of("a: [1, 2\n", [](const Yaml&) {}).starts_with("f.yaml:2: not valid YAML"));
   CHECK(fault_of("a: .inf\n", [](const Yaml& y) { y.at("a").number(); }).find("expected a number") !=
@@ -57,7 +57,7 @@ TEST_CASE("a file holds one document, and nothing behind it") {
   for (const char* more : {"{\"a\": 1} x", "{\"a\": 1}\n{\"b\": 2}", "a: 1\n---\nb: 2\n", "{\"a\": 1},",
                            "[1] 2", "a: 1\n...\nx\n"}) {
     CAPTURE(more);
-    CHECK(fault_of(more, nothing).find("text stands behind the end of the document") != std::string::npos);
+    CHECK(fault_of(more, nothing).find("text comes after the end of the document") != std::string::npos);
   }
   CHECK(fault_of("{\"a\": 1}\n{\"b\": 2}", nothing).starts_with("f.yaml:2: "));
 }

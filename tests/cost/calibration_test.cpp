@@ -134,7 +134,7 @@ TEST_CASE("contradictions are refused with their place") {
   CHECK(mentions(fault_of(with("10, 19.8us", "10, 20.8us")), "the median is not in its interval"));
   CHECK(mentions(fault_of(with("10, 19.8us", "0, 19.8us")), "expected a whole number from 1 to"));
   CHECK(mentions(fault_of(with("[20us, 19.6us", "[20, 19.6us")), "expected a time with its unit"));
-  CHECK(mentions(fault_of(with("    2: {cold", "    1: {cold")), "the key stands twice"));
+  CHECK(mentions(fault_of(with("    2: {cold", "    1: {cold")), "the key appears twice"));
   CHECK(mentions(fault_of(with("    2: {cold", "    0: {cold")), "expected a batch size as key, found '0'"));
   CHECK(mentions(fault_of(with("    1: {cold", "    3: {cold")), "batch sizes do not ascend"));
   CHECK(mentions(fault_of(with("{fp32: 1e+12FLOP/s}", "{fp33: 1e+12FLOP/s}")),
@@ -149,7 +149,7 @@ TEST_CASE("contradictions are refused with their place") {
   CHECK(mentions(fault_of(with("    4096B:", "    512B:")), "sizes do not ascend"));
   Calibration twice = support::full_calibration();
   twice.kernels.push_back(twice.kernels[0]);
-  CHECK(mentions(fault_of(to_yaml(twice)), "kernels[1]: the kernel stands twice"));
+  CHECK(mentions(fault_of(to_yaml(twice)), "kernels[1]: the kernel appears twice"));
 }
 
 TEST_CASE("work is that of the analytic model, in elements of the number's size") {

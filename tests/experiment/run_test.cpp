@@ -273,7 +273,7 @@ TEST_CASE("lack of memory is reported as such, is no defect and no answer") {
   };
   const auto spec = small_spec();
   const auto row = experiment::try_cell(spec, spec.cells[0], Greedy(), {}).row;
-  CHECK(row.status == "out of memory: the cell needs more than there is");
+  CHECK(row.status == "out of memory: the cell needs more memory than the machine has");
   CHECK(experiment::out_of_memory(row));
   CHECK_FALSE(experiment::lasting(row));
 }

@@ -111,7 +111,7 @@ TEST_CASE("an item names a model with any of its parameters") {
 
 TEST_CASE("items that select nothing, and axes that are none, are faults with their place") {
   CHECK(fault_of("exclude: [{planner: spq}]\n") ==
-        "e.yaml:5: exclude[0]: no cell of the grid has these values");
+        "e.yaml:5: exclude[0]: no cell of the experiment has these values");
   CHECK(fault_of("include: [{device: 4}]\n") ==
         "e.yaml:5: include[0].device: the grid has no such axis; did you mean 'devices'?");
   CHECK(fault_of("optimizer: adam\ninclude: [{optimizer: adam}]\n")

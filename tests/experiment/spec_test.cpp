@@ -208,7 +208,7 @@ TEST_CASE("a planner may occur several times with other options, and be a baseli
   CHECK(fault_of(text(models, "planners: [{pipr: {flush: true}}]\n"))
             .starts_with("e.yaml:6: planners[0]: unknown planner 'pipr'"));
   CHECK(fault_of(text(models, "planners: [piper: {flush: true, flush: true}]\n"))
-            .starts_with("e.yaml:6: planners[0].piper.flush: the key stands twice"));
+            .starts_with("e.yaml:6: planners[0].piper.flush: the key appears twice"));
 }
 
 TEST_CASE("bad experiment files are refused with line and key before anything runs") {

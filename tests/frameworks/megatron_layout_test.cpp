@@ -102,9 +102,9 @@ TEST_CASE("texts by other hands read as the regular expressions read them") {
 
 TEST_CASE("what is no layout is refused") {
   CHECK(refusal("Ett|xL") == "layout 'Ett|xL': 'x' is none of E, t, m, L");
-  CHECK(refusal("tt|L") == "layout 'tt|L': E stands once, at the beginning");
-  CHECK(refusal("Et|Et|L") == "layout 'Et|Et|L': E stands once, at the beginning");
-  CHECK(refusal("Et|tt") == "layout 'Et|tt': L stands once, at the end");
+  CHECK(refusal("tt|L") == "layout 'tt|L': E must appear once, at the beginning");
+  CHECK(refusal("Et|Et|L") == "layout 'Et|Et|L': E must appear once, at the beginning");
+  CHECK(refusal("Et|tt") == "layout 'Et|tt': L must appear once, at the end");
   CHECK(refusal("tE|L") == "layout 'tE|L': stage 'tE' is out of the order E, t, m, L");
   CHECK(refusal("E(tt|*3L") == "layout 'E(tt|*3L': a bracket is not closed");
   CHECK(refusal("E(tt|)L") == "layout 'E(tt|)L': expected '*' and a number behind a bracket");

@@ -214,7 +214,7 @@ TEST_CASE("faults name file, line and key") {
   CHECK(fault_of("  - {name: a, kind: input, flops: 3}\n")
             .starts_with("m.yaml:6: operators[0].flops: unknown key"));
   CHECK(fault_of("  - {name: a, kind: input, name: b}\n") ==
-        "m.yaml:6: operators[0].name: the key stands twice");
+        "m.yaml:6: operators[0].name: the key appears twice");
   CHECK(fault_of("  - {kind: input}\n") == "m.yaml:6: operators[0]: the key 'name' is missing");
   CHECK(fault_of("  - {name: \"\xff\", kind: input}\n") ==
         "m.yaml:6: operators[0].name: expected text in UTF-8");
@@ -227,8 +227,7 @@ TEST_CASE("faults name file, line and key") {
   CHECK(
       shape("profiled", "in: 3").starts_with("m.yaml:6: operators[0].shape.in: no extent of kind profiled"));
   CHECK(shape("linear", "bias: 2") == "m.yaml:6: operators[0].shape.bias: 2 is not from 0 to 1");
-  CHECK(shape("linear", "relu: 1, tanh: 1") ==
-        "m.yaml:6: operators[0].shape.tanh: another one stands beside it");
+  CHECK(shape("linear", "relu: 1, tanh: 1") == "m.yaml:6: operators[0].shape.tanh: there is another one");
   CHECK(shape("linear", "swiglu: 1").starts_with("m.yaml:6: operators[0].shape.swiglu: no extent of"));
   CHECK(shape("concat", "parts: 2, part1: 5, part0: 4, rows: 3") == "no fault");
   CHECK(shape("concat", "parts: 1, part1: 5").starts_with("m.yaml:6: operators[0].shape.part1: no extent"));

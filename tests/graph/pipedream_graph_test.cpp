@@ -147,11 +147,11 @@ TEST_CASE("what is wrong is named with its line") {
   CHECK(fault_of(kThree, "activation_size", "activations").find("expected activation_size=<number>") !=
         std::string::npos);
   CHECK(fault_of(kThree, "stage_id=1", "stage=1").find("g.txt:3: stage_id") == 0);
-  CHECK(fault_of(kThree, "n3 -- Lin", "n2 -- Lin") == "g.txt:3: n2: the node stands twice");
+  CHECK(fault_of(kThree, "n3 -- Lin", "n2 -- Lin") == "g.txt:3: n2: the node appears twice");
   CHECK(fault_of(kThree, "n2 -- n3", "n2 -- n4") == "g.txt:4: n4: the edge names a node that does not exist");
   CHECK(fault_of(kThree, "n2 -- n3", "n2").find("g.txt:4: expected an edge") == 0);
   CHECK(fault_of(kThree, "\tn2 -- n3", "\tn3 -- n2\n\tn2 -- n3") ==
-        "g.txt:1: n2: the node stands on a cycle, or behind one");
+        "g.txt:1: n2: the node is on a cycle, or after one");
   CHECK(fault_of(kThree, "\tn2 -- n3", "n2 -- n3").find("g.txt:4: expected a node") == 0);
   CHECK(fault_of("") == "g.txt: expected at least one node");
 }

@@ -79,7 +79,7 @@ TEST_CASE("piper workload: faults are named with their key") {
           "w.json: nodes[1].TMPCs.1[1]: the configurations of a degree differ in weights or sync bytes");
   refuses(with("\"communicationCost\": 6}",
                "\"communicationCost\": 6}, {\"sourceId\": 2, \"destId\": 7, \"communicationCost\": 6}"),
-          "w.json: edges[1]: the edge stands twice");
+          "w.json: edges[1]: the edge appears twice");
   refuses(with("\"communicationCost\": 6}",
                "\"communicationCost\": 6}, {\"sourceId\": 7, \"destId\": 2, \"communicationCost\": 6}"),
           "w.json: edges: model piper: the operators form a cycle: head -> body -> head");

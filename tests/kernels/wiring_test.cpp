@@ -105,7 +105,7 @@ TEST_CASE("operators without a kernel and views larger than their input are refu
   op.attributes = graph::Elements{4};
   builder.add(op, {x});
   CHECK_THROWS_WITH_AS(kernels::wire(builder.build(), Precision::fp32),
-                       "operator 'more' shows more than there is", core::BadInput);
+                       "reshape 'more' has more elements than its input", core::BadInput);
 }
 
 //  x --> conv --> relu0 -+-> relu1 --> gelu            relu0 works in place; relu1 would spoil what the sum

@@ -212,7 +212,7 @@ TEST_CASE("sharding that cannot be is a fault") {
   CHECK(mentions(violations([](Plan& p) { p.stages[2].expert_parallel = 2; }),
                  "stage 2: `expert_parallel` is 2, but the model has no experts: expected 1"));
   CHECK(mentions(violations([](Plan& p) { p.stages[2].tensor_parallel = 3; }),
-                 "no whole number of tensor-parallel groups of 3"));
+                 "cannot be divided into tensor-parallel groups of 3"));
   CHECK(mentions(violations([](Plan& p) {
                    p.stages[2].shares = {1, 1};
                  }),
@@ -235,7 +235,7 @@ TEST_CASE("sharding that cannot be is a fault") {
                  "over groups of one device"));
   CHECK(mentions(violations([](Plan& p) { p.stages[2].zero = 4; }), "stages 0 to 3, not 4"));
   CHECK(mentions(violations([](Plan& p) { p.stages[2].context_parallel = 3; }),
-                 "devices are no whole number of context groups of 3 times 1"));
+                 "devices cannot be divided into context groups of 3 times 1"));
   CHECK(mentions(violations([](Plan& p) { p.stages[2].sequence_parallel = true; }),
                  "stage 2: `sequence_parallel` divides tokens over groups of one device"));
   CHECK(mentions(violations([](Plan& p) {

@@ -45,11 +45,11 @@ const Feature kFeatures[] = {
        return std::ranges::any_of(
            p.stages, [&](const plan::Stage& s) { return s.devices.size() != p.stages[0].devices.size(); });
      }},
-    {"schedules but 1F1B", [](const plan::Plan& p) { return p.schedule != "1f1b"; }},
-    {"schedules other than 1F1B and interleaved 1F1B",
+    {"schedules except 1F1B", [](const plan::Plan& p) { return p.schedule != "1f1b"; }},
+    {"schedules except plain and interleaved 1F1B",
      [](const plan::Plan& p) { return p.schedule != "1f1b" && p.schedule != "interleaved_1f1b"; }},
-    {"schedules but fill-drain", [](const plan::Plan& p) { return p.schedule != "gpipe"; }},
-    {"schedules but list ordering", [](const plan::Plan& p) { return p.schedule != "list_order"; }},
+    {"schedules except fill-drain", [](const plan::Plan& p) { return p.schedule != "gpipe"; }},
+    {"schedules except list ordering", [](const plan::Plan& p) { return p.schedule != "list_order"; }},
     {"schedules with a flush", [](const plan::Plan& p) { return !plan::asynchronous(p); }},
     {"schedules without a flush", [](const plan::Plan& p) { return plan::asynchronous(p); }},
 };

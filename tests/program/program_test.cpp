@@ -152,7 +152,7 @@ TEST_CASE("a plan that a program cannot represent is refused") {
         "0EVICT0 is neither a pass nor an update of a plan");
   const auto model = replay::test::shared_chain({1, 1, 1});
   CHECK(refusal(model.problem().graph, model.plan, "0F0,0STEP,0B0\n1F0,1B0\n2F0,2B0\n") ==
-        "0STEP stands before the sum of what the stage shares with others");
+        "0STEP comes before the sum of what the stage shares with others");
 }
 
 TEST_CASE("collectives cut passes and their buckets, but not pairs") {

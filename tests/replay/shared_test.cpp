@@ -228,5 +228,5 @@ TEST_CASE("an update before the sum it needs is refused") {
   auto& row = order.ranks[0];
   std::rotate(row.begin(), row.end() - 1, row.end());  // STEP first
   CHECK_THROWS_WITH_AS(replay::lower(chain.graph, {chain.graph, chain.plan, order}),
-                       "0STEP stands before the sum of what the stage shares with others", core::BadInput);
+                       "0STEP comes before the sum of what the stage shares with others", core::BadInput);
 }

@@ -36,7 +36,7 @@ TEST_CASE("bars are as long as iterations take, with the bound, the gap and what
   CHECK(has(svg, "d=\"M380 "));
   CHECK(has(svg, "2.00 s, 100.0 % above the bound"));
   CHECK(has(svg, "1.50 s, 25.0 % above the bound"));
-  CHECK(has(svg, "does not see: ZeRO &amp; more"));
+  CHECK(has(svg, "leaves out: ZeRO &amp; more"));
   CHECK(has(svg, "infeasible: no room &lt;here&gt;"));
   CHECK(svg.find("slow") < svg.find("fast"));
 }

@@ -125,7 +125,7 @@ TEST_CASE("rows that lack a task, double it or hold a stranger are refused by ma
   order[1].pop_back();
   CHECK(refusal(pipeline, order) == "machine 1: 3 tasks where 4 are due");
   order[1].push_back(F0);
-  CHECK(refusal(pipeline, order) == "machine 1 cell 3: F0 stands there twice");
+  CHECK(refusal(pipeline, order) == "machine 1 cell 3: F0 appears twice there");
   order[1][3] = {Phase::backward, 2};
   CHECK(refusal(pipeline, order) == "machine 1 cell 3: B2 is no task of this machine");
   order[1][3] = B1;

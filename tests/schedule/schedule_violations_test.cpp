@@ -40,15 +40,15 @@ TEST_CASE("missing, doubled and surplus micro-batches") {
 }
 
 TEST_CASE("order within a rank") {
-  CHECK(violations("0B0,0F0") == Violations{"rank 0 cell 0 (0B0): stands before its forward"});
-  CHECK(violations("0F0,0W0,0I0") == Violations{"rank 0 cell 1 (0W0): stands before its input gradient"});
+  CHECK(violations("0B0,0F0") == Violations{"rank 0 cell 0 (0B0): comes before its forward"});
+  CHECK(violations("0F0,0W0,0I0") == Violations{"rank 0 cell 1 (0W0): comes before its input gradient"});
 }
 
 TEST_CASE("a recomputation comes between its forward and its backward") {
   CHECK(violations("0F0,0R0,0B0").empty());
   CHECK(violations("0F0,0R0,0I0,0W0").empty());
-  CHECK(violations("0R0,0F0,0B0") == Violations{"rank 0 cell 0 (0R0): stands before its forward"});
-  CHECK(violations("0F0,0I0,0R0,0W0") == Violations{"rank 0 cell 2 (0R0): stands after its backward"});
+  CHECK(violations("0R0,0F0,0B0") == Violations{"rank 0 cell 0 (0R0): comes before its forward"});
+  CHECK(violations("0F0,0I0,0R0,0W0") == Violations{"rank 0 cell 2 (0R0): comes after its backward"});
   CHECK(violations("0F0,0R0,0R0,0B0") == Violations{"rank 0 cell 2 (0R0): done before, in rank 0 cell 1"});
 }
 
@@ -61,9 +61,9 @@ TEST_CASE("evicted tensors are loaded before their backward pass") {
   CHECK(violations("0F0,0LOAD0,0EVICT0,0B0" + other) ==
         Violations{"rank 0 cell 1 (0LOAD0): has not been evicted"});
   CHECK(violations("0EVICT0,0F0,0LOAD0,0B0" + other) ==
-        Violations{"rank 0 cell 0 (0EVICT0): stands before its forward"});
+        Violations{"rank 0 cell 0 (0EVICT0): comes before its forward"});
   CHECK(violations("0F0,0EVICT0,0B0,0LOAD0" + other) ==
-        Violations{"rank 0 cell 3 (0LOAD0): stands after its backward"});
+        Violations{"rank 0 cell 3 (0LOAD0): comes after its backward"});
   CHECK(violations("0F0,0EVICT0,0LOAD0,0R0,0B0" + other) ==
         Violations{"rank 0 cell 1 (0EVICT0): there is nothing to evict, the micro-batch is recomputed"});
   CHECK(violations("0F0,0EVICT0,0LOAD0,0B0") ==
@@ -73,11 +73,11 @@ TEST_CASE("evicted tensors are loaded before their backward pass") {
 TEST_CASE("the optimizer's step ends a stage's iteration") {
   CHECK(violations("0F0,0B0,0REDUCE_GRAD,0STEP").empty());
   CHECK(violations("0F0,0I0,0STEP,0W0") ==
-        Violations{"rank 0 cell 2 (0STEP): stands before the weight gradient of micro-batch 0"});
+        Violations{"rank 0 cell 2 (0STEP): comes before the weight gradient of micro-batch 0"});
   CHECK(violations("0F0,0F1,0B0,0STEP,0B1", 2) ==
-        Violations{"rank 0 cell 3 (0STEP): stands before the weight gradient of micro-batch 1"});
+        Violations{"rank 0 cell 3 (0STEP): comes before the weight gradient of micro-batch 1"});
   CHECK(violations("0F0,0B0,0STEP,0REDUCE_GRAD") ==
-        Violations{"rank 0 cell 3 (0REDUCE_GRAD): stands after the stage's step"});
+        Violations{"rank 0 cell 3 (0REDUCE_GRAD): comes after the stage's step"});
   CHECK(violations("0F0,0B0,0STEP,0STEP") ==
         Violations{"rank 0 cell 3 (0STEP): done before, in rank 0 cell 2"});
 }

@@ -183,6 +183,6 @@ TEST_CASE("expert groups that do not fit are refused by name") {
   CHECK(refusal(6, 3, 1) ==
         "stage 0: `expert_parallel`: 'layer0.experts' has 8 experts, which 3 devices do not divide");
   CHECK(refusal(6, 4, 1) ==
-        "stage 0: 6 replicas and context groups are no whole number of expert groups of 4");
+        "stage 0: 6 replicas and context groups, but expert_parallel (4) must divide them");
   CHECK(refusal(4, 2, 2.5) == "stage 0: the fullest of 2 devices has 1 to 2 times the mean, not 2.5");
 }

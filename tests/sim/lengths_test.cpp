@@ -386,7 +386,7 @@ TEST_CASE("faults have file, line and key") {
         "512: 40");
   CHECK(fault_of("{counts: {}}") ==
         "l.yaml:1: lengths.counts: expected lengths and how many sequences have them");
-  CHECK(fault_of("{counts: {4: 1, 04: 1}}") == "l.yaml:1: lengths.counts: 4 stands twice");
+  CHECK(fault_of("{counts: {4: 1, 04: 1}}") == "l.yaml:1: lengths.counts: 4 appears twice");
   CHECK(fault_of("{counts: {4: 1}, packing: sort}") ==
         "l.yaml:1: lengths.packing: unknown packing; did you mean 'sorted'?");
   CHECK(fault_of("{counts: {4: 1}, pad: -3}") ==

@@ -312,7 +312,7 @@ TEST_CASE("bad perturbation files are refused with line and key") {
   CHECK(fault_of("devices:\n  - {device: 2, speed: 1}") ==
         "i.yaml:2: devices[0].device: expected a whole number from 0 to 1, found '2'");
   CHECK(fault_of("devices:\n  - {device: a, speed: 1}\n  - {device: 0, speed: 1}") ==
-        "i.yaml:3: devices[1].device: the device stands twice");
+        "i.yaml:3: devices[1].device: the device appears twice");
   for (const char* speed : {"0", "-1", "1001"})
     CHECK(fault_of("devices:\n  - {device: a, speed: " + std::string(speed) + "}") ==
           "i.yaml:2: devices[0].speed: expected a speed above 0, at most 1000");

@@ -92,7 +92,7 @@ class Tensors:
         return self._role[node] in ("input", "value")
 
     def needs(self, node: fx.Node) -> bool:
-        """Whether a gradient flows to it: something trainable stands before."""
+        """Whether a gradient flows to it: something trainable comes before."""
         return node in self._needs
 
     def elements(self, node: fx.Node) -> int:

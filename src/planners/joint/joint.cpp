@@ -282,30 +282,23 @@ class Joint {
 
 const std::vector<PlannerOption>& joint_options() {
   static const std::vector<PlannerOption> options = joined({
-      number(
-          "evaluations", 6000, 0, std::int64_t{1} << 30,
-          "plans judged after the starts. On fewer than 64 devices one counts less, in proportion, on 16 a "
-          "quarter and no less; for each 1,024 micro-batches that its stages take together it counts once "
-          "more, in groups of 16 devices each as two. 0: the best of the starts"),
+      number("evaluations", 6000, 0, std::int64_t{1} << 30,
+             "search budget: number of plans to evaluate after the starts. Large plans use more of it, small "
+             "ones less (docs/planners.md). 0: the best of the starts"),
       words("starts", {"all", "quick", "direct"},
-            "planners whose answers it begins with: all of the catalogue; quick: without piper, "
-            "graphpipe_climb, aceso and exhaustive, whose searches may take minutes; direct: those alone "
-            "that try a list of uniform plans, as always where the model's units times the devices are "
-            "more than 32,768. Beside them, but for direct, even rows of schedules in a V, in waves or with "
-            "split backward passes that are faster than all answers, of models that are a row of layers"),
-      words(
-          "part", {"first", "never", "alone"},
-          "what is searched before all devices. first: a part of more than 64, 16 at least, with as many "
-          "samples for each; three of four plans are judged there, and all devices begin at its answer, "
-          "repeated, where that is hardly slower, and at other planners'. Where there is no such part, and "
-          "units times devices are more than 32,768, whole layers come first, with half of the plans. never: "
-          "nothing. alone: the answer is the part's, repeated"),
+            "planners whose plans the search starts from. all: the whole catalogue. quick: without piper, "
+            "graphpipe_climb, aceso and exhaustive, which may take minutes. direct: only planners that "
+            "enumerate uniform plans (automatic for very large problems). all and quick also try even stages "
+            "with V, wave and split-backward schedules, for models that are a chain of layers"),
+      words("part", {"first", "never", "alone"},
+            "search a small sub-cluster first and replicate the result. first: on more than 64 devices, with "
+            "three quarters of the budget; the search on all devices starts from it. never: search all "
+            "devices at once. alone: return the replicated result without a search on all devices"),
       words("change", {"all", "cuts"},
-            "what may differ from the answer that it begins with: everything; or only where stages begin and "
-            "end"),
+            "what may change from the start: all, or cuts (only where stages begin and end)"),
       words("units", {"operators", "layers"},
-            "what stages are made of: operators; or whole layers, as training frameworks cut, of models that "
-            "are a row of them"),
+            "what stages are made of: operators, or whole layers as training frameworks need (for models "
+            "that are a chain of layers)"),
   });
   return options;
 }

@@ -28,26 +28,22 @@ bool PlanLimits::allow(const plan::Plan& plan) const {
 std::vector<PlannerOption> limit_options() {
   return {
       tensor_parallel_limit(),
-      number("max_zero", 3, 0, 3, "largest ZeRO stage of its plans, such as a framework or a replay runs"),
+      number("max_zero", 3, 0, 3, "largest ZeRO stage of its plans"),
       words("sequence_parallel", {"try", "never"},
-            "groups may divide tokens too: tensor-parallel ones of what each device would compute whole, "
-            "context "
-            "groups of everything"),
+            "try: tensor-parallel groups may also divide tokens (sequence parallelism), and context groups "
+            "may divide samples. never: neither"),
       words("recompute", {"all", "layers", "none"},
-            "what may be computed again in the backward pass: layers, stages and attention's cores; all "
-            "but cores alone; or nothing"),
+            "what the backward pass may recompute. all: layers, stages and attention cores. layers: layers "
+            "and stages. none: nothing"),
       number("max_context_parallel", kMostGroups, 1, kMostGroups,
-             "most groups that divide the tokens of a replica's samples, by powers of two; 1: none"),
-      number(
-          "max_expert_parallel", kMostGroups, 1, kMostGroups,
-          "most replicas, context groups among them, that divide the experts of every mixture, by powers of "
-          "two; 1: none"),
+             "largest degree of context parallelism, a power of two; 1: none"),
+      number("max_expert_parallel", kMostGroups, 1, kMostGroups,
+             "largest degree of expert parallelism, a power of two; 1: none"),
       words("hybrid_sharding", {"try", "never"},
-            "ZeRO may share among some of the devices with equal weights, in several such groups (FSDP's)"),
-      words(
-          "colocated", {"try", "never"},
-          "what stands behind all branches of a model may run on the devices of all of them, as dense layers "
-          "behind towers and tables do; training frameworks' exports refuse such plans")};
+            "try ZeRO within groups of the replicas instead of all of them (FSDP's hybrid sharding)"),
+      words("colocated", {"try", "never"},
+            "try stages for the layers after the join of all branches that share the devices of the "
+            "branches. Exports to training frameworks refuse such plans")};
 }
 
 PlanLimits plan_limits(const OwnValues& own) {

@@ -56,7 +56,7 @@ Processes::Processes(int expected, std::size_t devices) : devices_(devices) {
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
   check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
   check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_));
-  if (provided < MPI_THREAD_SERIALIZED) throw core::BadInput("this MPI does not serve threads");
+  if (provided < MPI_THREAD_SERIALIZED) throw core::BadInput("MPI lacks MPI_THREAD_SERIALIZED");
   if (size_ != expected)
     throw core::BadInput(
         fmt::format("{} processes were started, but this build's MPI knows of {}: start them with "
