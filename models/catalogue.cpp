@@ -6,6 +6,7 @@
 
 #include "models/families.hpp"
 #include "models/parameters.hpp"
+#include "models/released.hpp"
 #include "models/stated.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/spelling.hpp"
@@ -64,16 +65,14 @@ bool is_language_model(std::string_view name) {
 }
 
 graph::OpGraph build(std::string_view name, const std::map<std::string, std::string>& parameters) {
-  std::vector<std::string> known;
   for (const ModelInfo& model : catalogue()) {
     if (model.name == name) {
       const Parameters given(model, parameters);
       check_stated(given);
       return graph::canonical(model.build(given));
     }
-    known.push_back(model.name);
   }
-  throw core::BadInput(fmt::format("unknown model '{}'; {}", name, core::did_you_mean(name, known)));
+  throw core::BadInput(fmt::format("unknown model '{}'; {}", name, core::did_you_mean(name, known_names())));
 }
 
 }  // namespace penstock::models

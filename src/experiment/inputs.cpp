@@ -7,9 +7,11 @@
 #include <filesystem>
 
 #include "models/catalogue.hpp"
+#include "models/released.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/named_fault.hpp"
+#include "penstock/core/spelling.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/cost/curve_costs.hpp"
 #include "penstock/experiment/snapshot.hpp"
@@ -25,7 +27,9 @@ bool is_model_file(const std::string& name) {
 
 std::string model_file_of(const std::string& name) {
   const auto is_name = [&name](const models::ModelInfo& model) { return model.name == name; };
-  if (is_model_file(name) || std::ranges::any_of(models::catalogue(), is_name)) return name;
+  if (is_model_file(name) || std::ranges::any_of(models::catalogue(), is_name) ||
+      models::released_model(name) != nullptr)
+    return name;
   std::error_code fault;
   if (!std::filesystem::is_directory(name, fault)) return name;
   const std::string file = (std::filesystem::path(name) / "config.json").string();
@@ -35,19 +39,46 @@ std::string model_file_of(const std::string& name) {
   return file;
 }
 
+plan::ModelRef with_family(const plan::ModelRef& given) {
+  const models::ReleasedModel* released = models::released_model(given.name);
+  if (released == nullptr) return given;
+  if (given.parameters.contains("size"))
+    throw core::BadInput(fmt::format("'{}' is a size of the family {}: drop the parameter size, or name {}",
+                                     given.name, released->family, released->family));
+  plan::ModelRef out = given;
+  if (out.label.empty()) {
+    out.label = given.name;
+    for (const auto& [key, value] : given.parameters) out.label += fmt::format(" {}={}", key, value);
+  }
+  out.name = released->family;
+  out.parameters["size"] = released->name;
+  return out;
+}
+
 frameworks::NamedModel named_model(const plan::ModelRef& given) {
-  plan::ModelRef model = given;
-  model.name = model_file_of(given.name);
+  plan::ModelRef model = with_family(given);
+  model.name = model_file_of(model.name);
   if (!is_model_file(model.name)) return {model, {}, model.parameters.contains("sequence")};
   return frameworks::named_by(core::read_file(model.name), model.name, model, frameworks::kUsualTokens);
 }
 
 plan::ModelRef resolved(const plan::ModelRef& given) {
-  plan::ModelRef model = given;
-  model.name = model_file_of(given.name);
+  plan::ModelRef model = with_family(given);
+  model.name = model_file_of(model.name);
   if (!is_model_file(model.name)) return model;
   return frameworks::named_by(core::read_file(model.name), model.name, model);
 }
+
+namespace {
+
+/// A released name may have a dot, so a misspelt one looks like a file.
+core::BadInput no_model(const std::string& name) {
+  const std::string hint = core::did_you_mean(name, models::known_names());
+  return core::BadInput(fmt::format("there is no model file or folder '{}'{}", name,
+                                    hint.starts_with("did you mean") ? "; " + hint : ""));
+}
+
+}  // namespace
 
 graph::OpGraph load_model(const plan::ModelRef& given) {
   const plan::ModelRef model = resolved(given);
@@ -55,9 +86,9 @@ graph::OpGraph load_model(const plan::ModelRef& given) {
     std::error_code fault;
     if (model.name.find('.') != std::string::npos && std::filesystem::exists(model.name, fault))
       throw core::BadInput(model.name + " is no model file: the names of these end in .json or .yaml");
-    if (model.name.find_first_of("./") != std::string::npos)
-      throw core::BadInput("there is no model file or folder '" + model.name + "'");
-    if (model.name == given.name) return models::build(model.name, model.parameters);
+    if (model.name.find_first_of("./") != std::string::npos) throw no_model(model.name);
+    if (model.name == given.name || models::released_model(given.name) != nullptr)
+      return models::build(model.name, model.parameters);
     return core::naming(model_file_of(given.name),
                         [&] { return models::build(model.name, model.parameters); });
   }

@@ -108,7 +108,8 @@ Snapshot::Texts Snapshot::texts() const {
 }
 
 plan::ModelRef Snapshot::resolved(const plan::ModelRef& ref) const {
-  return is_model_file(ref.name) ? frameworks::named_by(memory_->file(ref.name).text, ref.name, ref) : ref;
+  return is_model_file(ref.name) ? frameworks::named_by(memory_->file(ref.name).text, ref.name, ref)
+                                 : with_family(ref);
 }
 
 const graph::OpGraph& Snapshot::model(const plan::ModelRef& ref) const {

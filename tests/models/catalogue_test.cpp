@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <set>
+
+#include "models/released.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
 #include "support/checkout.hpp"
@@ -83,6 +86,21 @@ TEST_CASE("an error is named, with the expected values") {
         "model clip: parameter patch: expected at most the resolution 224, not '300'");
   CHECK(message("clip", {{"text_sequence", "75"}}).find("a multiple of image_hidden") != std::string::npos);
   CHECK(message("inception_v3", {{"resolution", "74"}}).find("from 75") != std::string::npos);
+}
+
+TEST_CASE("released networks are sizes of one family each, with names of their own") {
+  std::set<std::string> names;
+  for (const auto& family : models::catalogue()) names.insert(family.name);
+  for (const auto& model : models::released_models()) {
+    CHECK_MESSAGE(names.insert(model.name).second, model.name, " names two networks");
+    CHECK_NOTHROW(models::build(model.family, {{"size", model.name}, {"layers", "4"}}));
+  }
+  for (const char* name : {"llama3-8b", "llama3-70b", "llama3-405b", "mixtral-8x7b", "gpt3-175b",
+                           "deepseek-v3", "qwen3-30b-a3b"})
+    CHECK_MESSAGE(models::released_model(name) != nullptr, name);
+  CHECK(models::released_model("base") == nullptr);
+  CHECK(models::released_model("llama") == nullptr);
+  CHECK(message("llama3-70", {}) == "unknown model 'llama3-70'; did you mean 'llama3-70b'?");
 }
 
 TEST_CASE("graphs of the same parameters are equal") {

@@ -19,6 +19,11 @@ bool is_model_file(const std::string& name);
 /// name is returned unchanged. Throws BadInput for a folder without that file.
 std::string model_file_of(const std::string& name);
 
+/// A released network (models::released_models) as its family with the parameter `size`, labelled with the
+/// released name and the given parameters; any other model unchanged. Throws BadInput if `size` is given
+/// too.
+plan::ModelRef with_family(const plan::ModelRef& model);
+
 /// Resolves a model that a user names on the command line or in Python. Like resolved(), but a Hugging Face
 /// config gets at most frameworks::kUsualTokens tokens per sample.
 frameworks::NamedModel named_model(const plan::ModelRef& model);
