@@ -35,6 +35,39 @@ std::vector<std::string> value_texts(const Comparison& comparison) {
   return out;
 }
 
+bool same_plan(const plan::Plan& a, const plan::Plan& b) {
+  return a.schedule == b.schedule && a.stages == b.stages;
+}
+
+/// Rows and cells of the aim, with one row for all planners that found the same plan. Estimates and searches
+/// are those of the first of them.
+struct MergedRows {
+  std::vector<report::CellResult> rows;
+  std::vector<std::string> values;
+};
+
+MergedRows merged(const Comparison& comparison, const std::vector<std::string>& values) {
+  MergedRows out;
+  std::vector<const plan::Plan*> plans;
+  for (std::size_t r = 0; r < comparison.rows.size(); ++r) {
+    const report::CellResult& row = comparison.rows[r];
+    const auto found = comparison.plans.find(row.planner);
+    const plan::Plan* plan = found == comparison.plans.end() ? nullptr : &found->second;
+    const auto earlier = std::ranges::find_if(plans, [&](const plan::Plan* other) {
+      return plan != nullptr && other != nullptr && same_plan(*plan, *other);
+    });
+    const auto at = static_cast<std::size_t>(earlier - plans.begin());
+    if (earlier != plans.end() && out.rows[at].status == row.status) {
+      out.rows[at].planner += ", " + row.planner;
+      continue;
+    }
+    out.rows.push_back(row);
+    plans.push_back(plan);
+    if (!values.empty()) out.values.push_back(values[r]);
+  }
+  return out;
+}
+
 std::string line_of(const std::string& text, std::string_view begin) {
   const auto at = text.find(begin);
   return at == std::string::npos ? "" : text.substr(at, text.find('\n', at) - at);
@@ -51,11 +84,15 @@ std::string csv_line(const report::CellResult& row, const std::string& more, boo
 }  // namespace
 
 std::string comparison_table(const Comparison& comparison, const report::Screen& screen) {
+  std::vector<std::string> values;
+  if (comparison.aim != Aim::time) values = value_texts(comparison);
+  MergedRows shown{comparison.rows, values};
+  if (screen.columns > 0) shown = merged(comparison, values);
   std::optional<report::AimColumn> column;
   if (comparison.aim != Aim::time)
-    column = {fmt::format("aim: {}", name(comparison.aim)), value_texts(comparison)};
+    column = {fmt::format("aim: {}", name(comparison.aim)), std::move(shown.values)};
   const std::string line = comparison.assumptions.empty() ? "" : in_words(comparison.assumptions) + "\n";
-  return comparison.heading + line + report::ranking(comparison.rows, screen, column) +
+  return comparison.heading + line + report::ranking(shown.rows, screen, column) +
          in_lines(doubts(comparison.rows));
 }
 

@@ -41,6 +41,8 @@ std::optional<double> ratio(const Baselines& bases, const CellResult& row, const
 /// Columns that only some tables have.
 struct ExtraColumns {
   bool setting = false, tokens = false, measured = false;
+  bool clusters = false;  ///< rows differ in it
+  bool ratios = false;    ///< some row has one
 };
 
 /// Cells: problem, answer, its quality, then the search.
@@ -66,11 +68,15 @@ std::vector<std::string> cells(const CellResult& row, const std::string& model, 
 
 std::vector<Column> columns(const ExtraColumns& extra) {
   const Align left = Align::left, right = Align::right;
-  std::vector<Column> out = {
-      {.title = "model", .folds = true}, {"cluster", left, 7}, {"GPUs", right}, {"mini-batch", right, 9}};
+  std::vector<Column> out = {{.title = "model", .folds = true},
+                             {"cluster", left, extra.clusters ? 11 : 7},
+                             {"GPUs", right},
+                             {"mini-batch", right, 9}};
   if (extra.setting) out.push_back({.title = "setting", .folds = true});
-  for (const Column& column :
-       {Column{"planner"}, {"samples/s", right}, {"ratio", right, 10}, {"strategy", left, 0, true}})
+  for (const Column& column : {Column{"planner"},
+                               {"samples/s", right},
+                               {"ratio", right, extra.ratios ? 10 : 1},
+                               {"strategy", left, 0, true}})
     out.push_back(column);
   if (extra.tokens) out.push_back({"tokens/s", right, 2});
   for (const Column& column : {Column{"TFLOP/s/GPU", right, 3},
@@ -95,7 +101,10 @@ std::string comparison(std::span<const CellResult> given, const std::string& bas
                        const Screen& screen) {
   std::vector<CellResult> rows(given.begin(), given.end());
   add_ratios(rows, baseline);
-  const ExtraColumns extra{shown::any_setting(rows), shown::any_tokens(rows), measured};
+  const ExtraColumns extra{
+      shown::any_setting(rows), shown::any_tokens(rows), measured,
+      std::ranges::any_of(rows, [&](const CellResult& row) { return row.cluster != rows.front().cluster; }),
+      std::ranges::any_of(rows, [](const CellResult& row) { return row.ratio.has_value(); })};
   Table table(columns(extra));
   const ShortModels models = short_models(rows);
   const bool on_screen = screen.width > 0;  // files keep whole names, row by row

@@ -10,21 +10,24 @@
 namespace penstock::report {
 namespace {
 
-std::vector<Column> columns(bool tokens, const std::optional<AimColumn>& aim) {
+constexpr std::size_t kMostNames = 44;  ///< cells of joined names; one name with options is shorter
+
+std::vector<Column> columns(bool tokens, bool joined, const std::optional<AimColumn>& aim) {
   const Align right = Align::right;
   std::vector<Column> out = {{"planner"}};
+  if (joined) out.front() = {.title = "planner", .folds = true, .most = kMostNames};
   if (aim) out.push_back({aim->title, right});
   out.push_back({"samples/s", right});
   out.push_back({.title = "strategy", .leaves = 10, .folds = true});
   if (tokens) out.push_back({"tokens/s", right, 3});
   for (const Column& column : {Column{"TFLOP/s/GPU", right, 4},
-                               {"MFU", right, 7},
+                               {"MFU", right, 8},
                                {"memory", right, 9},
                                {"estimated", right, 5},
-                               {"simulated", right, 8},
+                               {"simulated", right, 6},
                                {"est. error", right, 6},
-                               {"gap", right, 6},
-                               {"search", right, 9},
+                               {"gap", right, 7},
+                               {"search", right, 6},
                                {"states", right, 1},
                                {"search memory", right, 2}})
     out.push_back(column);
@@ -59,7 +62,9 @@ std::vector<CellResult> ranked(std::vector<CellResult> rows) {
 std::string ranking(const std::vector<CellResult>& rows, const Screen& screen,
                     const std::optional<AimColumn>& aim) {
   const bool tokens = shown::any_tokens(rows);
-  Table table(columns(tokens, aim));
+  const bool joined = std::ranges::any_of(
+      rows, [](const CellResult& row) { return row.planner.find(", ") != std::string::npos; });
+  Table table(columns(tokens, joined, aim));
   std::string reasons;
   for (std::size_t r = 0; const CellResult& row : rows) {
     table.add(cells(row, tokens, aim ? &aim->cells[r++] : nullptr));

@@ -38,6 +38,7 @@ std::vector<std::size_t> natural_widths(const std::vector<Column>& columns, cons
   for (std::size_t c = 0; c < columns.size(); ++c) {
     widths.push_back(display_width(columns[c].title));
     for (const Cells& row : rows) widths[c] = std::max(widths[c], display_width(row[c]));
+    if (columns[c].most > 0) widths[c] = std::min(widths[c], columns[c].most);
   }
   return widths;
 }
@@ -61,7 +62,7 @@ std::string laid_out(const std::vector<Column>& columns, const TableFit& fit, co
   return out;
 }
 
-/// Returns a text such as "no room for: depth, states (--wide shows them)".
+/// Returns a text such as "not shown: depth, states (--columns all shows them)".
 std::string left_out(const std::vector<Column>& columns, const TableFit& fit, const Screen& screen) {
   Cells titles;
   for (std::size_t c = 0; c < columns.size(); ++c)
@@ -69,7 +70,7 @@ std::string left_out(const std::vector<Column>& columns, const TableFit& fit, co
       titles.push_back(columns[c].title);
   if (titles.empty()) return "";
   const std::string more = screen.more.empty() ? "" : " (" + screen.more + ")";
-  return folded(fmt::format("no room for: {}{}\n", fmt::join(titles, ", "), more), screen.width);
+  return folded(fmt::format("not shown: {}{}\n", fmt::join(titles, ", "), more), screen.width);
 }
 
 }  // namespace
@@ -81,7 +82,8 @@ void Table::add(std::vector<std::string> cells) {
 }
 
 std::string Table::text(const Screen& screen) const {
-  const TableFit shown = fit(columns_, natural_widths(columns_, rows_), kBetween.size(), screen.width);
+  const TableFit shown =
+      fit(columns_, natural_widths(columns_, rows_), kBetween.size(), screen.width, screen.columns);
   Cells titles;
   for (const Column& column : columns_) titles.push_back(column.title);
   std::string out = laid_out(columns_, shown, titles) + text_line(dashes(shown.widths));

@@ -46,13 +46,17 @@ void widen(const std::vector<std::size_t>& wanted, std::size_t left, std::vector
 }  // namespace
 
 TableFit fit(const std::vector<Column>& columns, const std::vector<std::size_t>& widths, std::size_t gap,
-             std::size_t room) {
+             std::size_t room, std::size_t most) {
   TableFit out;
   for (std::size_t c = 0; c < columns.size(); ++c) out.columns.push_back(c);
   out.widths = widths;
-  if (room == 0 || sum(widths, gap) <= room) return out;
-  std::vector<std::size_t> wanted = widths;
-  for (std::size_t c = 0; c < columns.size(); ++c) out.widths[c] = least(columns[c], widths[c]);
+  while (most > 0 && out.columns.size() > most) {
+    const auto leaving = static_cast<std::ptrdiff_t>(next_to_leave(columns, out.columns));
+    for (auto* list : {&out.columns, &out.widths}) list->erase(list->begin() + leaving);
+  }
+  if (room == 0 || sum(out.widths, gap) <= room) return out;
+  std::vector<std::size_t> wanted = out.widths;
+  for (std::size_t i = 0; i < wanted.size(); ++i) out.widths[i] = least(columns[out.columns[i]], wanted[i]);
   while (sum(out.widths, gap) > room && out.columns.size() > 1) {
     const auto leaving = static_cast<std::ptrdiff_t>(next_to_leave(columns, out.columns));
     for (auto* list : {&out.columns, &out.widths, &wanted}) list->erase(list->begin() + leaving);

@@ -159,6 +159,25 @@ TEST_CASE("table, CSV, JSON and chart have the aim; for time none of them names 
   CHECK(has(experiment::comparison_svg(by_time), "simulated time of an iteration"));
 }
 
+TEST_CASE("planners that found the same plan share a row on a screen, and no row elsewhere") {
+  const Case problem("summit");
+  const Comparison found = problem.compared({}, "data_parallel,gpipe_equal,spp,graphpipe");
+  const auto same = [&](const std::string& a, const std::string& b) {
+    return found.plans.at(a).schedule == found.plans.at(b).schedule &&
+           found.plans.at(a).stages == found.plans.at(b).stages;
+  };
+  REQUIRE(same("spp", "data_parallel"));
+  REQUIRE_FALSE(same("spp", "gpipe_equal"));
+  const std::string screen = experiment::comparison_table(found, {0, "", 7}),
+                    file = experiment::comparison_table(found);
+  CHECK(file.find(", spp") == std::string::npos);
+  for (const auto& row : found.rows) CHECK(file.find("\n" + row.planner + " ") != std::string::npos);
+  const auto line = screen.find("\ndata_parallel, spp");
+  REQUIRE(line != std::string::npos);
+  CHECK(screen.find("\nspp ") == std::string::npos);
+  CHECK(screen.find("\ngpipe_equal ") != std::string::npos);
+}
+
 TEST_CASE("an aim that no planner can have is refused before any search") {
   const Case problem("summit");  // without prices
   CHECK_THROWS_AS(problem.compared({Aim::cost}), core::BadInput);

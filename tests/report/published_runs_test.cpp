@@ -28,7 +28,7 @@ std::string refusal(const std::string& text) {
 TEST_CASE("two rows of one run, two columns of one name and fields without a column are refused") {
   CHECK(refusal(published_csv({{}, {{"id", "7"}}, {{"set", "other"}}})) == "");
   CHECK(refusal(published_csv({{{"id", "7"}}, {}, {{"id", "7"}}})) ==
-        "runs.csv:4: id: '7' of set 'made_up' stands in line 2 too: a run has one row");
+        "runs.csv:4: id: '7' of set 'made_up' is in line 2 too: a run has one row");
   std::string twice = published_csv({{}});
   twice.replace(twice.find("note"), 4, "cluster");
   CHECK(refusal(twice) == "runs.csv:1: cluster: two columns have this name");

@@ -73,27 +73,36 @@ TEST_CASE("words fold first, then columns leave in their order and are named") {
         "first_plan  123.45      4  words that take a\n"
         "                           little more than one\n"
         "                           line\n"
-        "no room for: states (--wide shows them)\n");
+        "not shown: states (--wide shows them)\n");
   CHECK(wide().text({25, ""}) ==
         "planner       time\n"
         "----------  ------\n"
         "first_plan  123.45\n"
-        "no room for: depth,\n"
-        "states, what it is\n");
+        "not shown: depth, states,\n"
+        "what it is\n");
   CHECK(wide().text({6, ""}) ==
         "planne\n"
         "r\n"
         "------\n"
         "first_\n"
         "plan\n"
-        "no\n"
-        "room\n"
-        "for:\n"
+        "not\n"
+        "shown:\n"
         "time,\n"
         "depth,\n"
         "states\n"
         ", what\n"
         "it is\n");
+}
+
+TEST_CASE("a screen that limits the number of columns shows those that would leave last") {
+  CHECK(wide().text({0, "--columns all shows them", 4}) ==
+        "planner       time  depth  what it is\n"
+        "----------  ------  -----  -------------------------------------------\n"
+        "first_plan  123.45      4  words that take a little more than one line\n"
+        "not shown: states (--columns all shows them)\n");
+  CHECK(wide().text({0, "", 5}) == wide().text());
+  CHECK(wide().text({25, "", 4}) == wide().text({25, ""}));
 }
 
 TEST_CASE("no table is wider than its screen") {

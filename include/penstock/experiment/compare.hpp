@@ -49,7 +49,8 @@ Comparison compare(const cost::Problem& problem, Cell cell,
 /// True if a plan of little memory takes longer than allowed.
 bool too_slow(const report::CellResult& row, const Reached& reached);
 
-/// Heading and table, with a column of the aim (report::ranking).
+/// Heading and table, with a column of the aim (report::ranking). On a screen that limits columns, planners
+/// with the same plan share a row, which joins their names.
 std::string comparison_table(const Comparison& comparison, const report::Screen& screen = {});
 /// Heading and table, with a column for the objective (report::ranking).
 std::string comparison_csv(const Comparison& comparison);

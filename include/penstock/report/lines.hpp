@@ -9,8 +9,9 @@ namespace penstock::report {
 
 /// Room on the screen, and a hint for readers on content that has none.
 struct Screen {
-  std::size_t width = 0;  ///< terminal cells; 0: unlimited, as in files
-  std::string more;       ///< hint such as "--wide shows them"
+  std::size_t width = 0;    ///< terminal cells; 0: unlimited, as in files
+  std::string more;         ///< hint such as "--columns all shows them"
+  std::size_t columns = 0;  ///< most columns of a table; 0: all, as in files
 };
 
 /// Terminal cells of UTF-8 text: combining marks take none, East Asian wide characters two.
