@@ -1,17 +1,22 @@
 #include "penstock/experiment/what_if.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "experiment/changed_cluster.hpp"
 #include "experiment/changed_plan.hpp"
 #include "experiment/what_if_report.hpp"
 #include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/cost/utilisation.hpp"
 #include "penstock/experiment/inputs.hpp"
+#include "penstock/experiment/plan_sentences.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "support/fixed_costs.hpp"
@@ -159,7 +164,7 @@ TEST_CASE("an impossible change has its reason in its row") {
   CHECK(holds(rows[1].note, "stage 0 has 4 replicas: 7 of 8 devices"));
   CHECK_FALSE(rows[2].result);
   CHECK(rows[2].note ==
-        "100 samples are no whole number of micro-batches of 8 (2 for each of 4 replicas): change "
+        "mini_batch 100 must be a multiple of the micro-batch 8 (2 for each of 4 replicas): change "
         "micro_batch or "
         "mini_batch too");
   CHECK(*rows[3].result->strategy == "PP2 x DP4, 1F1B, mb 4");
@@ -223,4 +228,59 @@ TEST_CASE("changes count in one order, whatever order they are given in") {
   CHECK(*one[3].result->iteration_s == support::near(*other[3].result->iteration_s));
   CHECK(one[3].result->mini_batch == 128);
   CHECK(other[3].result->mini_batch == 128);
+}
+
+namespace {
+
+experiment::PlanSentences explained(const experiment::PlanInput& input) {
+  const cost::Problem problem = input.problem();
+  const auto outcome = experiment::evaluate(
+      problem, score::scheduled(problem, input.plan),
+      experiment::describe(problem,
+                           {input.plan.model, input.plan.cluster, {"hand"}, input.plan.training, {}}),
+      {}, false);
+  return experiment::plan_sentences(input, outcome, {});
+}
+
+std::string about(const experiment::PlanSentences& explained, const std::string& what) {
+  for (const auto& sentence : explained.sentences)
+    if (sentence.about == what) return sentence.words;
+  return "none about " + what;
+}
+
+}  // namespace
+
+TEST_CASE("a plan is explained in ten sentences, whose numbers are those of the simulation") {
+  const auto two = input("summit", 2, 2, 64);
+  const auto explained_two = explained(two);
+  REQUIRE(explained_two.sentences.size() == 10);
+  CHECK(about(explained_two, "stages") ==
+        "gpt hidden=768 layers=4 is cut into 2 pipeline stages in a chain, on 4 v100 devices.");
+  CHECK(about(explained_two, "replicas") == "Each stage has 2 replicas (data parallelism).");
+  CHECK(holds(about(explained_two, "batch"), "An iteration trains 64 samples; a replica takes 2 at a time"));
+  CHECK(holds(about(explained_two, "speed"),
+              fmt::format("An iteration takes {} in simulation", core::show(core::Seconds(iteration(two))))));
+  const auto fullest = asked(two, "memory=2x").front().result->peak_memory_bytes;
+  CHECK(holds(about(explained_two, "memory"),
+              fmt::format("is the fullest, with {} of 16.0 GiB", core::show(core::Bytes(*fullest)))));
+  // The change that helps most, by simulate --what-if; devices compete with no other.
+  auto rows = asked(two, "mini_batch=2x, micro_batch=2x, network=2x, node_links=2x");
+  const double now = *rows.front().result->samples_per_s;
+  rows.erase(rows.begin());
+  rows.pop_back();
+  const auto best =
+      std::ranges::max_element(rows, {}, [](const WhatIfRow& row) { return *row.result->samples_per_s; });
+  CHECK(holds(about(explained_two, "changes"),
+              fmt::format("The change that helps most is {}, with {:.2f} times the samples/s.", best->change,
+                          *best->result->samples_per_s / now)));
+  CHECK(holds(about(explained_two, "changes"), "devices=2x "));
+  const auto one = explained(input("summit", 1, 4, 64));
+  CHECK(holds(about(one, "stages"), "runs as one stage on 4 v100 devices, without a pipeline."));
+  const std::string lines = experiment::in_lines(explained_two, 60);
+  CHECK(holds(lines, "\n10. "));
+  std::istringstream in(lines);
+  for (std::string line; std::getline(in, line);) CHECK(line.size() <= 60);
+  const auto json = nlohmann::json::parse(experiment::to_json(explained_two));
+  CHECK(json["sentences"].size() == 10);
+  CHECK(json["what_if"][0]["change"] == "today");
 }

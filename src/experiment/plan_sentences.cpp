@@ -1,0 +1,264 @@
+#include "penstock/experiment/plan_sentences.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/experiment/inputs.hpp"
+#include "penstock/frameworks/framework.hpp"
+#include "penstock/plan/stage_graph.hpp"
+#include "penstock/plan/strategy.hpp"
+#include "penstock/report/lines.hpp"
+#include "penstock/score/order.hpp"
+#include "penstock/sim/explain.hpp"
+#include "penstock/sim/waterfall.hpp"
+#include "what_if_report.hpp"
+
+namespace penstock::experiment {
+namespace {
+
+using core::show;
+using plan::Extent;
+
+constexpr double kWorthSaying = 1.01;                        ///< speed-ups below this are none
+constexpr std::string_view kTwiceTheDevices = "devices=2x";  ///< always helps, so it competes with no other
+
+/// "4 replicas", "1 replica", "1-4 replicas".
+std::string counted(const Extent& extent, const std::string& noun) {
+  return fmt::format("{} {}{}", plan::text(extent), noun, extent.most == 1 ? "" : "s");
+}
+
+/// "a, b and c".
+std::string listed(const std::vector<std::string>& items) {
+  if (items.size() < 2) return items.empty() ? "" : items.front();
+  return fmt::format("{} and {}", fmt::join(items.begin(), items.end() - 1, ", "), items.back());
+}
+
+/// "96 h100 devices".
+std::string devices_of(const PlanInput& input) {
+  std::vector<std::string> types;
+  for (const auto& type : input.cluster.types()) types.push_back(type.name);
+  return fmt::format("{} {} devices", input.cluster.size(), listed(types));
+}
+
+std::string stages_sentence(const PlanInput& input, const report::CellResult& row,
+                            const plan::Strategy& strategy) {
+  if (strategy.stages == 1)
+    return fmt::format("{} runs as one stage on {}, without a pipeline.", row.model, devices_of(input));
+  const std::string depth = strategy.depth == strategy.stages
+                                ? "in a chain"
+                                : fmt::format("in a graph with {} on its longest path", strategy.depth);
+  return fmt::format("{} is cut into {} pipeline stages {}, on {}.", row.model, strategy.stages, depth,
+                     devices_of(input));
+}
+
+/// How a replica's work is divided: "8 devices that split every operator", or nothing.
+std::string divided_by(const plan::Strategy& strategy) {
+  std::vector<std::string> ways;
+  for (std::size_t i = 0; i < plan::kStatedDims.size(); ++i) {
+    const Extent& degree = strategy.divided[i];
+    if (degree.most <= 1) continue;
+    const bool tensor = plan::kStatedDims[i].dim == plan::MeshDim::tensor;
+    ways.push_back(
+        tensor ? fmt::format("{} devices that split every operator (tensor parallelism)", plan::text(degree))
+               : fmt::format("{} groups that split the tokens of a sample (context parallelism)",
+                             plan::text(degree)));
+  }
+  return listed(ways);
+}
+
+std::string zero_words(const Extent& zero) {
+  constexpr std::array<const char*, 4> kShared = {"nothing", "optimizer state",
+                                                  "optimizer state and gradients",
+                                                  "optimizer state, gradients and weights"};
+  return zero.most == 0 ? ""
+                        : fmt::format(" Replicas share {} (ZeRO {}).",
+                                      kShared[static_cast<std::size_t>(zero.most)], plan::text(zero));
+}
+
+std::string replicas_sentence(const plan::Strategy& strategy) {
+  const std::string who = strategy.stages == 1 ? "The stage" : "Each stage";
+  std::string out =
+      fmt::format("{} has {} (data parallelism)", who, counted(strategy.data_parallel, "replica"));
+  if (const std::string ways = divided_by(strategy); !ways.empty()) out += "; a replica has " + ways;
+  if (strategy.expert_parallel.most > 1)
+    out += fmt::format("; {} replicas divide the experts", plan::text(strategy.expert_parallel));
+  return out + "." + zero_words(strategy.zero);
+}
+
+std::string batch_sentence(const plan::Plan& plan, const plan::Strategy& strategy) {
+  const std::string again =
+      strategy.recomputing == 0
+          ? "keeps all activations"
+          : fmt::format("recomputes activations in {} of {} stages", strategy.recomputing, strategy.stages);
+  return fmt::format(
+      "An iteration trains {} samples; a replica takes {} at a time in the order of {}, and {}.",
+      plan.training.mini_batch, plan::text(strategy.micro_batch), strategy.schedule, again);
+}
+
+std::string speed_sentence(const report::CellResult& row) {
+  std::string rates = fmt::format("{:.1f} samples/s", *row.samples_per_s);
+  if (row.tokens_per_s) rates += fmt::format(", {:.0f} tokens/s", *row.tokens_per_s);
+  if (row.mfu) rates += fmt::format(", MFU {}", core::show_share(*row.mfu));
+  return fmt::format("An iteration takes {} in simulation: {} (costs: {}).",
+                     show(core::Seconds(*row.iteration_s)), rates, row.costs);
+}
+
+/// The largest parts of device time beside the model's own arithmetic.
+std::string losses_sentence(const sim::Waterfall& waterfall) {
+  constexpr std::size_t kMost = 3;
+  std::vector<sim::TimePart> parts;
+  for (std::size_t p = 0; p < sim::kTimeParts; ++p)
+    if (static_cast<sim::TimePart>(p) != sim::TimePart::model && waterfall.time[p] > core::Picoseconds(0))
+      parts.push_back(static_cast<sim::TimePart>(p));
+  std::ranges::stable_sort(parts, [&](auto a, auto b) { return waterfall.of(a) > waterfall.of(b); });
+  if (parts.empty()) return "Devices do nothing but the model's arithmetic at their peak rate.";
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < std::min(kMost, parts.size()); ++i)
+    words.push_back(fmt::format("{} ({})", name(parts[i]), core::show_share(waterfall.share(parts[i]))));
+  return fmt::format("Device time is lost mostly to {}.", listed(words));
+}
+
+std::string path_sentence(const sim::Explanation& explanation) {
+  if (explanation.shares.empty()) return "The critical path is empty.";
+  const sim::ResourceShare& first = explanation.shares.front();
+  const std::string without = first.without ? fmt::format("; if it took no time, the iteration would take {}",
+                                                          show(to_seconds(*first.without)))
+                                            : "";
+  return fmt::format("The critical path spends {} of its time on {}{}.", core::show_share(first.share),
+                     first.name, without);
+}
+
+std::string memory_sentence(const PlanInput& input, const trace::Summary& summary) {
+  const auto fullest =
+      std::ranges::max_element(summary.devices, {}, [](const auto& device) { return device.peak.value(); });
+  const core::DeviceId device(static_cast<std::size_t>(fullest - summary.devices.begin()));
+  std::array<std::size_t, plan::kMemoryKinds> kinds{};
+  for (std::size_t k = 0; k < kinds.size(); ++k) kinds[k] = k;
+  std::ranges::stable_sort(kinds, [&](auto a, auto b) { return fullest->at_peak[a] > fullest->at_peak[b]; });
+  const auto kind = [&](std::size_t place) {
+    return fmt::format("{} ({})", name(static_cast<plan::MemoryKind>(kinds[place])),
+                       show(fullest->at_peak[kinds[place]]));
+  };
+  std::string stage;
+  for (std::size_t s = 0; s < input.plan.stages.size(); ++s)
+    if (std::ranges::count(input.plan.stages[s].devices, device) > 0) {
+      stage = fmt::format(" (stage {})", s);
+      break;
+    }
+  return fmt::format("Device {}{} is the fullest, with {} of {}, mostly {} and {}.", device.index(), stage,
+                     show(fullest->peak), show(input.cluster.type(device).memory), kind(0), kind(1));
+}
+
+std::string bound_sentence(const report::CellResult& row, const plan::Plan& plan) {
+  if (!row.gap || !row.lower_bound_s) return "There is no lower bound for plans of this problem.";
+  return fmt::format(
+      "Another plan {} can save at most {} of the time: the lower bound is {}.", name(score::family_of(plan)),
+      core::show_share(1 - *row.lower_bound_s / *row.iteration_s), show(core::Seconds(*row.lower_bound_s)));
+}
+
+bool usable(const WhatIfRow& row) {
+  return row.result && row.note != "does not fit in memory";
+}
+
+std::string changes_sentence(const std::vector<WhatIfRow>& rows) {
+  std::vector<const WhatIfRow*> tried;
+  for (const WhatIfRow& row : rows)
+    if (row.change != "today" && row.change != kTwiceTheDevices && usable(row)) tried.push_back(&row);
+  if (!rows.front().result || tried.empty()) return "None of the changes that were tried gives a valid plan.";
+  const auto factor = [&](const WhatIfRow* row) {
+    return *row->result->samples_per_s / *rows.front().result->samples_per_s;
+  };
+  std::ranges::stable_sort(tried, [&](auto a, auto b) { return factor(a) > factor(b); });
+  std::vector<std::string> others;
+  for (const WhatIfRow* row : tried)
+    if (row != tried.front()) others.push_back(fmt::format("{} {:.2f}", row->change, factor(row)));
+  const auto more = std::ranges::find(rows, kTwiceTheDevices, &WhatIfRow::change);
+  if (more != rows.end() && usable(*more))
+    others.push_back(fmt::format("{} {:.2f}", more->change, factor(&*more)));
+  const std::string rest = others.empty() ? "" : fmt::format(" Others: {}.", fmt::join(others, ", "));
+  if (factor(tried.front()) < kWorthSaying)
+    return fmt::format("No change to batches or links helps: {} gives {:.2f} times the samples/s.{}",
+                       tried.front()->change, factor(tried.front()), rest);
+  return fmt::format("The change that helps most is {}, with {:.2f} times the samples/s.{}",
+                     tried.front()->change, factor(tried.front()), rest);
+}
+
+std::string frameworks_sentence(const PlanInput& input) {
+  plan::Plan plan = input.plan;
+  plan.model = resolved(plan.model);
+  std::vector<std::string> able;
+  std::string reason;
+  for (const frameworks::Framework& framework : frameworks::catalogue()) {
+    const auto refused = frameworks::refusals(framework, input.graph, plan, framework.can.any_order);
+    if (refused.empty())
+      able.push_back(framework.title);
+    else if (reason.empty())
+      reason = refused.front();
+  }
+  const std::string nearest =
+      "`penstock export PLAN --to NAME --nearest FILE` finds a plan near it that one can run";
+  if (able.empty()) return fmt::format("No framework runs the plan as it is: {}. {}.", reason, nearest);
+  if (reason.empty()) return fmt::format("Every framework runs the plan as it is: {}.", listed(able));
+  return fmt::format("{} can run the plan as it is; {}.", listed(able), reason);
+}
+
+/// Changes that a user can make without another plan, then hardware.
+std::vector<WhatIfRow> tried_changes(const PlanInput& input, const sim::SimulationOptions& simulation) {
+  std::vector<WhatIfRow> rows =
+      what_if(input, what_if_changes("mini_batch=2x, micro_batch=2x, network=2x, node_links=2x, devices=2x"),
+              simulation);
+  std::erase_if(rows, [](const WhatIfRow& row) { return row.change == "all"; });
+  return rows;
+}
+
+}  // namespace
+
+PlanSentences plan_sentences(const PlanInput& input, const CellOutcome& outcome,
+                             const sim::SimulationOptions& simulation) {
+  const cost::Problem problem = input.problem();
+  const plan::Plan& plan = *outcome.plan;
+  const report::CellResult& row = outcome.row;
+  const auto scheduled = score::scheduled(problem, plan);
+  const plan::Strategy strategy = plan::strategy(plan, static_cast<int>(row.depth.value_or(1)));
+  PlanSentences out;
+  out.changes = tried_changes(input, simulation);
+  out.sentences = {{"stages", stages_sentence(input, row, strategy)},
+                   {"replicas", replicas_sentence(strategy)},
+                   {"batch", batch_sentence(plan, strategy)},
+                   {"speed", speed_sentence(row)},
+                   {"losses", losses_sentence(sim::waterfall(problem, scheduled, simulation))},
+                   {"path", path_sentence(sim::explain(problem, scheduled, simulation, 1))},
+                   {"memory", memory_sentence(input, *outcome.summary)},
+                   {"bound", bound_sentence(row, plan)},
+                   {"changes", changes_sentence(out.changes)},
+                   {"frameworks", frameworks_sentence(input)}};
+  return out;
+}
+
+std::string in_lines(const PlanSentences& explained, std::size_t width) {
+  constexpr std::size_t kIndent = 4;
+  std::string out;
+  for (std::size_t number = 1; const PlanSentence& sentence : explained.sentences) {
+    std::string head = fmt::format("{:>2}. ", number++);
+    for (const std::string& line : report::wrapped(sentence.words, width - kIndent)) {
+      out += head + line + "\n";
+      head.assign(kIndent, ' ');
+    }
+  }
+  return out;
+}
+
+std::string to_json(const PlanSentences& explained) {
+  nlohmann::ordered_json out;
+  for (const PlanSentence& sentence : explained.sentences)
+    out["sentences"].push_back({{"about", sentence.about}, {"words", sentence.words}});
+  out["what_if"] = what_if_json(explained.changes);
+  return out.dump(2) + "\n";
+}
+
+}  // namespace penstock::experiment
