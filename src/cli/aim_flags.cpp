@@ -12,32 +12,32 @@ void AimFlags::add(CLI::App& command) {
   command
       .add_option(
           "--aim", aim_,
-          "what is made least: time of an iteration; p95, the time that 95 % of iterations under a "
-          "--perturbation do not exceed; memory of the fullest device, among plans at most --slower than "
-          "the fastest; cost, dollars per sample, devices may stay unused (the cluster file has the "
-          "prices)")
+          "objective to minimise: time (of an iteration), p95 (95th percentile of the time under "
+          "--perturbation), memory (of the fullest device, among plans at most --slower), cost (dollars "
+          "per sample; may leave devices unused; prices are in the cluster file)")
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({names.begin(), names.end()}));
-  auto* perturbation = command.add_option(
-      "--perturbation", perturbation_,
-      "for p95: stragglers, jitter, weak links and more, such as experiments/imperfect/bad_day.yaml");
+  auto* perturbation =
+      command.add_option("--perturbation", perturbation_,
+                         "for --aim p95: file with stragglers, jitter and weak links, such as "
+                         "experiments/imperfect/bad_day.yaml");
   perturbation->type_name("FILE");
-  command.add_option("--seed", seed_, "for p95: the first seed; default: 0")
+  command.add_option("--seed", seed_, "for --aim p95: first seed; default: 0")
       ->check(seeds())
       ->type_name("N")
       ->needs(perturbation);
-  command.add_option("--seeds", seeds_, "for p95: how many seeds a plan is judged by")
+  command.add_option("--seeds", seeds_, "for --aim p95: number of seeds per plan")
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{1}, experiment::kMostSeeds).description(""))
       ->type_name("N")
       ->needs(perturbation);
-  slower_option_ =
-      command
-          .add_option("--slower", slower_, "for memory: by how much a plan may be slower than the fastest")
-          ->capture_default_str()
-          ->check(CLI::Range(0.0, experiment::kMostSlower).description(""))
-          ->type_name("PERCENT");
+  slower_option_ = command
+                       .add_option("--slower", slower_,
+                                   "for --aim memory: how much slower than the fastest plan a plan may be")
+                       ->capture_default_str()
+                       ->check(CLI::Range(0.0, experiment::kMostSlower).description(""))
+                       ->type_name("PERCENT");
 }
 
 void AimFlags::check() const {

@@ -137,7 +137,7 @@ core::ExitCode coverage(const CalibrateCoverageFlags& flags) {
 
 void add_calibrate_coverage(CLI::App& calibrate, Action& action) {
   auto* command = calibrate.add_subcommand(
-      "coverage", "Say which operators of a model a file of costs has measured, and which are estimates.");
+      "coverage", "List which operators of a model a costs file has measured, and which are estimates.");
   command->footer(
       "An operator counts by its worst pass, time by pass. The list is about the last micro-batch size.\n"
       "Of a profile, batches below the smallest measured one are extrapolated too: a fixed part, and the "

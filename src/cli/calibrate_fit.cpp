@@ -56,13 +56,13 @@ std::string constants_text(const FittedCluster& fitted) {
   std::string out =
       fmt::format("\nkernel_slowdown  {:.4f}: kernels take so many times as long as the costs say\n",
                   fitted.kernel_slowdown);
-  out += !fitted.host_launch ? "host_launch      as stated: one run does not tell it, two or more do\n"
+  out += !fitted.host_launch ? "host_launch      as stated: fitting it needs at least two runs\n"
          : fitted.host_launch->value() > 0
              ? fmt::format("host_launch      {}: of one kernel, on the host\n", show(*fitted.host_launch))
-             : "host_launch      0: no time of the host explains more of these runs\n";
-  out += fitted.reserved
-             ? fmt::format("reserved         {}: what devices hold beside plans\n", show(*fitted.reserved))
-             : "reserved         as stated: no run has memory_gib\n";
+             : "host_launch      0: launch time of the host does not explain these runs better\n";
+  out += fitted.reserved ? fmt::format("reserved         {}: memory of devices beyond the plans\n",
+                                       show(*fitted.reserved))
+                         : "reserved         as stated: no run has memory_gib\n";
   return out;
 }
 

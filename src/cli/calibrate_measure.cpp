@@ -69,7 +69,7 @@ CLI::Validator model_or_file() {
 std::vector<calibrate::NamedModel> load_models(const CalibrateMeasureFlags& flags) {
   if (!flags.experiment.empty()) return models_of_experiment(flags.experiment);
   if (!flags.parameters.empty() && flags.models.size() != 1)
-    throw core::Error(core::ExitCode::usage, "-p belongs to one model: name just that one with --models");
+    throw core::Error(core::ExitCode::usage, "-p needs exactly one model in --models");
   std::vector<calibrate::NamedModel> out;
   for (const std::string& name : flags.models.empty() ? model_names() : flags.models)
     out.push_back(named(ModelFlags{name, flags.parameters}.ref()));
@@ -143,11 +143,11 @@ core::ExitCode report(const calibrate::Outcome& outcome, std::size_t repeated,
       "{} measured now, {} before, {} left out by the budget, {} refused, {} repeated for their noise\n",
       outcome.measured, outcome.known, outcome.unmeasured.size(), outcome.refused.size(), repeated);
   for (const std::string& refusal : outcome.refused) page += "  " + refusal + "\n";
-  if (rejected > 0) page += fmt::format("{} timings were thrown away: the clock was low\n", rejected);
+  if (rejected > 0) page += fmt::format("{} timings were dropped because the clock was low\n", rejected);
   for (const std::string& doubt : doubts) page += "warning: " + doubt + "\n";
   page +=
       fmt::format("{}; penstock calibrate report {} shows it{}\n", flags.output, flags.output,
-                  outcome.interrupted || !outcome.unmeasured.empty() ? ", the same command goes on" : "") +
+                  outcome.interrupted || !outcome.unmeasured.empty() ? "; the same command resumes" : "") +
       next;
   print_page(page, screen());
   return outcome.interrupted ? core::ExitCode::interrupted : core::ExitCode::done;
@@ -207,7 +207,7 @@ class Measuring {
   void warn_of_budget() const {
     if (const auto time = left(); time && *time <= core::Seconds(0))
       warn(fmt::format(
-          "the device's ceilings took {}, all of the budget of {}: nothing else is measured within it",
+          "measuring the device's ceilings took {}, all of the budget of {}; nothing else was measured",
           core::show(now() - start_), core::show(*budget_)));
   }
 
@@ -305,7 +305,7 @@ class Measuring {
 
 core::ExitCode run(const CalibrateMeasureFlags& flags, const Session& session) {
   if (flags.output.empty() && !flags.plan)
-    throw core::Error(core::ExitCode::usage, "penstock calibrate: -o FILE says where the calibration goes");
+    throw core::Error(core::ExitCode::usage, "penstock calibrate needs -o FILE for the calibration");
   return Measuring(flags, session).run();
 }
 
@@ -314,23 +314,16 @@ core::ExitCode run(const CalibrateMeasureFlags& flags, const Session& session) {
 void add_calibrate_measure(CLI::App& calibrate, Action& action) {
   auto flags = std::make_shared<CalibrateMeasureFlags>();
   calibrate.footer(
-      "Without a sub-command the device is measured: its ceilings, the kernels of the models at one sample, "
-      "the models whole,\n"
-      "a few kernels beside neighbours that compute (of a host that is measured with --threads 1), small "
-      "messages, then the kernels at other batch sizes, powers of two up to 64 as memory allows, large "
-      "messages, and\n"
-      "then all kernels again in further rounds, of whose medians the median counts; last, up to three "
-      "times, "
-      "what is noisy.\n"
-      "With --experiment the models, batch sizes and tensor-parallel shards of kernels are those that its "
-      "plans "
-      "may run.\n"
-      "The file is whole at any time; after Ctrl-C, or when the budget is over, the same command goes on. "
-      "Measure on a\n"
-      "machine that does nothing else: a load above 1, noise and poor predictions are told. At its end the "
-      "command writes\n"
-      "a cluster file beside the calibration, host.cluster.yaml for host.yaml, and prints how to plan with "
-      "both.\n\n"
+      "Without a sub-command, penstock measures the device in this order: its ceilings; the kernels of "
+      "the models at one sample; whole models; a few kernels with computing neighbours (only with "
+      "--threads 1); small messages; the kernels at other batch sizes (powers of two up to 64, as "
+      "memory allows); large messages; all kernels again in further rounds (the median of the rounds "
+      "counts); noisy ones up to three more times. With --experiment, models, batch sizes and "
+      "tensor-parallel shards are those that its plans may run. The file is valid at any time: after "
+      "Ctrl-C, or when the budget is used up, the same command resumes. Measure on an idle machine; "
+      "the command warns of a load above 1, of noise and of poor predictions. At the end it also "
+      "writes a cluster file, host.cluster.yaml for host.yaml, and prints how to plan with both.\n"
+      "\n"
       "Examples:\n"
       "  penstock calibrate --plan --models resnet50\n"
       "  penstock calibrate --models gpt -p layers=2 --budget 5m -o host.yaml\n"
@@ -352,12 +345,12 @@ void add_calibrate_measure(CLI::App& calibrate, Action& action) {
           ->check(model_or_file());
   auto* parameters = calibrate
                          .add_option("-p,--parameter", flags->parameters,
-                                     "a parameter of the one model that --models names; may be repeated")
+                                     "parameter of the only model in --models; can be repeated")
                          ->type_name("KEY=VALUE")
                          ->allow_extra_args(false);
   calibrate
       .add_option("--experiment", flags->experiment,
-                  "an experiment file: the kernels that its plans may run, at their batch sizes")
+                  "experiment file: measure the kernels that its plans may run, at their batch sizes")
       ->type_name("FILE")
       ->excludes(models)
       ->excludes(parameters);
@@ -378,14 +371,11 @@ void add_calibrate_measure(CLI::App& calibrate, Action& action) {
       ->type_name("N");
   calibrate
       .add_option("--budget", flags->budget,
-                  "time for all of it, such as 5m: timings get shorter, then the less valuable are left out")
+                  "time budget, such as 5m: timings get shorter, then the least useful ones are left out")
       ->type_name("TIME");
-  calibrate.add_flag(
-      "--plan", flags->plan,
-      "only list what would be measured, within --budget if one is given, and how long that takes");
-  calibrate
-      .add_option("-o,--output", flags->output,
-                  "the calibration; measuring goes on where an earlier call left it")
+  calibrate.add_flag("--plan", flags->plan,
+                     "only list the measurements, within --budget if given, and how long they take");
+  calibrate.add_option("-o,--output", flags->output, "the calibration; an existing one is resumed")
       ->type_name("FILE");
   calibrate.callback([flags, &action, &calibrate] {
     if (calibrate.get_subcommands().empty()) action = [flags](const Session& s) { return run(*flags, s); };

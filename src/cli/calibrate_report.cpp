@@ -218,7 +218,7 @@ constexpr const char* kReportFooter =
 
 void add_calibrate_report(CLI::App& calibrate, Action& action) {
   auto* command = calibrate.add_subcommand(
-      "report", "Print what a calibration says of its device, and how far to trust it.");
+      "report", "Print the contents of a calibration: ceilings, kernels, messages, errors.");
   command->footer(kReportFooter);
   auto flags = std::make_shared<CalibrateReportFlags>();
   command->add_option("FILE", flags->file, "the calibration")->required()->type_name("FILE");

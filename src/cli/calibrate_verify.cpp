@@ -110,7 +110,9 @@ void add_calibrate_verify(CLI::App& calibrate, Action& action) {
       "  penstock calibrate verify host.yaml --points 20");
   auto flags = std::make_shared<CalibrateVerifyFlags>();
   command->add_option("FILE", flags->file, "the calibration")->required()->type_name("FILE");
-  command->add_option("--points", flags->points, "how many, evenly spaced from the shortest to the longest")
+  command
+      ->add_option("--points", flags->points,
+                   "number of points, evenly spaced from the shortest to the longest")
       ->capture_default_str()
       ->check(CLI::Range(1, 10'000).description(""))
       ->type_name("N");

@@ -54,11 +54,13 @@ core::ExitCode list(const ClustersFlags& flags) {
   if (flags.json)
     print(all.dump(2) + "\n");
   else
-    print_page(table.text(screen) + "\n" + rented.text(screen) +
-                   "\n--cluster takes the names above; GPUs per node, GPU and nodes, as in 8xH100x32, with "
-                   "-rails behind it "
-                   "on a rail-optimised fabric; or a file: penstock clusters NAME prints one to start from\n",
-               screen);
+    print_page(
+        table.text(screen) + "\n" + rented.text(screen) +
+            "\n"
+            "--cluster takes a name above; or GPUs per node, GPU and nodes, as in 8xH100x32 (8xH100x32-rails "
+            "for a rail-optimised fabric); or a cluster file. `penstock clusters NAME` prints a file to "
+            "start from.\n",
+        screen);
   return core::ExitCode::done;
 }
 
@@ -77,15 +79,16 @@ std::vector<std::string> cluster_names() {
 }
 
 void add_clusters(CLI::App& app, Action& action) {
-  auto* command =
-      app.add_subcommand("clusters", "List the clusters that are built in, or print the file of one.");
+  auto* command = app.add_subcommand(
+      "clusters", "List the built-in clusters and GPU types, or print the file of a cluster.");
   command->footer(
       "Examples:\n"
       "  penstock clusters\n"
       "  penstock clusters summit >mine.yaml\n"
       "  penstock clusters 8xH100x4-rails");
   auto flags = std::make_shared<ClustersFlags>();
-  command->add_option("NAME", flags->name, "print the file of this one, or of a short form")
+  command
+      ->add_option("NAME", flags->name, "print the file of this cluster, or of a short form such as 8xH100x4")
       ->type_name("NAME")
       ->check(suggest(cluster_names()));
   add_json(*command, flags->json);

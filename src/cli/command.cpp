@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "models/catalogue.hpp"
+#include "models/released.hpp"
 #include "penstock/cluster/reserved.hpp"
 #include "penstock/cluster/runtime.hpp"
 #include "penstock/core/quantity_text.hpp"
@@ -20,15 +20,16 @@ namespace penstock::cli {
 void ModelFlags::add(CLI::App& command, bool required) {
   auto* model =
       command
-          .add_option("--model", name,
-                      "a network of the zoo (penstock models); a model file, a model reference or a "
-                      "Hugging Face config (.json, .yaml), or a folder with a config.json")
+          .add_option(
+              "--model", name,
+              "network by name (penstock models), such as llama3-70b or mmt; a model file, a model reference "
+              "or a Hugging Face config (.json, .yaml); or a folder with a config.json")
           ->type_name("NAME|FILE")
           ->check(suggest(model_names()));
   if (required) model->required();
   command
       .add_option("-p,--parameter", parameters,
-                  "a model parameter; may be repeated (penstock model NAME lists them)")
+                  "a model parameter; can be repeated (penstock model NAME lists them)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
 }
@@ -85,27 +86,29 @@ void ClusterFlags::add(CLI::App& command, bool required) {
   if (required) cluster->required();
   command
       .add_option("--devices", devices,
-                  required ? "number of its devices that take part, the first ones; default: all"
-                           : "number of its devices that take part; default: as many as the plan says")
+                  required ? "number of devices to use, the first ones of the cluster; default: all"
+                           : "number of devices to use; default: from the plan")
       ->check(CLI::Range(1, 1 << 20).description(""))
       ->type_name("N");
   command
       .add_option("--runtime", runtime,
-                  "time that hosts take to launch work on devices: " + runtime_names() +
-                      ", or a time of your own, 5us/kernel or 50us/task; default: as " +
-                      (required ? "the cluster's file says" : "the plan says, or the cluster's file"))
+                  "launch time of hosts: " + runtime_names() +
+                      ", or a time such as 5us/kernel or 50us/task; default: from " +
+                      (required ? "the cluster file" : "the plan, or the cluster file"))
       ->check([](const std::string& text) {
         return fault_of(text, [](const std::string& given) { cluster::runtime(given); });
       })
       ->type_name("NAME|TIME");
   command
-      .add_option("--reserved", reserved_text,
-                  fmt::format("memory of each device that plans leave to the framework: bytes, 0, or what a "
-                              "framework takes: {}. Default: {}",
-                              reserve_names(),
-                              required ? "as the cluster's file says; for language models on GPUs " +
-                                             core::show(cluster::reserves().front().bytes)
-                                       : "as the plan says, or the cluster's file"))
+      .add_option(
+          "--reserved", reserved_text,
+          fmt::format(
+              "memory per device to leave free for the framework: bytes, 0, or the name of a framework: {}. "
+              "Default: {}",
+              reserve_names(),
+              required ? "from the cluster file; for language models on GPUs " +
+                             core::show(cluster::reserves().front().bytes)
+                       : "from the plan, or the cluster file"))
       ->check([](const std::string& text) {
         return fault_of(text, [](const std::string& given) { cluster::reserve(given); });
       })
@@ -156,9 +159,7 @@ std::vector<std::string> planner_names() {
 }
 
 std::vector<std::string> model_names() {
-  std::vector<std::string> names;
-  for (const auto& info : models::catalogue()) names.push_back(info.name);
-  return names;
+  return models::known_names();
 }
 
 std::vector<std::string> schedule_names() {
@@ -172,10 +173,12 @@ void CostFlags::add(CLI::App& command) {
       command
           .add_option(
               "--costs", file,
-              "data_sheet, or a calibration of the devices, kernel tables or a profile of operator times; "
-              "default: built-in efficiency curves of measured GPUs")
+              "data_sheet, or a file: a calibration, kernel tables, or a profile of operator times; default: "
+              "built-in efficiency curves of measured GPUs")
           ->type_name("FILE");
-  command.add_flag("--allow-foreign", allow_foreign, "take a calibration of another device; results say so")
+  command
+      .add_flag("--allow-foreign", allow_foreign,
+                "accept a calibration of another device; the results state it")
       ->needs(costs);
 }
 
@@ -194,26 +197,25 @@ void SimulationFlags::add(CLI::App& command) {
   const std::vector<std::string_view>& collectives = sim::collective_names();  // the closed form is the first
   command
       .add_option("--network", network,
-                  "how simulated transfers use a link: fair (shared max-min) or fifo (one after the other)")
+                  "how simulated transfers share a link: fair (max-min) or fifo (one after the other)")
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"fair", "fifo"}));
   command
       .add_option(
           "--collective", collective,
-          fmt::format("how gradients are reduced: closed_form (the time of a formula, off the links), or by "
-                      "messages over the network: {}",
-                      fmt::join(collectives.begin() + 1, collectives.end(), ", ")))
+          fmt::format(
+              "all-reduce of gradients: closed_form (time by formula, uses no link), or messages over the "
+              "network: {}",
+              fmt::join(collectives.begin() + 1, collectives.end(), ", ")))
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({collectives.begin(), collectives.end()}));
   command
-      .add_option("--pass-collectives", pass_collectives,
-                  "how devices communicate within a pass, in tensor-parallel, context and expert groups and "
-                  "for ZeRO: "
-                  "closed_form (part of the pass's time, off the links) or links (by messages, which share "
-                  "links with "
-                  "all others)")
+      .add_option(
+          "--pass-collectives", pass_collectives,
+          "collectives within a pass (tensor, context and expert parallelism, ZeRO): closed_form (time by "
+          "formula, uses no link) or links (messages that share links with all others)")
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"closed_form", "links"}));
@@ -242,7 +244,7 @@ CLI::Validator ratio() {
 void CompressionFlags::add(CLI::App& command) {
   command
       .add_option("--gradient-compression", gradients,
-                  "bytes sent per byte of gradients that replicas reduce, above 0 and at most 1")
+                  "bytes sent per byte of gradients between replicas, above 0 and at most 1")
       ->type_name("R")
       ->check(ratio());
   command
@@ -260,8 +262,8 @@ void CompressionFlags::apply(plan::Compression& compression) const {
 void BucketFlag::add(CLI::App& command) {
   command
       .add_option("--bucket", text,
-                  "bytes of gradients that are reduced together while the last backward pass runs; 0B: all "
-                  "gradients after the pass; default: 25MiB, or what the plan says")
+                  "bytes of gradients per all-reduce; all-reduces overlap the last backward pass. 0B: one "
+                  "all-reduce after that pass. Default: from the plan, or 25MiB")
       ->type_name("BYTES");
 }
 
@@ -277,11 +279,10 @@ void PrecisionFlag::add(CLI::App& command) {
   command
       .add_option(
           "--precision", name,
-          "fp32 or bf16: everything; mixed_bf16: bf16 weights, the rest in fp32, with master weights; "
-          "mixed_fp16: fp16 weights and gradients; deepspeed_bf16: mixed_bf16, but gradients of a pass in "
-          "bf16; default: for language models as the config's dtype, or else mixed_bf16 (where devices have "
-          "no "
-          "bf16 rate mixed_fp16, or fp32); for others everything in the numbers of the model")
+          "fp32 or bf16: everything; mixed_bf16: bf16 weights, fp32 gradients and master weights; "
+          "mixed_fp16: fp16 weights and gradients; deepspeed_bf16: mixed_bf16 with bf16 gradients within a "
+          "pass. Default: for language models the dtype of the config, or mixed_bf16 (mixed_fp16 or fp32 "
+          "if devices have no bf16 rate); for other models the model's own numbers")
       ->type_name("NAME")
       ->check(one_of({"fp32", "bf16", "mixed_bf16", "mixed_fp16", "deepspeed_bf16"}));
 }
@@ -289,8 +290,8 @@ void PrecisionFlag::add(CLI::App& command) {
 void TimeLimitFlag::add(CLI::App& command) {
   command
       .add_option("--time-limit", text,
-                  "time of a search, after which a planner returns its best plan so far, marked as such; "
-                  "default: none. Results then depend on the machine")
+                  "time limit of each search; the planner then returns its best plan so far, marked as such. "
+                  "Results then depend on the machine. Default: none")
       ->type_name("TIME");
 }
 
@@ -306,8 +307,8 @@ void MemoryLimitFlag::add(CLI::App& command) {
   command
       .add_option(
           "--memory-limit", text,
-          "growth of this process during a search, beyond which the planner returns its best plan so far, "
-          "marked as such; or none")
+          "limit on the growth of this process during a search; the planner then returns its best plan so "
+          "far, marked as such; or none")
       ->capture_default_str()
       ->type_name("BYTES");
 }
@@ -323,7 +324,8 @@ std::optional<core::Bytes> MemoryLimitFlag::value() const {
 
 void add_threads(CLI::App& command, int& threads) {
   command
-      .add_option("-j,--threads", threads, "threads to use; default: all cores. Results do not depend on it")
+      .add_option("-j,--threads", threads,
+                  "number of threads; results do not depend on it; default: all cores")
       ->check(CLI::Range(1, 1 << 10).description(""))
       ->type_name("N");
 }

@@ -41,6 +41,7 @@ void add_model(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 void add_import(CLI::App& app, Action& action);
 void add_improve(CLI::App& app, Action& action);
+void add_explain(CLI::App& app, Action& action);
 void add_export(CLI::App& app, Action& action);
 void add_index(CLI::App& app, Action& action);
 void add_planners(CLI::App& app, Action& action);

@@ -101,33 +101,24 @@ std::vector<std::string> all_planners() {
 }
 
 constexpr const char* kCompareFooter =
-    "Prints one line per planner, the fastest plan first, or with --aim the one of least p95, memory or "
-    "cost, which then\n"
-    "has a column: every planner is asked for it, but for memory, which joint alone searches for: of the "
-    "others the memory\n"
-    "of the fastest plan counts. Columns: the plan's strategy (pipeline-, data- and "
-    "tensor-parallel\n"
-    "degrees, schedule, samples that a replica takes at a time, ZeRO stage, stages that recompute), model "
-    "FLOP/s of a GPU\n"
-    "and their share of its peak (MFU; recomputation counts as no work), memory of the fullest device, "
-    "estimated and\n"
-    "simulated iteration, how far the estimate is above (+) or below (-) the simulation, the gap to a lower "
-    "bound on the\n"
-    "iteration of any plan that divides as much (nothing but samples, with ZeRO weights, with tensor "
-    "parallelism\n"
-    "operators), search time, states and growth of the process's memory during the search. Planners run one "
-    "after the\n"
-    "other, each on all threads. One that finds no plan, or cannot take the problem, has its reason below "
-    "the table. When none\n"
-    "finds any, the exit code is the one `penstock plan` has: 31 at a limit, 20 when no plan fits, 11 for "
-    "bad input.\n\n"
+    "Prints one row per plan, the fastest first; planners that found the same plan share a row. "
+    "--columns all prints one row per planner and all columns. With --aim, rows are ranked by p95, "
+    "memory or cost, and a column shows it; only joint searches for little memory, the other "
+    "planners enter with their fastest plan.\n"
+    "Columns: strategy (pipeline-, data- and tensor-parallel degrees, schedule, micro-batch of a "
+    "replica, ZeRO stage, recomputation); MFU (recomputation does not count as work); memory of the "
+    "fullest device; gap to a lower bound on the iteration of any plan of the same kind (replicas "
+    "only, with ZeRO, or with tensor parallelism); estimated and simulated iteration; error of the "
+    "estimate; time, states and memory of the search. Planners run one after the other, each on all "
+    "threads. If a planner finds no plan, the reason is below the table. If none finds a plan, the "
+    "exit code is that of `penstock plan`: 31 at a limit, 20 if no plan fits, 11 for bad input.\n"
+    "\n"
     "Examples:\n"
-    "  penstock compare --model mmt --cluster summit --devices 16 --mini-batch "
-    "256\n"
+    "  penstock compare --model mmt --cluster summit --devices 16 --mini-batch 256\n"
     "  penstock compare --model dlrm --cluster dgx_a100 --mini-batch 4096 \\\n"
     "      --planners graphpipe,spp --time-limit 10s --csv dlrm.csv\n"
-    "  penstock compare --model mmt --cluster summit --devices 8 --mini-batch 128 --planners graphpipe,joint "
-    "\\\n"
+    "  penstock compare --model mmt --cluster summit --devices 8 --mini-batch 128 --planners "
+    "graphpipe,joint \\\n"
     "      --aim p95 --perturbation experiments/imperfect/bad_day.yaml\n"
     "  penstock compare --model vgg16 --cluster summit --mini-batch 512 \\\n"
     "      --planners all,piper:flush=true,pipedream:formula=code:straight=true";
@@ -141,20 +132,22 @@ void add_compare(CLI::App& app, Action& action) {
   auto flags = std::make_shared<CompareFlags>();
   flags->problem.add_problem(*command);
   command
-      ->add_option("--planners", flags->planners,
-                   "all, or names with commas between, a planner's options behind colons (penstock planners)")
+      ->add_option(
+          "--planners", flags->planners,
+          "all, or names separated by commas; options follow a name after colons, as in piper:flush=true")
       ->capture_default_str()
       ->type_name("NAME,...")
       ->check(suggest(all_planners()));
   command
-      ->add_option("--micro-batch", flags->micro_batch,
-                   "pin the samples that a replica takes at a time, in every stage and with every planner; "
-                   "default: powers of two are tried")
+      ->add_option(
+          "--micro-batch", flags->micro_batch,
+          "samples that a replica takes at a time, for every stage and planner; default: powers of two are "
+          "tried")
       ->check(samples())
       ->type_name("b");
   command
       ->add_option("--choose-by", flags->choose_by,
-                   "what picks the best of several plans of a planner: simulation or estimate")
+                   "how to choose among a planner's plans: by simulation or estimate")
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"simulation", "estimate"}));
@@ -165,10 +158,10 @@ void add_compare(CLI::App& app, Action& action) {
   flags->memory_limit.add(*command);
   command->add_option("--csv", flags->csv, "write the table here as CSV")->type_name("FILE");
   command
-      ->add_option("-o,--output", flags->output,
-                   "write PATH.txt, PATH.csv, PATH.json with provenance, and PATH.svg: every plan as a bar "
-                   "with its gap "
-                   "to the bound and what its planner does not see; replaces only what compare wrote")
+      ->add_option(
+          "-o,--output", flags->output,
+          "write PATH.txt, PATH.csv, PATH.json with provenance, and PATH.svg (a bar per plan, with its gap "
+          "and what its planner leaves out); replaces only files of compare")
       ->type_name("PATH");
   flags->page.add(*command);
   add_threads(*command, flags->threads);

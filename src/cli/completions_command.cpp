@@ -16,8 +16,8 @@ std::string script(const std::string& shell, const std::vector<CommandSyntax>& c
 }  // namespace
 
 void add_completions(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand(
-      "completions", "Print a script that completes commands, options and known names in a shell.");
+  auto* command =
+      app.add_subcommand("completions", "Print a shell script that completes commands, options and names.");
   command->footer(
       "Examples:\n"
       "  source <(penstock completions bash)\n"

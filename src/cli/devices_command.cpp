@@ -87,7 +87,7 @@ core::ExitCode run_devices(const DevicesFlags& flags) {
 
 void add_devices(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
-      "devices", "List what this machine calibrates and replays on, and why a GPU is not among it.");
+      "devices", "List the devices of this machine for calibrate and replay, and why a GPU is missing.");
   command->footer(
       "Examples:\n"
       "  penstock devices\n"

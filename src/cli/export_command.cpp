@@ -33,7 +33,7 @@ plan::Plan handed_over(const ExportFlags& flags, const Framework& framework, con
   if (!able.plan || flags.nearest.empty())
     experiment::refuse(framework, able, flags.file, able.plan ? " (--nearest FILE)" : "");
   core::write_file(flags.nearest, plan::to_yaml(problem.graph, plan::written_to(flags.nearest, *able.plan)));
-  say(fmt::format("{} cannot run {}; {} instead{}\n", framework.title, flags.file, flags.nearest,
+  say(fmt::format("{} cannot run {}; exporting {} instead{}\n", framework.title, flags.file, flags.nearest,
                   experiment::reasons(able)));
   return *able.plan;
 }
@@ -67,13 +67,15 @@ std::string list_of_frameworks() {
 }  // namespace
 
 void add_export(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("export", "Write a plan in the words of a training framework.");
+  auto* command =
+      app.add_subcommand("export", "Write a plan as arguments or a config of a training framework.");
   command->footer(
       "Frameworks:\n" + list_of_frameworks() +
-      "\nWhat a framework cannot do is refused by name (exit code 21), with the nearest plan that it can "
-      "run, cuts rounded "
-      "to whole layers and one set of degrees for all stages, and how much slower that is in simulation. "
-      "docs/frameworks.md tells what each can state.\n\n"
+      "\n"
+      "A plan that the framework cannot run is refused (exit code 21). The message says why, and how "
+      "much slower the nearest plan is that it can run (whole layers per stage, equal degrees in all "
+      "stages). docs/frameworks.md lists what each framework can express.\n"
+      "\n"
       "Examples:\n"
       "  penstock plan --model config.json -p sequence=4096 --gpus 8xH100x4 --mini-batch 256 \\\n"
       "      --precision mixed_bf16 --optimizer adam --planner megatron -o plan.yaml\n"
@@ -85,16 +87,17 @@ void add_export(CLI::App& app, Action& action) {
       ->required()
       ->type_name("NAME")
       ->check(one_of(framework_names()));
-  command->add_option("-o,--output", flags->output, "write it here; default: print it")->type_name("FILE");
+  command->add_option("-o,--output", flags->output, "output file; default: print")->type_name("FILE");
   command
-      ->add_option("--csv", flags->csv,
-                   "write the order of passes here besides, for a framework that reads it "
-                   "(torch.distributed.pipelining)")
+      ->add_option(
+          "--csv", flags->csv,
+          "also write the order of passes here, for frameworks that read it (torch.distributed.pipelining)")
       ->type_name("FILE");
   command
-      ->add_option("--nearest", flags->nearest,
-                   "where the plan is refused, hand over the nearest one that the framework can run, and "
-                   "write it here")
+      ->add_option(
+          "--nearest", flags->nearest,
+          "if the plan is refused, export the nearest plan that the framework can run, and write that plan "
+          "here")
       ->type_name("FILE");
   flags->model.add(*command, false);
   flags->cluster.add(*command, false);

@@ -35,24 +35,24 @@ std::pair<const CLI::App*, std::string> command_of(const CLI::App& app,
 std::string no_command(const CLI::App& app, const std::string& word) {
   const auto names = names_below(app);
   if (names.empty()) return fmt::format("penstock {} has no sub-commands", app.get_name());
-  return fmt::format("'{}' is no command; {}", word, core::did_you_mean(word, names));
+  return fmt::format("'{}' is not a command; {}", word, core::did_you_mean(word, names));
 }
 
 std::string overview() {
   return R"(Penstock plans, simulates and compares pipeline-parallel training of deep
-networks, on clusters you need not have.
+networks. No GPU is needed. Three things to do next:
 
-  penstock plan --model mmt --cluster summit --devices 8 --mini-batch 128 \
-      -o plan.yaml                    find a plan for a network on a cluster
-  penstock simulate plan.yaml --svg timeline.svg
-                                      run it event by event, draw its timeline
-  penstock compare --model mmt --cluster summit --devices 8 --mini-batch 128
-                                      all planners on one problem
-  penstock run FILE                   an experiment file: a grid of problems
-  penstock report FOLDER              its results as one HTML page
+  1. Find a plan for a network on a cluster, and write it to plan.yaml:
+     penstock plan --model llama3-8b --gpus 8xH100x4 -o plan.yaml
 
-What there is:  penstock models, clusters, planners, schedules, devices
-Help:           penstock help, penstock help plan
+  2. Explain that plan in ten sentences:
+     penstock explain plan.yaml
+
+  3. Compare all planners on one problem:
+     penstock compare --model mmt --cluster summit --devices 8 --mini-batch 128
+
+Names to choose from: penstock models, clusters, planners, schedules
+All commands:         penstock help; of one command: penstock help plan
 )";
 }
 

@@ -58,14 +58,13 @@ void add_import_hf(CLI::App& import, Action& action) {
   auto flags = std::make_shared<ImportHfFlags>();
   command->add_option("file", flags->file, "the config")->required()->type_name("FILE");
   command
-      ->add_option("--tokens", flags->tokens,
-                   "tokens of a sample, of llava image and text together; default: as many as the config has "
-                   "positions, at most 4096")
+      ->add_option(
+          "--tokens", flags->tokens,
+          "tokens per sample (llava: image and text together); default: the positions of the config, at "
+          "most 4096")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20).description(""))
       ->type_name("N");
-  command
-      ->add_option("-o,--output", flags->output, "write the model reference here (.yaml); default: print it")
-      ->type_name("FILE");
+  command->add_option("-o,--output", flags->output, "output file (.yaml); default: print")->type_name("FILE");
   command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });
 }
 

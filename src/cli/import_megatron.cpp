@@ -32,7 +32,8 @@ std::string reserve_usual(const cost::Problem& problem, plan::Plan& plan) {
   const std::string usual = core::show(cluster::reserves().front().bytes);
   plan.cluster.reserved = experiment::usual_reserve(problem, plan);
   if (plan.cluster.reserved) return fmt::format("assumed: {} of each GPU reserved (--reserved)\n", usual);
-  return fmt::format("nothing is reserved (--reserved): the plan does not leave {} of each GPU\n", usual);
+  return fmt::format("no memory is reserved (--reserved): the plan does not leave {} of each GPU free\n",
+                     usual);
 }
 
 core::ExitCode run(const ImportMegatronFlags& flags) {
@@ -62,12 +63,12 @@ core::ExitCode run(const ImportMegatronFlags& flags) {
 void add_import_megatron(CLI::App& import, Action& action) {
   auto* command = import.add_subcommand("megatron", "Read the arguments of a Megatron-LM run.");
   command->footer(
-      "Reads a bash script with arguments of pretrain_gpt.py, or a YAML file that gives the same names, and "
-      "writes a plan: "
-      "model, tensor-, pipeline-, data-, context- and expert-parallel degrees, virtual stages, layout, "
-      "batches, recomputation, sequence parallelism, distributed optimizer, precision. Arguments that would "
-      "be another computation (multi-token prediction, 8-bit numbers, FSDP) are refused; those that were not "
-      "asked for are told of.\n\n"
+      "Reads a bash script with arguments of pretrain_gpt.py, or a YAML file with the same names, and "
+      "writes a plan: model, tensor-, pipeline-, data-, context- and expert-parallel degrees, virtual "
+      "stages, layout, batches, recomputation, sequence parallelism, distributed optimizer, precision. "
+      "Arguments that change the computation in a way that Penstock cannot express (multi-token "
+      "prediction, 8-bit numbers, FSDP) are refused. Arguments that do not matter here are listed.\n"
+      "\n"
       "Examples:\n"
       "  penstock import megatron train.sh --gpus 8xH100x4 -p vocabulary=128256 -o plan.yaml\n"
       "  penstock improve plan.yaml --layers --change cuts -o better.yaml");
@@ -75,9 +76,7 @@ void add_import_megatron(CLI::App& import, Action& action) {
   command->add_option("file", flags->file, "the script, or a file that ends in .yaml")
       ->required()
       ->type_name("FILE");
-  command
-      ->add_option("-p,--parameter", flags->model.parameters,
-                   "a parameter of the model, in place of what the file says")
+  command->add_option("-p,--parameter", flags->model.parameters, "parameter of the model, overrides the file")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   flags->cluster.add(*command, true);

@@ -72,19 +72,16 @@ core::ExitCode run(const ImproveFlags& flags, const Session& session) {
 
 void add_improve(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
-      "improve", "Change a plan step by step as long as the simulator says that it gets faster.");
+      "improve", "Improve a plan by local search: keep each change that makes the simulation faster.");
   command->footer(
-      "The plan may be one that `penstock import megatron` made of a training run. The search is that of "
-      "planner joint, from this\n"
-      "plan alone; what it finds is never slower. Ctrl-C ends it with the best so far and exit code 30. With "
-      "--change cuts stages, devices, degrees and schedule "
-      "stay as they are,\n"
-      "and only where stages begin and end is searched; with --layers they hold whole layers, so that "
-      "`penstock export` can hand\n"
-      "the plan over as it is. Of a plan with colocated stages branches are dealt to devices anew. Of a "
-      "language model on GPUs the usual memory is reserved (--reserved) where "
-      "the "
-      "plan leaves it free.\n\n"
+      "The plan may come from `penstock import megatron`. The search is that of planner joint, started "
+      "from this plan only; the result is never slower. Ctrl-C ends the search with the best plan so "
+      "far and exit code 30.\n"
+      "--change cuts keeps stages, devices, degrees and schedule, and moves only the cuts between "
+      "stages. With --layers the plan has whole layers per stage, so that `penstock export` accepts "
+      "it. For a plan with colocated stages the search reassigns branches to devices. For a language "
+      "model on GPUs the usual memory is reserved (--reserved) if the plan leaves it free.\n"
+      "\n"
       "Example:\n"
       "  penstock import megatron train.sh --gpus 8xH100x4 -o run.yaml\n"
       "  penstock improve run.yaml --layers --change cuts -o better.yaml\n"
@@ -96,13 +93,14 @@ void add_improve(CLI::App& app, Action& action) {
   flags->costs.add(*command);
   command
       ->add_option("--change", flags->change,
-                   "what may differ from the plan: all, or cuts, where stages begin and end")
+                   "what may change: all, or cuts (only where stages begin and end)")
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"all", "cuts"}));
-  command->add_flag("--layers", flags->layers,
-                    "stages hold whole layers, as training frameworks cut; the model is a row of them");
-  command->add_option("--evaluations", flags->evaluations, "most plans judged")
+  command->add_flag(
+      "--layers", flags->layers,
+      "stages hold whole layers, as training frameworks need; the model must be a chain of layers");
+  command->add_option("--evaluations", flags->evaluations, "search budget: number of plans to evaluate")
       ->capture_default_str()
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30).description(""));

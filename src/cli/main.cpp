@@ -19,10 +19,11 @@ namespace penstock::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "Exit codes: 0 done; 10 wrong command line, 11 bad input, 12 other results would\n"
-    "            be overwritten; 20 no plan fits, 21 invalid plan, 22 drifted,\n"
-    "            23 a device failed; 30 interrupted (finished results, and the best\n"
-    "            plan so far, are kept), 31 too large, or out of time or memory;\n"
+    "Exit codes: 0 done; 10 wrong command line, 11 bad input, 12 output exists and\n"
+    "            belongs to another run; 20 no plan fits, 21 invalid plan, 22 device\n"
+    "            no longer matches its calibration, 23 a device failed;\n"
+    "            30 interrupted (finished results and the best plan so far are kept),\n"
+    "            31 problem too large, or a limit of time or memory reached;\n"
     "            40 a defect of penstock.";
 
 int fail(core::ExitCode code, const std::string& message) {
@@ -36,7 +37,7 @@ std::string no_option(const CLI::App& app, const std::string& name, const std::s
   for (const CLI::Option* option : app.get_options())
     for (const std::string& spelling : option->get_lnames()) known.push_back("--" + spelling);
   const std::string hint = core::did_you_mean(given, known);
-  return fmt::format("'{}' is no option of {}{}", given, name,
+  return fmt::format("'{}' is not an option of {}{}", given, name,
                      hint.starts_with("did you mean") ? "; " + hint : "");
 }
 
@@ -73,10 +74,10 @@ int run(int argc, char** argv) {
                        fmt::format("penstock {} ({})", experiment::kVersion, experiment::kCommit));
   app.require_subcommand(1);
   Action action;
-  for (auto add : {add_run,       add_plan,     add_improve,     add_compare,  add_pareto,   add_simulate,
-                   add_replay,    add_validate, add_models,      add_clusters, add_devices,  add_model,
-                   add_calibrate, add_import,   add_export,      add_index,    add_planners, add_schedule,
-                   add_schedules, add_report,   add_completions, add_manual,   add_help})
+  for (auto add : {add_run,       add_plan,      add_improve, add_compare,     add_pareto,  add_simulate,
+                   add_replay,    add_validate,  add_models,  add_clusters,    add_devices, add_model,
+                   add_calibrate, add_import,    add_export,  add_explain,     add_index,   add_planners,
+                   add_schedule,  add_schedules, add_report,  add_completions, add_manual,  add_help})
     add(app, action);
   add_force(app);
   if (argc == 1) {

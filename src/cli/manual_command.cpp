@@ -28,7 +28,7 @@ void add_manual(CLI::App& app, Action& action) {
       "  penstock manual man1\n"
       "  man -l man1/penstock-plan.1");
   auto folder = std::make_shared<std::string>();
-  command->add_option("DIR", *folder, "a folder, made where it is missing")->required()->type_name("DIR");
+  command->add_option("DIR", *folder, "output folder; created if missing")->required()->type_name("DIR");
   command->callback([&app, folder, &action] {
     action = [&app, folder](const Session&) { return write_pages(app, *folder); };
   });

@@ -113,18 +113,18 @@ core::ExitCode run(const ModelCommandFlags& flags, const Session&) {
 
 void add_model(CLI::App& app, Action& action) {
   auto* command =
-      app.add_subcommand("model", "Inspect one model: size, structure, parameters, operators; export it.");
+      app.add_subcommand("model", "Show one model: size, structure, parameters, operators; export it.");
   auto flags = std::make_shared<ModelCommandFlags>();
   command->footer(
       "Examples:\n"
       "  penstock model dlrm\n"
       "  penstock model mmt -p branches=2 -p feed_forward=1024 --operators\n"
       "  penstock model inception_v3 -o inception.dot");
-  command->add_option("NAME", flags->name, "a network of the zoo, or a file that holds or names one")
+  command->add_option("NAME", flags->name, "a network by name, such as llama3-70b or mmt, or a model file")
       ->required()
       ->type_name("NAME|FILE")
       ->check(suggest(model_names()));
-  command->add_option("-p,--parameter", flags->model.parameters, "a model parameter; may be repeated")
+  command->add_option("-p,--parameter", flags->model.parameters, "model parameter; can be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command->add_flag("--operators", flags->operators, "list every operator");

@@ -111,17 +111,31 @@ bool terminal_hears() {
 }
 
 report::Screen screen() {
-  if (isatty(STDOUT_FILENO) == 0) return {};
-  const std::size_t columns = columns_of_environment().value_or(columns_of(STDOUT_FILENO));
-  return {columns < kNarrowest ? 0 : columns, "--wide shows them"};
+  report::Screen out{0, "--columns all shows them", kMainColumns};
+  if (isatty(STDOUT_FILENO) == 0) return out;
+  const std::size_t width = columns_of_environment().value_or(columns_of(STDOUT_FILENO));
+  if (width >= kNarrowest) out.width = width;
+  return out;
 }
 
 void WideFlag::add(CLI::App& command) {
-  command.add_flag("--wide", wide, "on a terminal, print whole tables, however wide it is");
+  command
+      .add_option(
+          "--columns", columns,
+          fmt::format("columns of tables: main, at most {}, or all, however wide they are", kMainColumns))
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->check(CLI::Validator(
+          [](std::string& given) {
+            return given == "main" || given == "all" ? std::string()
+                                                     : "expected main or all, not '" + given + "'";
+          },
+          "", "main all"));
+  command.add_flag("--wide", wide, "same as --columns all");
 }
 
 report::Screen WideFlag::screen() const {
-  return wide ? report::Screen{} : cli::screen();
+  return wide || columns == "all" ? report::Screen{} : cli::screen();
 }
 
 void print_page(std::string_view text, const report::Screen& screen) {

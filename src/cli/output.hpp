@@ -31,13 +31,17 @@ void say_in_place(std::string_view text, bool last);
 void end_line_in_place();  ///< ends it now, if there is one
 bool terminal_hears();     ///< standard error is a terminal
 
-/// What tables have on this screen: COLUMNS, or else what the terminal says; any width where standard output
-/// is none.
+/// Columns of a table that a command prints without --columns all.
+inline constexpr std::size_t kMainColumns = 7;
+
+/// Room for tables: COLUMNS, or else the terminal's width; any width where standard output is no terminal.
+/// kMainColumns columns.
 report::Screen screen();
 
-/// --wide.
+/// --columns and --wide.
 struct WideFlag {
   bool wide = false;
+  std::string columns = "main";
   void add(CLI::App& command);
   report::Screen screen() const;
 };

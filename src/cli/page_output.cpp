@@ -22,10 +22,12 @@ void PageOutput::check(bool force) const {
   namespace fs = std::filesystem;
   if (force || !given() || !fs::is_regular_file(file_)) return;
   if (report::is_page(core::read_file(file_))) return;
-  throw core::Error(experiment::kOccupied,
-                    fmt::format("{} is there and is no page of Penstock's: it stays; choose another name "
-                                "(--page), move it away, or use --force",
-                                file_));
+  throw core::Error(
+      experiment::kOccupied,
+      fmt::format(
+          "{} exists and is not a page of Penstock; choose another name (--page), move it away, or use "
+          "--force",
+          file_));
 }
 
 void PageOutput::write(const report::Page& page) const {

@@ -92,7 +92,7 @@ core::ExitCode run(const ParetoFlags& flags, const Session& session) {
     write(flags.output, loaded.graph, found, experiment::pareto_table(found) + assumed, json);
   flags.json ? print(json) : print_page(experiment::pareto_table(found, screen) + assumed, screen);
   if (!found.complete)
-    say(fmt::format("{} ended the search: there may be better plans\n",
+    say(fmt::format("{} ended the search; better plans may exist\n",
                     found.interrupted ? "an interrupt" : "a limit"));
   return found.interrupted ? core::ExitCode::interrupted : core::ExitCode::done;
 }
@@ -101,27 +101,24 @@ core::ExitCode run(const ParetoFlags& flags, const Session& session) {
 
 void add_pareto(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
-      "pareto", "Find plans that trade time, memory, devices and money: none of them beats another.");
+      "pareto",
+      "Find all good trade-offs of time, memory, devices and money: plans that no other plan dominates.");
   command->footer(
-      "Planner joint searches on all devices and on the first 1, 2, 4, ... of them: for the fastest plan, "
-      "then "
-      "for the least\n"
-      "memory of the fullest device among plans at most 5, 10, 25, 50 and 100 % slower. Of all these the "
-      "table "
-      "has those that no\n"
-      "other is as good as in everything and better in something. Dollars per sample count where the cluster "
-      "file has prices.\n"
-      "Six searches for each number of devices: minutes, with --evaluations fewer; Ctrl-C ends them with\n"
-      "what they found and exit code 30.\n\n"
+      "Planner joint searches on all devices and on the first 1, 2, 4, ... of them: for the fastest "
+      "plan, then for the least memory of the fullest device among plans at most 5, 10, 25, 50 and 100 "
+      "% slower. The table has the plans that no other plan dominates, that is: no other is at least "
+      "equal in all and better in one of time, memory, devices, and dollars per sample (if the cluster "
+      "file has prices). That is six searches for each number of devices, which takes minutes; "
+      "--evaluations makes them shorter. Ctrl-C ends them with the plans found so far and exit code "
+      "30.\n"
+      "\n"
       "Example:\n"
-      "  penstock pareto --model case_study --cluster p3_16xlarge --devices 8 --mini-batch 64 --optimizer "
-      "adam \\\n"
+      "  penstock pareto --model case_study --cluster p3_16xlarge --devices 8 --mini-batch 64 "
+      "--optimizer adam \\\n"
       "      -o front");
   auto flags = std::make_shared<ParetoFlags>();
   flags->problem.add_problem(*command);
-  command
-      ->add_option("--evaluations", flags->evaluations,
-                   "most plans judged in each search, after joint's starts")
+  command->add_option("--evaluations", flags->evaluations, "search budget: plans to evaluate in each search")
       ->capture_default_str()
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30).description(""));

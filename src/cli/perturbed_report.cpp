@@ -120,7 +120,7 @@ void PerturbationFlags::add(CLI::App& command) {
       ->needs(option);
   command
       .add_option("--runs", runs,
-                  "simulate with so many seeds from --seed on and print how the times are spread")
+                  "simulate with N seeds, starting at --seed, and print the distribution of the times")
       ->check(CLI::Range(1, 1'000'000).description(""))
       ->type_name("N")
       ->needs(option);

@@ -28,9 +28,9 @@ planners::PlannerChoice chosen(const PlanFlags& flags) {
 void check_top(const PlanFlags& flags, const cluster::Cluster& cluster) {
   if (flags.top == 1) return;
   if (flags.choose_by == "estimate")
-    throw core::BadInput("--top ranks plans that were simulated: it does not go with --choose-by estimate");
+    throw core::BadInput("--top needs simulated plans; it cannot be used with --choose-by estimate");
   if (flags.search.aim.setting(cluster).aim != experiment::Aim::time)
-    throw core::BadInput("--top ranks plans by time: it goes with --aim time alone");
+    throw core::BadInput("--top ranks plans by time; it needs --aim time");
 }
 
 core::ExitCode run(const PlanFlags& flags, const Session& session) {
@@ -55,40 +55,39 @@ core::ExitCode run(const PlanFlags& flags, const Session& session) {
 /// What decides the search, beside the problem.
 void add_search(CLI::App& command, PlanFlags& flags) {
   command
-      .add_option("--micro-batch", flags.micro_batch,
-                  "pin the samples that a replica takes at a time, in every stage; where replicas split a "
-                  "micro-batch, stages then "
-                  "have equally many, unless --per-stage-micro-batch; default: all powers of two are tried")
+      .add_option(
+          "--micro-batch", flags.micro_batch,
+          "samples that a replica takes at a time, in every stage. Also forces equal replica counts per "
+          "stage, for planners whose replicas split a micro-batch, unless --per-stage-micro-batch. "
+          "Default: all powers of two are tried")
       ->check(samples())
       ->type_name("b");
   command
       .add_option("--pipeline-micro-batch", flags.pipeline_micro_batch,
-                  "pin instead the samples that flow through all stages at a time, whose replicas split them "
-                  "(GraphPipe's b); not for planners whose replicas take whole micro-batches")
+                  "samples of a micro-batch over all replicas of a stage (GraphPipe's b), instead of "
+                  "--micro-batch; not for planners whose replicas take whole micro-batches")
       ->check(samples())
       ->type_name("b");
   command.add_flag("--per-stage-micro-batch", flags.options.per_stage_micro_batch,
-                   "let every stage have a size of its own");
+                   "allow a different micro-batch size in every stage");
   command.add_option("--k", flags.options.k, "k of the kFkB schedule")
       ->check(CLI::Range(1, 1 << 20).description(""))
       ->type_name("K")
       ->capture_default_str();
   command.add_flag("--any-degree", flags.options.any_degree,
-                   "try replica counts of any size, not only powers of two");
+                   "try all replica counts, not only powers of two");
   command
       .add_option(
           "--top", flags.top,
-          "also show the next best plans that the planner judged, N in all, each of another kind: other "
-          "degrees of parallelism, another schedule, ZeRO stage or recomputation in most stages; none more "
-          "than 1.5 "
-          "times as slow as the best. The search takes longer. -o writes the best")
+          "show the N best plans of different kinds (degrees of parallelism, schedule, ZeRO stage or "
+          "recomputation differ in most stages), at most 1.5 times as slow as the best. The search takes "
+          "longer. -o writes the best")
       ->capture_default_str()
       ->check(CLI::Range(1, 50).description(""))
       ->type_name("N");
   command
       .add_option("--choose-by", flags.choose_by,
-                  "what picks the best micro-batch size: simulation or estimate. The estimate, a closed "
-                  "formula, is faster")
+                  "how to choose the micro-batch size: by simulation, or by estimate (a formula, faster)")
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"simulation", "estimate"}));
@@ -100,36 +99,32 @@ void add_plan(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "plan", "Find a plan for one model on one cluster, simulate it, and write the plan file.");
   command->footer(
-      "Prints one line per stage: operators, devices, micro-batch of a replica, samples in flight, time per "
-      "sample, memory\n"
-      "by kind per device; then the plan in one line (pipeline-, data- and tensor-parallel degrees, "
-      "schedule, micro-batch of\n"
-      "a replica, ZeRO stage, stages that recompute) with its throughput, model FLOP/s of a GPU and their "
-      "share of its peak\n"
-      "(MFU; recomputation counts as no work); then depth, estimated and simulated iteration, lower bounds "
-      "and what the\n"
-      "search took. Every plan uses all devices (--devices), so that more devices can be slower.\n\n"
+      "The output has one line per stage: operators, devices, micro-batch of a replica, time per "
+      "sample, memory per device; --columns all adds samples in flight and memory by kind. Then it "
+      "prints the plan in one line (pipeline-, data- and tensor-parallel degrees, schedule, "
+      "micro-batch of a replica, ZeRO stage, recomputation), its throughput, FLOP/s per GPU and MFU "
+      "(recomputation does not count as work), iteration times, lower bounds, the cost of the search, "
+      "and all assumptions. Every plan uses all devices (--devices), so more devices can be slower.\n"
+      "\n"
       "Examples:\n"
-      "  penstock plan --model mmt --cluster summit --devices 8 --mini-batch 128 "
-      "-o plan.yaml\n"
-      "  penstock plan --model dlrm -p bag=concat --planner spp --cluster dgx_a100 "
-      "\\\n"
+      "  penstock plan --model llama3-70b --gpus 8xH100x12 -o plan.yaml\n"
+      "  penstock plan --model mmt --cluster summit --devices 8 --mini-batch 128 -o plan.yaml\n"
+      "  penstock plan --model dlrm -p bag=concat --planner spp --cluster dgx_a100 \\\n"
       "      --mini-batch 4096 --optimizer adam --json");
   auto flags = std::make_shared<PlanFlags>();
   flags->problem.add_problem(*command);
   command
       ->add_option(
           "--planner", flags->planner,
-          "planner that searches (penstock planners). joint asks others and changes the best answers as "
-          "whole plans: seconds for a hundred GPUs, a minute for a thousand, where --time-limit or Ctrl-C "
-          "ends "
-          "it with the best so far; graphpipe or megatron answer sooner")
+          "planner (penstock planners). joint starts from the plans of all others and improves the best of "
+          "them: seconds for a hundred GPUs, a minute for a thousand; --time-limit or Ctrl-C ends it with "
+          "the best plan so far. megatron and graphpipe are faster")
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of(planner_names()));
   command
       ->add_option("--option", flags->planner_options,
-                   "an option of this planner; may be repeated (penstock planners lists them)")
+                   "option of this planner; can be repeated (penstock planners NAME lists them)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   add_search(*command, *flags);

@@ -19,7 +19,7 @@
 namespace penstock::cli {
 
 void PlanOutput::add(CLI::App& command) {
-  command.add_option("-o,--output", file_, "write the plan file here, in place of an earlier plan only")
+  command.add_option("-o,--output", file_, "write the plan file here; replaces only a plan file")
       ->type_name("FILE");
 }
 
@@ -28,7 +28,7 @@ void PlanOutput::check(bool force) const {
   if (plan::is_plan_file(core::read_file(file_))) return;
   throw core::Error(
       experiment::kOccupied,
-      file_ + " is there, and is no plan: it stays; choose another name (-o), move it away, or --force");
+      file_ + " exists and is not a plan file; choose another name (-o), move it away, or use --force");
 }
 
 void PlanOutput::write(const graph::OpGraph& graph, const plan::Plan& plan) const {
@@ -50,16 +50,18 @@ void TimelineFlags::write(const experiment::CellOutcome& outcome, const cluster:
 }
 
 void ExplainFlags::add(CLI::App& command) {
-  option_ = command
-                .add_option(
-                    "--explain", entries_,
-                    "print what device time is spent on, from peak to MFU; which stages, links and latencies "
-                    "the iteration's critical path is spent on, with the iteration without each of the first "
-                    "five; and the path in at most N lines; default: 20")
-                ->expected(0, 1)
-                ->default_str("20")
-                ->check(CLI::Range(1, 1'000'000).description(""))
-                ->type_name("[N]");
+  option_ =
+      command
+          .add_option(
+              "--explain", entries_,
+              "print where device time goes, from peak to MFU; which stages and links are on the critical "
+              "path, with the iteration time without each of the first five; and the path in at most N "
+              "lines; "
+              "default: 20")
+          ->expected(0, 1)
+          ->default_str("20")
+          ->check(CLI::Range(1, 1'000'000).description(""))
+          ->type_name("[N]");
 }
 
 experiment::ExplainedRun ExplainFlags::explained(const cost::Problem& problem,

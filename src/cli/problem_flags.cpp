@@ -2,24 +2,71 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdlib>
 
+#include "models/catalogue.hpp"
 #include "penstock/core/named_fault.hpp"
+#include "penstock/graph/work.hpp"
 
 namespace penstock::cli {
+namespace {
+
+constexpr const char* kUsualTokens = "4M";  ///< per iteration of a language model
+constexpr double kThousand = 1024;
+
+/// "4M", "500K" or "2000000". Nothing for another text, and for less than one token.
+std::optional<double> parse_tokens(std::string_view text) {
+  double unit = 1;
+  if (text.ends_with('K')) unit = kThousand;
+  if (text.ends_with('M')) unit = kThousand * kThousand;
+  if (unit > 1) text.remove_suffix(1);
+  double count = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (fault != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  const double tokens = count * unit;
+  return tokens >= 1 && tokens <= 1e15 ? std::optional(tokens) : std::nullopt;
+}
+
+/// Samples that have about so many tokens: a multiple of the devices, so that replicas share them evenly, or,
+/// where that is too many, any number.
+std::int64_t samples_with(double tokens, std::int64_t tokens_per_sample, std::int64_t devices) {
+  const double samples = tokens / static_cast<double>(tokens_per_sample);
+  const double each = std::round(samples / static_cast<double>(devices));
+  const double wanted = each >= 1 ? each * static_cast<double>(devices) : std::max(std::floor(samples), 1.0);
+  return static_cast<std::int64_t>(std::min(wanted, static_cast<double>(plan::kMostSamples)));
+}
+
+}  // namespace
 
 void ProblemFlags::add_problem(CLI::App& command) {
   model.add(command, true);
   cluster.add(command, true);
-  command.add_option("--mini-batch", mini_batch, "samples per iteration")
-      ->required()
-      ->check(samples())
-      ->type_name("B");
+  auto* samples_given =
+      command
+          .add_option("--mini-batch", mini_batch,
+                      "samples per iteration; default: for language models from --tokens-per-batch")
+          ->check(samples())
+          ->type_name("B");
   command
       .add_option(
-          "--optimizer", optimizer,
-          "sgd, momentum or adam: its state takes memory; default: adam for language models, which have a "
-          "vocabulary, sgd for others")
+          "--tokens-per-batch", tokens_per_batch,
+          fmt::format("tokens per iteration, instead of --mini-batch: a number, with K for 1,024 or M "
+                      "for 1,048,576. The samples are rounded to a multiple of the devices. Default: {} "
+                      "for language models",
+                      kUsualTokens))
+      ->excludes(samples_given)
+      ->check([](const std::string& text) {
+        return parse_tokens(text) ? std::string()
+                                  : "expected a number of tokens such as 4M or 500K, not '" + text + "'";
+      })
+      ->type_name("N");
+  command
+      .add_option("--optimizer", optimizer,
+                  "sgd, momentum or adam; decides the memory of optimizer state. Default: adam for language "
+                  "models, else sgd")
       ->type_name("NAME")
       ->check(one_of({"sgd", "momentum", "adam"}));
   costs.add(command);
@@ -47,9 +94,24 @@ void warn_of_positions(const plan::ModelRef& model) {
 
 }  // namespace
 
+/// Throws a usage error where neither flags nor the model say.
+std::int64_t ProblemFlags::samples_of(const graph::OpGraph& graph, bool language,
+                                      std::int64_t devices) const {
+  if (mini_batch > 0) return mini_batch;
+  const auto tokens = graph::tokens(graph);
+  if (!tokens && !tokens_per_batch.empty())
+    throw core::Error(core::ExitCode::usage,
+                      "--tokens-per-batch: samples of " + model.name + " have no tokens; give --mini-batch");
+  if (tokens_per_batch.empty() && !(language && tokens))
+    throw core::Error(core::ExitCode::usage,
+                      "--mini-batch is required: only language models have a default number of samples");
+  const std::string text = tokens_per_batch.empty() ? kUsualTokens : tokens_per_batch;
+  return samples_with(*parse_tokens(text), *tokens, devices);
+}
+
 LoadedProblem ProblemFlags::load() const {
   const frameworks::NamedModel named = model.named();
-  experiment::Cell cell{named.model, cluster.ref(), {}, {mini_batch}, {}};
+  experiment::Cell cell{named.model, cluster.ref(), {}, {}, {}};
   const experiment::ChosenTraining chosen = experiment::choose_training(
       named, experiment::load_cluster(cell.cluster), stated_training(cell.cluster.reserved.has_value()));
   cell.training.optimizer = chosen.optimizer;
@@ -64,6 +126,8 @@ LoadedProblem ProblemFlags::load() const {
   graph::OpGraph graph = core::naming(file, [&] { return experiment::load_model(cell.model); });
   const cluster::Cluster stated = experiment::load_cluster(cell.cluster);
   cell.cluster.devices = static_cast<int>(stated.size());
+  cell.training.mini_batch = samples_of(graph, models::is_language_model(named.model.name),
+                                        static_cast<std::int64_t>(stated.size()));
   auto known = costs.load(stated);
   LoadedProblem out{std::move(graph), cost::measured_by(*known, stated), std::move(known), std::move(cell)};
   out.assumptions = assumptions(out, named, chosen);
@@ -85,6 +149,7 @@ experiment::Assumptions ProblemFlags::assumptions(const LoadedProblem& loaded,
                                  {.precision = !precision.name.empty(),
                                   .optimizer = !optimizer.empty(),
                                   .tokens = named.tokens_stated,
+                                  .mini_batch = mini_batch > 0 || !tokens_per_batch.empty(),
                                   .reserved = cluster.reserved().has_value() || by_file,
                                   .runtime = !cluster.runtime.empty(),
                                   .costs = costs.file.has_value(),

@@ -26,18 +26,20 @@ struct LoadedProblem {
 struct ProblemFlags {
   ModelFlags model;
   ClusterFlags cluster;
-  std::string optimizer;  ///< "": the model's default
-  std::int64_t mini_batch = 0;
+  std::string optimizer;         ///< "": the model's default
+  std::int64_t mini_batch = 0;   ///< 0: from the tokens
+  std::string tokens_per_batch;  ///< "4M"; "": the default
   CostFlags costs;
   CompressionFlags compression;
   PrecisionFlag precision;
   BucketFlag bucket;
 
-  void add_problem(CLI::App& command);   ///< model, cluster, mini-batch, optimizer, costs
+  void add_problem(CLI::App& command);   ///< model, cluster, mini-batch or its tokens, optimizer, costs
   void add_training(CLI::App& command);  ///< compression, precision, bucket
   LoadedProblem load() const;            ///< throws as its parts
 
  private:
+  std::int64_t samples_of(const graph::OpGraph& graph, bool language, std::int64_t devices) const;
   experiment::StatedTraining stated_training(bool reserved) const;
   experiment::Assumptions assumptions(const LoadedProblem& loaded, const frameworks::NamedModel& named,
                                       const experiment::ChosenTraining& chosen) const;

@@ -154,16 +154,13 @@ void add_replay(CLI::App& app, Action& action) {
       "replay", "Execute a plan for real: kernels, messages, memory; and compare with its simulation.");
   auto flags = std::make_shared<ReplayCommandFlags>();
   command->footer(
-      "The plan is trained with: weights, samples and targets come from the seed, gradients are reduced, the "
-      "optimizer "
-      "steps.\n"
-      "Kernels of the host take one thread per device of the plan. Files appear whole and together, or not "
-      "at all;\n"
-      "in place of another replay's, but of nothing else (exit code 12).\n"
-      "Started by mpirun, N processes share the D devices: number d is in process d * N / D. Messages, and "
-      "what\n"
-      "tensor-parallel groups share, go by MPI, between GPUs by NCCL (each GPU a whole one then); process 0\n"
-      "prints and writes.\n\n"
+      "The plan is trained for real: weights, samples and targets come from the seed, gradients are "
+      "reduced, the optimizer steps. Kernels of the host use one thread per device of the plan. Output "
+      "files are written together at the end, and replace only files of another replay (exit code 12). "
+      "Under mpirun, N processes share the D devices: device d runs in process d * N / D. Messages and "
+      "tensor-parallel collectives use MPI, or NCCL between GPUs (then every device is a whole GPU); "
+      "process 0 prints and writes.\n"
+      "\n"
       "Examples:\n"
       "  penstock replay plan.yaml --costs host.yaml -o out/replay\n"
       "  penstock replay plan.yaml --iterations 50 --losses losses.csv\n"
@@ -175,9 +172,10 @@ void add_replay(CLI::App& app, Action& action) {
   flags->simulation.add(*command);
   flags->replay.add(*command);
   command
-      ->add_option("--losses", flags->losses,
-                   "write the loss of every mini-batch, warm-up included, as CSV; reading it adds to the "
-                   "measured time")
+      ->add_option(
+          "--losses", flags->losses,
+          "write the loss of every mini-batch, including warm-up, as CSV; reading losses adds to the "
+          "measured time")
       ->type_name("FILE.csv");
   command
       ->add_option("-o,--output", flags->folder,
@@ -185,8 +183,8 @@ void add_replay(CLI::App& app, Action& action) {
       ->type_name("DIR");
   command->add_flag(
       "--graph", flags->graph,
-      "on GPUs, also run the iteration as one CUDA graph, without the speeds of links and losses; one "
-      "launch per measured iteration");
+      "on GPUs, also run the iteration as one CUDA graph, one launch per measured iteration; without "
+      "throttled links and losses");
   add_json(*command, flags->json);
   flags->wide.add(*command);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });

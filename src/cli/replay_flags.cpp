@@ -20,7 +20,7 @@ CLI::Validator learning_rate() {
         double value = 0;
         if (CLI::detail::lexical_cast(given, value) && value >= 0 && std::isfinite(value))
           return std::string();
-        return "expected a number from 0 on, not '" + given + "'";
+        return "expected a number of at least 0, not '" + given + "'";
       },
       "");
 }
@@ -30,10 +30,10 @@ CLI::Validator learning_rate() {
 void ReplayFlags::add(CLI::App& command) {
   constexpr int kMost = 10'000;
   command
-      .add_option("--device", device,
-                  "device that executes: host; cuda:0 and so on; cuda:0/4, a partition of four for each "
-                  "device of the "
-                  "plan; or cuda, a GPU for each, or an equal partition of one")
+      .add_option(
+          "--device", device,
+          "device to run on: host; a GPU such as cuda:0; cuda:0/4 (one of four partitions per device of "
+          "the plan); or cuda (a GPU per device, or equal partitions of one GPU)")
       ->capture_default_str()
       ->type_name("NAME");
   command.add_option("--iterations", iterations, "iterations to measure")
@@ -46,20 +46,22 @@ void ReplayFlags::add(CLI::App& command) {
       ->type_name("N");
   auto* together = command.add_flag(
       "--concurrent", concurrent,
-      "run devices side by side, one thread each; default where each has a processor, GPU or partition");
+      "run all devices at the same time, one thread each; default if each has a processor, GPU or "
+      "partition");
   auto* apart = command.add_flag(
       "--sequential", sequential,
-      "run one device at a time and put the iteration together from the measured tasks (sequential "
-      "emulation); default elsewhere");
+      "run one device at a time and compose the iteration from the measured tasks (sequential "
+      "emulation); default otherwise");
   apart->excludes(together);
   command
       .add_flag("--no-throttle", no_throttle,
                 "with --concurrent, send messages at the speed of memory instead of the cluster's links; the "
                 "simulation keeps to the links")
       ->excludes(apart);
-  command.add_flag("--experts-in-turn", experts_in_turn,
-                   "rows take experts one after the other, whatever the router says, as frameworks do to "
-                   "measure mixtures: untrained routers send most rows to a few experts");
+  command.add_flag(
+      "--experts-in-turn", experts_in_turn,
+      "assign rows to experts in turn, ignoring the router, because an untrained router sends most "
+      "rows to a few experts");
   command.add_option("--seed", seed, "seed of weights, samples and targets")
       ->capture_default_str()
       ->check(seeds())

@@ -57,8 +57,10 @@ std::string table(const ReportFlags& flags) {
   report::Results results = experiment::load_results(flags.folder);
   choose_baseline(flags, results);
   const auto& rows = results.rows;
+  const bool all = flags.columns == "all";
   std::vector<std::string> names;
-  if (!flags.columns.empty())
+  if (all && (flags.format == "markdown" || flags.format == "latex")) names = report::column_names(rows);
+  if (!all && !flags.columns.empty())
     names = from_command_line([&] { return report::parse_columns(flags.columns, rows); });
   if (flags.format == "markdown") return report::to_markdown(rows, names);
   if (flags.format == "latex") return report::to_latex(rows, names);
@@ -68,7 +70,8 @@ std::string table(const ReportFlags& flags) {
   if (flags.format == "json")
     return names.empty() ? report::to_json(rows, results.provenance, everything(results))
                          : report::chosen_json(rows, names, results.provenance);
-  const report::Screen screen = flags.output.empty() ? cli::screen() : report::Screen{};
+  report::Screen screen = flags.output.empty() && !all ? cli::screen() : report::Screen{};
+  if (!names.empty()) screen.columns = 0;  // the reader has chosen
   return names.empty() ? report::comparison(rows, results.baseline, true, screen)
                        : report::chosen_table(rows, names, screen);
 }
@@ -76,10 +79,10 @@ std::string table(const ReportFlags& flags) {
 /// --chart goes without the flags of pages and tables, and --quantity only with it.
 void check_chart(const ReportFlags& flags) {
   const auto refuse = [](const std::string& why) { throw core::Error(core::ExitCode::usage, why); };
-  if (flags.chart.empty() && !flags.quantity.empty()) refuse("--quantity says what --chart draws: give both");
+  if (flags.chart.empty() && !flags.quantity.empty()) refuse("--quantity needs --chart");
   if (flags.chart.empty()) return;
   if (flags.format != "html" || !flags.output.empty() || !flags.columns.empty())
-    refuse("--chart writes one picture: --format, --output and --columns are for pages and tables");
+    refuse("--chart writes one picture; it cannot be used with --format, --output or --columns");
   check_picture(flags.chart);
 }
 
@@ -96,17 +99,17 @@ core::ExitCode run(const ReportFlags& flags, const Session& session) {
   if (!flags.chart.empty()) return write_chart(flags);
   if (flags.format == "html") {
     if (!flags.columns.empty())
-      throw core::Error(core::ExitCode::usage,
-                        "--columns is for tables: add --format text, csv, json, markdown or latex; the page "
-                        "has a choice of its own");
+      throw core::Error(
+          core::ExitCode::usage,
+          "--columns needs a table: add --format text, csv, json, markdown or latex; readers of the page "
+          "choose columns there");
     const std::string path = flags.output.empty() ? flags.folder + "/report.html" : flags.output;
     if (!session.force && flags.output.empty() && std::filesystem::is_regular_file(path) &&
         !report::is_page(core::read_file(path)))
       throw core::Error(
           experiment::kOccupied,
           path +
-              " is there and is no page of Penstock's: it stays; name another file (-o), move it "
-              "away, or use --force");
+              " exists and is not a page of Penstock; name another file (-o), move it away, or use --force");
     core::write_file(path, page(flags, session));
     print(path + "\n");
     return core::ExitCode::done;
@@ -120,25 +123,22 @@ core::ExitCode run(const ReportFlags& flags, const Session& session) {
 }
 
 constexpr const char* kReportFooter =
-    "The page needs no network and no other file: what came out and who was fastest, charts of throughput, "
-    "memory and\n"
-    "search, the table, claims of papers, and for each plan its stages with their operators, timeline, "
-    "memory, critical\n"
-    "path and shares of time. A study of schedules has a page too. Plans are simulated anew for it, as the "
-    "folder's\n"
-    "cells/ say, the fastest of each problem first, until the page is full (10 MiB); a plan that cannot be "
-    "is told in\n"
-    "the page, and keeps its row. The tables join results.json with timings.csv. A file validation.csv in "
-    "the folder\n"
+    "The page is one file and needs no network. It shows the results and the fastest planner, charts "
+    "of throughput, memory and search, the table, claims of papers, and for each plan its stages, "
+    "timeline, memory, critical path and shares of time. Plans are simulated again from the folder's "
+    "cells/, the fastest of each problem first, until the page has 10 MiB; if a plan cannot be "
+    "simulated, the page says so and keeps its row. Studies of schedules have a page too. The tables "
+    "join results.json and timings.csv. A file validation.csv in the folder "
     "(plan,measured_s,measured_low_s,measured_high_s,simulated_s,error) is drawn as measured against "
-    "simulated.\n\n"
-    "A ratio is a row's throughput over that of the baseline on the same problem. The experiment names the "
-    "baseline, or\n"
-    "--baseline does; the page and every format then have ratios.\n\n"
+    "simulated.\n"
+    "The ratio of a row is its throughput divided by that of the baseline on the same problem. The "
+    "experiment file or --baseline names the baseline; without one there are no ratios.\n"
+    "\n"
     "Examples:\n"
     "  penstock report results/quickstart\n"
     "  penstock report results/quickstart --baseline spp --format latex -o table.tex\n"
-    "  penstock report results/quickstart --format csv --columns model,devices,planner,samples_per_s\n"
+    "  penstock report results/quickstart --format csv --columns "
+    "model,devices,planner,samples_per_s\n"
     "  penstock report results/quickstart --chart throughput.svg";
 
 }  // namespace
@@ -151,7 +151,7 @@ void add_report(CLI::App& app, Action& action) {
   command
       ->add_option(
           "FOLDER", flags->folder,
-          "what `penstock run` or `penstock validate` wrote; tables are of plans, not of schedules alone")
+          "results folder of `penstock run` or `penstock validate`; tables need plans, not only schedules")
       ->required()
       ->type_name("DIR");
   command->add_option("--format", flags->format, "html, text, markdown, csv, json or latex (booktabs)")
@@ -161,18 +161,20 @@ void add_report(CLI::App& app, Action& action) {
   command
       ->add_option("--columns", flags->columns,
                    "columns of a table, in this order: names of results.csv and timings.csv, ratio, and the "
-                   "experiment's axes; default: all in CSV and JSON, at most nine in Markdown and LaTeX")
+                   "experiment's axes; or all. Default: all in CSV, JSON and files of text, at most seven in "
+                   "printed text, at most nine in Markdown and LaTeX")
       ->type_name("NAME,...");
   command->add_option("--baseline", flags->baseline, "planner that ratios divide by")->type_name("NAME");
   command
-      ->add_option("--chart", flags->chart,
-                   "write a picture instead: SVG, PDF or PNG by the file's ending; PDF and PNG need "
-                   "rsvg-convert or cairosvg")
+      ->add_option(
+          "--chart", flags->chart,
+          "write a picture instead of a page: SVG, PDF or PNG by the file's ending; PDF and PNG need "
+          "rsvg-convert or cairosvg")
       ->type_name("FILE");
   std::vector<std::string> quantities(report::quantity_names().begin(), report::quantity_names().end());
   command
       ->add_option("--quantity", flags->quantity,
-                   "what --chart draws: throughput (default), memory or search_time")
+                   "quantity of --chart: throughput (default), memory or search_time")
       ->type_name("NAME")
       ->check(one_of(std::move(quantities)));
   command

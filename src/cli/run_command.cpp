@@ -45,7 +45,7 @@ core::ExitCode exit_code(const experiment::RunOutcome& outcome, bool over) {
 std::string known(double seconds, std::size_t unknown) {
   std::string out = unknown ? "unknown" : "none";
   if (seconds > 0) out = "about " + core::show(core::Seconds(seconds));
-  if (seconds > 0 && unknown) out += fmt::format(" and {} cells of which it is unknown", unknown);
+  if (seconds > 0 && unknown) out += fmt::format(" and {} cells of unknown time", unknown);
   return out;
 }
 
@@ -109,7 +109,8 @@ void print_outcome(const RunFlags& flags, const experiment::Spec& spec, const ex
 core::ExitCode run_study(const RunFlags& flags, const std::string& text, const Session& session) {
   if (flags.dry_run || !flags.cache.empty() || !flags.only.empty() || !flags.budget.empty())
     throw core::BadInput(
-        "--dry-run, --cache, --only and --budget are for cells with a search; schedules alone are run anew");
+        "--dry-run, --cache, --only and --budget need cells with a search; a study of schedules always "
+        "runs again");
   if (process_rank() != 0) return core::ExitCode::done;  // one process does it all
   const auto study = experiment::parse_schedule_study(text, flags.file, flags.overrides);
   const std::string folder = flags.folder.empty() ? "out/" + study.name : flags.folder;
@@ -167,25 +168,19 @@ void add_run(CLI::App& app, Action& action) {
       "run", "Run an experiment file: plan and simulate all of its cells, write a results folder.");
   auto flags = std::make_shared<RunFlags>();
   command->footer(
-      "Cells run in parallel. Finished ones stay in the cache: the same cell, of the same build of penstock, "
-      "is "
-      "not run\n"
-      "again, and a run that was interrupted or killed goes on where it was. Each leaves cells/*.json (all "
-      "it "
-      "depends on),\n"
-      "plans/*.yaml, timelines/*.svg and traces/*.pftrace; at the end, or when interrupted, results.csv, "
-      "results.json and\n"
-      "table.txt hold the finished cells, timings.csv what the searches took, provenance.json who wrote "
-      "them;\n"
-      "when all are there, claims.csv says what became of the papers' claims in the file.\n"
-      "Processes that share the cache share the cells; with mpirun or srun the first one writes the "
-      "results.\n"
-      "Exit code 20 when no cell has a plan, whatever the reason in its status; 12 when the folder holds "
-      "another\n"
-      "experiment's results.\n\n"
+      "Cells run in parallel. Finished cells stay in the cache: the same build of penstock does not "
+      "run the same cell again, and an interrupted run resumes. Each cell writes cells/*.json (its "
+      "inputs), plans/*.yaml, timelines/*.svg and traces/*.pftrace. At the end, or when interrupted, "
+      "results.csv, results.json and table.txt have the finished cells, timings.csv the search times, "
+      "provenance.json the build and command; with all cells finished, claims.csv has the verdict on "
+      "each claim in the file. Processes that share the cache share the cells; with mpirun or srun the "
+      "first one writes the results. Exit code 20: no cell has a plan. Exit code 12: the folder has "
+      "another experiment's results.\n"
+      "\n"
       "Examples:\n"
       "  penstock run experiments/quickstart.yaml\n"
-      "  penstock run experiments/quickstart.yaml --set clusters.0.devices=[4] --set time_limit=10s -o few");
+      "  penstock run experiments/quickstart.yaml --set clusters.0.devices=[4] --set time_limit=10s -o "
+      "few");
   command
       ->add_option("FILE", flags->file, "the experiment file; docs/formats/experiment.md describes the form")
       ->required()
@@ -193,7 +188,7 @@ void add_run(CLI::App& app, Action& action) {
   command
       ->add_option(
           "--set", flags->overrides,
-          "replace the value at this dotted path of the file (models.0.mini_batch=[64]); may be repeated")
+          "replace the value at this dotted path of the file (models.0.mini_batch=[64]); can be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command->add_option("-o,--output", flags->folder, "results folder; default: out/<experiment>")
@@ -204,13 +199,13 @@ void add_run(CLI::App& app, Action& action) {
   command
       ->add_option(
           "--only", flags->only,
-          "run only the cells with these values of axes (model=mmt,devices=8); repeated: those too. Cached "
-          "rows of other cells stay")
+          "run only the cells with these values (model=mmt,devices=8); can be repeated to add cells. "
+          "Cached rows of other cells stay")
       ->type_name("AXIS=VALUE,...")
       ->allow_extra_args(false);
   add_budget(*command, flags->budget);
-  auto* dry_run = command->add_flag("--dry-run", flags->dry_run,
-                                    "only list the cells: cached or to run, and what they last took");
+  auto* dry_run = command->add_flag(
+      "--dry-run", flags->dry_run, "only list the cells: cached or to run, and how long each took last time");
   add_threads(*command, flags->threads);
   add_json(*command, flags->json);
   flags->wide.add(*command);

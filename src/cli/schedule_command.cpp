@@ -22,7 +22,7 @@ struct ScheduleFlags {
 
 void write_files(const ScheduleFlags& flags, const TimedSchedule& timed) {
   if (!flags.csv.empty() && timed.schedule.copies > 1)
-    throw core::BadInput("--csv: a schedule file cannot tell the copies of the model apart");
+    throw core::BadInput("--csv: a schedule file cannot distinguish the copies of the model");
   if (!flags.csv.empty()) core::write_file(flags.csv, to_csv(timed.schedule));
   if (!flags.svg.empty()) core::write_file(flags.svg, timeline_svg(timed, flags.request.name));
 }
@@ -69,17 +69,14 @@ void add_schedule(CLI::App& app, Action& action) {
       "schedule", "Make a pipeline schedule or read one from a schedule file, time it and draw it.");
   auto flags = std::make_shared<ScheduleFlags>();
   command->footer(
-      "Times are of a full stage, a P-th of the model: chunks take their share. Bare numbers are unit steps. "
-      "The picture\n"
-      "shows F forward, I input gradient, W weight gradient, B both, small letters for a rank's later "
-      "chunks. A schedule file has\n"
-      "one line per rank, cells such as 0F0,1I2,3W1,2B5 (stage, pass, micro-batch), as "
-      "torch.distributed.pipelining loads\n"
-      "it; beyond that 0R3 recomputes, 0EVICT3 and 0LOAD3 park an activation on the rank's partner, 0STEP is "
-      "the\n"
-      "optimizer's, BARRIER waits for all ranks. A schedule that breaks rules is refused; every violation "
-      "names rank and "
-      "cell.\n\n"
+      "Times are of a full stage, a P-th of the model; a chunk takes its share. Numbers without a unit "
+      "are steps. The picture shows F forward, I input gradient, W weight gradient, B both; small "
+      "letters mark later chunks of a rank. A schedule file has one line per rank with cells such as "
+      "0F0,1I2,3W1,2B5 (stage, pass, micro-batch), as in torch.distributed.pipelining. Further cells: "
+      "0R3 recomputes, 0EVICT3 and 0LOAD3 move an activation to the partner of the rank and back, "
+      "0STEP is the optimizer step, BARRIER waits for all ranks. A schedule that breaks a rule is "
+      "refused; each violation names rank and cell.\n"
+      "\n"
       "Example:\n"
       "  penstock schedule zbv --ranks 4 --microbatches 8 --latency 0.1 --csv zbv.csv --svg zbv.svg");
   command->add_option("NAME", flags->request.name, "a family (penstock schedules), or a schedule file (.csv)")
@@ -104,8 +101,8 @@ void add_schedule(CLI::App& app, Action& action) {
   command->add_option("--csv", flags->csv, "write the schedule here")->type_name("FILE");
   command->add_flag(
       "--lower", flags->request.lower,
-      "lower to what a runtime executes: whole backwards, SEND and RECV, UNSHARD and RESHARD of sharded "
-      "weights, REDUCE_GRAD");
+      "lower to the actions of a runtime: whole backwards, SEND and RECV, UNSHARD and RESHARD of "
+      "sharded weights, REDUCE_GRAD");
   command->add_option("--svg", flags->svg, "draw the timeline here")->type_name("FILE");
   add_json(*command, flags->json);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });

@@ -55,15 +55,17 @@ std::vector<experiment::WhatIfChange> changes(const std::string& text) {
 /// jitter.
 void check_combination(const SimulateFlags& flags, const std::optional<sim::Perturbation>& perturbation) {
   if (!flags.what_if.empty() && (perturbation || flags.perturbation.runs > 1))
-    throw core::BadInput("--what-if: a perturbation is made for one cluster; give one of the two");
+    throw core::BadInput("--what-if cannot be used with --perturbation");
   const bool one = flags.verify || flags.explain.given() || flags.allow_oom || flags.timeline.given();
   if (flags.perturbation.runs > 1 && one)
     throw core::BadInput(
-        "--runs: --svg, --perfetto, --verify, --explain and --allow-oom go with a single run");
+        "--svg, --perfetto, --verify, --explain and --allow-oom need a single run; drop --runs");
   if (flags.perturbation.runs > 1 && !perturbation->draws())
-    throw core::BadInput("--runs: without jitter or lengths in the file every run is the same");
+    throw core::BadInput(
+        "--runs needs jitter or lengths in the perturbation file; without them all runs are equal");
   if (flags.verify && perturbation && perturbation->jitter.contains(trace::TaskKind::transfer))
-    throw core::BadInput("--verify: a transfer's jitter may make it faster than its route allows");
+    throw core::BadInput(
+        "--verify cannot be used with jitter of transfers, which may make one faster than its route");
 }
 
 /// A plan that does not fit has been simulated all the same, for its timeline; it stays an invalid plan.
@@ -136,11 +138,10 @@ void add_simulate(CLI::App& app, Action& action) {
       "simulate", "Check a plan file, found or written by hand, and simulate one iteration.");
   auto flags = std::make_shared<SimulateFlags>();
   command->footer(
-      "Model, cluster and compression are those the plan names, unless given here. A stage without in_flight "
-      "gets the count that the\n"
-      "schedule needs. A plan that breaks a rule or does not fit in memory is refused, with every violation "
-      "in "
-      "words.\n\n"
+      "Model, cluster and compression come from the plan unless given here. A stage without in_flight "
+      "gets the count that the schedule needs. A plan that breaks a rule or does not fit in memory is "
+      "refused; the message lists every violation.\n"
+      "\n"
       "Example:\n"
       "  penstock simulate plan.yaml --svg timeline.svg --perfetto trace.pftrace\n"
       "  penstock simulate plan.yaml --explain 12\n"
@@ -153,8 +154,7 @@ void add_simulate(CLI::App& app, Action& action) {
   command
       ->add_option(
           "--schedule", flags->schedule,
-          "run the plan in another order: a family of `penstock schedules`, list_order, or a schedule "
-          "file (.csv)")
+          "use another schedule: a family (penstock schedules), list_order, or a schedule file (.csv)")
       ->type_name("NAME|FILE")
       ->check(suggest(schedule_names()));
   flags->compression.add(*command);
@@ -165,18 +165,18 @@ void add_simulate(CLI::App& app, Action& action) {
   command->get_option("--threads")->needs(command->get_option("--runs"));
   command->add_flag(
       "--verify", flags->verify,
-      "check the simulation by rules of its own: order, times, messages, links, all-reduces, memory");
-  command->add_flag("--allow-oom", flags->allow_oom,
-                    "simulate a plan that does not fit in memory all the same; where a device runs out is "
-                    "told and drawn, and "
-                    "the exit code is that of an invalid plan");
+      "check the simulation with an independent verifier: order, times, messages, links, all-reduces, "
+      "memory");
+  command->add_flag(
+      "--allow-oom", flags->allow_oom,
+      "simulate even if memory does not suffice; the report and the timeline show where. Exits with 21");
   flags->explain.add(*command);
   command
       ->add_option(
           "--what-if", flags->what_if,
-          "print the same plan with each of these changes and with all of them, beside today. KEY=VALUE with "
-          "commas between; VALUE is a number with its unit, or a factor such as 2x. Keys: devices (replicas "
-          "grow or shrink with it), network and node_links (bandwidth between and within nodes, per device), "
+          "simulate the plan with each of these changes, and with all together. KEY=VALUE, separated by "
+          "commas; VALUE is a number with a unit, or a factor such as 2x. Keys: devices (changes the "
+          "number of replicas), network and node_links (bandwidth between and within nodes, per device), "
           "memory, memory_bandwidth, flops (peak), speed (of all kernels, a factor), micro_batch (of a "
           "replica), mini_batch")
       ->type_name("CHANGES");

@@ -118,11 +118,12 @@ void AgainstFlags::add(CLI::App& command) {
   auto* against =
       command
           .add_option("--against", runs,
-                      "predict, instead of replaying an experiment, training runs that others measured; "
-                      "docs/formats/published_runs.md describes the form")
+                      "predict measured training runs from this table instead of replaying an experiment; "
+                      "docs/formats/published_runs.md describes the format")
           ->type_name("CSV");
   command
-      .add_option("--clusters", clusters, "with --against: the folder whose NAME.yaml is the cluster NAME")
+      .add_option("--clusters", clusters,
+                  "with --against: folder of cluster files; NAME.yaml is cluster NAME")
       ->needs(against)
       ->capture_default_str()
       ->type_name("DIR");

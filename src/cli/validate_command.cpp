@@ -82,9 +82,10 @@ core::ExitCode exit_code(const experiment::ValidateOutcome& outcome, bool over) 
 core::ExitCode run(const ValidateFlags& flags, const Session& session) {
   const ThreadLimit limit(flags.threads);
   if (flags.against.runs.empty() == flags.file.empty())
-    throw core::Error(core::ExitCode::usage, "either an experiment file or --against RUNS.csv is needed");
+    throw core::Error(core::ExitCode::usage, "give an experiment file or --against RUNS.csv");
   if (!flags.against.runs.empty() && !flags.only.empty())
-    throw core::Error(core::ExitCode::usage, "--only chooses plans of an experiment, not of --against");
+    throw core::Error(core::ExitCode::usage,
+                      "--only needs an experiment file; it cannot be used with --against");
   if (!flags.against.runs.empty())
     return run_against(flags.against, flags.costs, flags.folder, flags.budget, flags.wide.screen(), session);
   const experiment::Spec spec = experiment::load_spec(flags.file);
@@ -114,7 +115,7 @@ core::ExitCode run(const ValidateFlags& flags, const Session& session) {
   say(fmt::format(
       "\n{}: {} of {} plans; results in {}/ (validation.csv, validation.json, table.txt, plans/){}\n", how,
       outcome.table.rows.size(), spec.cells.size(), options.folder,
-      outcome.interrupted ? "; the same command goes on" : ""));
+      outcome.interrupted ? "; the same command resumes" : ""));
   return exit_code(outcome, over);
 }
 
@@ -122,17 +123,15 @@ core::ExitCode run(const ValidateFlags& flags, const Session& session) {
 
 void add_validate(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
-      "validate", "Replay every plan of an experiment file: how right the simulator is on this machine.");
+      "validate",
+      "Replay every plan of an experiment file and compare it with its simulation on this machine.");
   auto flags = std::make_shared<ValidateFlags>();
   command->footer(
-      "Plans every cell as `penstock run` does, then executes the plans one after the other, as `penstock "
-      "replay` does. "
-      "After each one\n"
-      "validation.csv, validation.json and table.txt are whole; after Ctrl-C the same command goes on where "
-      "it was. A "
-      "plan whose repeats\n"
-      "tell its time no better than 5 % is reported as noisy. Measure on a machine that does nothing "
-      "else.\n\n"
+      "Plans every cell like `penstock run`, then executes the plans one after the other like "
+      "`penstock replay`. validation.csv, validation.json and table.txt are valid after each plan; "
+      "after Ctrl-C the same command resumes. If repeats of a plan differ by more than 5 %, it is "
+      "reported as noisy. Measure on an idle machine.\n"
+      "\n"
       "Example:\n"
       "  penstock validate experiments/validation_host.yaml --costs host.yaml\n"
       "  penstock validate --against runs.csv --clusters experiments/published");
@@ -147,8 +146,8 @@ void add_validate(CLI::App& app, Action& action) {
   command
       ->add_option(
           "--only", flags->only,
-          "replay only plans of cells with these values of axes (model=mmt,devices=2); repeated: those too. "
-          "Measured rows of other plans stay")
+          "replay only plans of cells with these values (model=mmt,devices=2); can be repeated to add "
+          "cells. Measured rows of other plans stay")
       ->type_name("AXIS=VALUE,...")
       ->allow_extra_args(false);
   add_budget(*command, flags->budget);

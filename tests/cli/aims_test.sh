@@ -77,7 +77,7 @@ expect 0 '"dollars_per_sample"' "${front[@]}" --json
 
 # compare: a picture beside the table.
 expect 0 "spp" "$penstock" compare "${problem[@]}" --planners spp,graphpipe -o chart
-expect 0 "does not see: branches side by side" cat chart.svg
+expect 0 "leaves out: branches side by side" cat chart.svg
 expect 0 "leaves out" "$penstock" planners spp
 
 # compare for an aim: its column, the best first; what the aim needs is asked for.

@@ -16,7 +16,7 @@ plan=("${any[@]}" --planner graphpipe)
 expect 0 "depth 5 of 8 stages" "${plan[@]}" --pipeline-micro-batch 4 -o plan.yaml
 expect 0 "plan written to plan.yaml" "${plan[@]}" --pipeline-micro-batch 4 -o plan.yaml  # in place of the earlier one
 echo "mine: all" >mine.yaml
-expect 12 "mine.yaml is there, and is no plan: it stays" "${plan[@]}" -o mine.yaml
+expect 12 "mine.yaml exists and is not a plan file" "${plan[@]}" -o mine.yaml
 expect 0 "mine: all" cat mine.yaml
 expect 11 "did you mean 'summit'" "$penstock" clusters sumit
 expect 0 "plan written to mixed.yaml" "${plan[@]}" --optimizer adam --precision mixed_bf16 -o mixed.yaml
@@ -46,7 +46,7 @@ expect 11 "unknown parameter 'layer'" "$penstock" model reference.yaml -p layer=
 cp "$configs/llama3_70b.json" config.json
 from_config=("$penstock" plan --model config.json -p sequence=8192 --precision mixed_bf16 --optimizer adam --gpus 8xH100x12
   --mini-batch 128 --planner megatron -o big.yaml)
-expect 0 "PP6 x DP4 x TP4+SP, 1F1B, mb 1, ZeRO 1: 9.2 samples/s" "${from_config[@]}"  # as README.md shows it
+expect 0 "PP6 x DP4 x TP4+SP, 1F1B, mb 1, ZeRO 1: 9.2 samples/s" "${from_config[@]}"  # as docs/examples.md shows it
 expect 0 "Et*13|t*14|(t*13|)*2,t*14|t*13L" "$penstock" export big.yaml --to megatron --nearest run.yaml
 expect 21 "Megatron-LM cannot cut inside layer 13: layer13.norm1 is in stage 0, layer13.add1 in stage 1" \
   "$penstock" export big.yaml --to megatron -o none.txt
@@ -57,7 +57,7 @@ expect 0 "back.yaml: llama, 70553.7 M parameters, PP6 x DP4 x TP4+SP, 1F1B, mb 1
 expect 0 "reserved: 2684354560B" cat back.yaml  # as plans that are searched
 expect 0 "assumed: 2.50 GiB of each GPU reserved (--reserved)" "$penstock" import megatron run.sh --gpus 8xH100x12 -o back.yaml
 expect 0 "adam, 8192 tokens per sample, mini-batch 128, 2.50 GiB reserved" "$penstock" simulate back.yaml
-expect 0 "nothing is reserved (--reserved): the plan does not leave 2.50 GiB of each GPU" \
+expect 0 "no memory is reserved (--reserved): the plan does not leave 2.50 GiB of each GPU free" \
   "$penstock" import megatron <(sed 's/^--micro-batch-size 1$/--micro-batch-size 2/' run.sh) --gpus 8xH100x12 -o full.yaml
 [[ $(grep -c reserved full.yaml) == 0 ]] || fail "a plan without room for a reserve has one"
 expect 0 "70553.7 M" "$penstock" import megatron run.sh --gpus 8xH100x12 --reserved 9GiB -o more.yaml
@@ -92,6 +92,46 @@ expect 0 "--rotary-base 1000000" "$penstock" export qwen.yaml --to megatron --ne
 expect 0 "label: \"Qwen3-32B\"" "$penstock" import hf Qwen3-32B
 expect 0 "precision: mixed_bf16" "$penstock" import hf Qwen3-32B
 
+# Released networks by name: the zoo's family and size, with sequence, precision, optimizer and batch assumed.
+released=("$penstock" plan --gpus 8xH100x12 --planner megatron)
+expect 0 "assumed: mixed_bf16 (--precision), adam (--optimizer), 8192 tokens per sample (-p sequence=N), mini-batch 480 (--mini-batch), 2.50 GiB reserved" \
+  "${released[@]}" --model llama3-70b -o released.yaml
+expect 0 "  name: llama
+  label: llama3-70b" cat released.yaml
+expect 0 "size: llama3-70b" cat released.yaml
+expect 0 "given: mixed_bf16, adam, 8192 tokens per sample, mini-batch 480, 2.50 GiB reserved" "$penstock" simulate released.yaml
+# 2 M tokens are 256 samples; the nearest multiple of 96 devices is 288. 200,000 tokens are 24 samples, too few for one per device.
+expect 0 "given: mini-batch 288" "${released[@]}" --model llama3-70b --tokens-per-batch 2M
+expect 0 "8192 tokens per sample (-p sequence=N), 2.50 GiB reserved (--reserved), no host times (--runtime), costs: efficiency curves (--costs); given: mini-batch 64" \
+  "${released[@]}" --model llama3-8b --devices 64 --tokens-per-batch 500000 --option max_context_parallel=2
+expect 0 "given: mini-batch 288" "${released[@]}" --model llama3-70b --tokens-per-batch 2048K
+expect 0 '"model": "llama3-70b layers=4"' "${released[@]}" --model llama3-70b -p layers=4 --json
+expect 10 "--mini-batch excludes --tokens-per-batch" "${released[@]}" --model llama3-70b --mini-batch 8 --tokens-per-batch 4M
+expect 10 "expected a number of tokens such as 4M or 500K, not '4MB'" "${released[@]}" --model llama3-70b --tokens-per-batch 4MB
+expect 10 "expected a number of tokens such as 4M or 500K, not '0'" "${released[@]}" --model llama3-70b --tokens-per-batch 0
+expect 10 "--tokens-per-batch: samples of dlrm have no tokens; give --mini-batch" "${released[@]}" --model dlrm --tokens-per-batch 4M
+expect 10 "--mini-batch is required: only language models have a default number of samples" "${released[@]}" --model mmt
+expect 11 "unknown model 'llama3-70'; did you mean 'llama3-70b'?" "${released[@]}" --model llama3-70
+expect 11 "there is no model file or folder 'qwen2.5-7c'; did you mean 'qwen2.5-7b'?" "${released[@]}" --model qwen2.5-7c
+expect 11 "'llama3-8b' is a size of the family llama: drop the parameter size, or name llama" "$penstock" model llama3-8b -p size=llama2-7b
+expect 0 "70553.7 M parameters" "$penstock" model llama3-70b
+expect 0 "  llama: llama3-8b, llama3-70b, llama3-405b" "$penstock" models
+printf 'experiment: released\nmodels: [{name: llama3-8b, parameters: {layers: [2, 4]}, mini_batch: [32]}]\nclusters: [{name: 8xH100}]\nplanners: [data_parallel]\n' >released_run.yaml
+expect 0 "llama3-8b layers=4" "$penstock" run released_run.yaml -o released_out
+# A table has seven columns, and all where they are asked for, in files as well.
+for columns in "7 " "15 --columns all" "15 --wide"; do
+  found=$("$penstock" simulate released.yaml ${columns#* } | head -n 1 | sed 's/   */\n/g' | grep -c .)
+  ((found >= ${columns%% *} - 1 && found <= ${columns%% *})) || fail "simulate $columns prints $found columns"
+done
+expect 0 "not shown: in flight, weights, gradients" "$penstock" simulate released.yaml
+expect 10 "expected main or all, not 'most'" "$penstock" simulate released.yaml --columns most
+# Ten sentences about a plan.
+expect 0 " 1. case_study is cut into 8 pipeline stages in a graph with 5 on its longest" "$penstock" explain plan.yaml
+(($("$penstock" explain plan.yaml | wc -L) <= 80 && $("$penstock" explain plan.yaml | grep -c '^[ 1][0-9]\. ') == 10)) || fail "explain prints other than ten sentences in 80 columns"
+expect 0 '"about": "frameworks"' "$penstock" explain plan.yaml --json
+expect 11 "none.yaml" "$penstock" explain none.yaml
+expect 21 "stage 0" "$penstock" explain released.yaml --gpus 8xV100-16x12
+
 # Labels of an experiment reach its tables; another label asks for no new search.
 labelled() {
   cat <<EXPERIMENT
@@ -107,7 +147,7 @@ expect 0 "Largest ratio" "$penstock" run labels.yaml --output labelled
 expect 0 '"MMT, small",One node,4,Piper,16' cat labelled/results.csv
 labelled Another >labels.yaml
 expect 0 "times Another (MMT, small on 4 devices" "$penstock" run labels.yaml --output relabelled
-expect 12 "run.sh is there, and is no plan" "$penstock" improve back.yaml -o run.sh
+expect 12 "run.sh exists and is not a plan file" "$penstock" improve back.yaml -o run.sh
 expect 10 "'cut' is unknown; did you mean 'cuts'?" "$penstock" improve back.yaml --change cut
 expect 0 "ZeRO 0 or 2 or 3, not ZeRO 1" "$penstock" export run.yaml --to torchtitan --nearest titan.yaml
 expect 0 "" "$penstock" export titan.yaml --to torchtitan --csv order.csv -o titan.toml
@@ -138,7 +178,7 @@ expect 0 "samples/s" "$penstock" simulate plan.yaml --perfetto t.pftrace
   { echo "FAILED: no timeline was written"; failures=$((failures + 1)); }
 expect 0 '"iteration_s"' "$penstock" simulate plan.yaml --json
 expect 0 '"lower_bound": {' "$penstock" simulate plan.yaml --json
-expect 0 "no order within these in-flight counts takes less than" "$penstock" simulate plan.yaml
+expect 0 "Lower bound for this plan, in any order with these in-flight counts: " "$penstock" simulate plan.yaml
 expect 0 "samples/s" "$penstock" simulate plan.yaml --network fifo --collective ring --bucket 1MiB --verify
 "${any[@]}" --planner data_parallel --micro-batch 1 -o whole.yaml >/dev/null
 sed 's/^    micro_batch: 8  # of 8 replicas together, 1 each$/&\n    tensor_parallel: 4\n    zero: 1/' whole.yaml >groups.yaml
@@ -151,7 +191,7 @@ done
 expect 0 "samples/s" "$penstock" simulate plan.yaml --schedule own.csv --verify
 sed 's/\([0-9]*\)I0/\1R0,\1I0/' own.csv > own_again.csv
 expect 11 "recomputes stage 0, the plan does not" "$penstock" simulate plan.yaml --schedule own_again.csv
-expect 0 "list ordering on links of its own takes at most" "$penstock" simulate plan.yaml --schedule list_order --verify
+expect 0 "Upper bound for list ordering" "$penstock" simulate plan.yaml --schedule list_order --verify
 sed 's/^schedule: .*/schedule: zbw/' plan.yaml >other.yaml
 expect 11 "other.yaml: schedule: unknown schedule 'zbw'" "$penstock" simulate other.yaml
 expect 11 "plan.yaml: schedule: zbv: needs" "$penstock" simulate plan.yaml --schedule zbv
@@ -164,8 +204,8 @@ done
 expect 10 "alpa_inter" "${any[@]}" --planner alpa_intra
 
 # A word that is no command; what was printed and did not arrive; files that are none.
-expect 10 "'simulat' is no command; did you mean 'simulate'?" "$penstock" simulat plan.yaml
-expect 10 "'graph' is no command; expected one of hf, megatron, pipedream-graph, piper-json, kernels" "$penstock" import graph
+expect 10 "'simulat' is not a command; did you mean 'simulate'?" "$penstock" simulat plan.yaml
+expect 10 "'graph' is not a command; expected one of hf, megatron, pipedream-graph, piper-json, kernels" "$penstock" import graph
 expect 10 "PLAN is required" "$penstock" simulate
 if [[ -w /dev/full ]]; then
   expect 11 "cannot write to standard output" bash -c '"$1" models >/dev/full' - "$penstock"
@@ -206,8 +246,8 @@ expect 10 "--what-if: network: expected a factor such as 2x, or a value such as 
 top=("$penstock" plan --model case_study --cluster summit --devices 4 --mini-batch 64 --planner megatron)
 expect 0 "differs from the best in" "${top[@]}" --top 3
 expect 0 '"next_best"' "${top[@]}" --top 3 --json
-expect 10 "it does not go with --choose-by estimate" "${top[@]}" --top 3 --choose-by estimate
-expect 10 "it goes with --aim time alone" "${top[@]}" --top 3 --aim cost
+expect 10 "it cannot be used with --choose-by estimate" "${top[@]}" --top 3 --choose-by estimate
+expect 10 "it needs --aim time" "${top[@]}" --top 3 --aim cost
 expect 10 "--top" "${top[@]}" --top 0
 expect 0 '"iteration_without_s"' "$penstock" simulate plan.yaml --explain --json
 lines() { "$penstock" simulate plan.yaml --explain "$1" | sed '1,/after$/d' | grep -vc -e '^-'; }
@@ -246,9 +286,9 @@ expect 0 '"p99"' cat one.json
 # A row is of one run: the least time has the greatest rate.
 "${perturbed[@]}" --runs 20 2>/dev/null | awk '$1 == "min" { least = $4 } $1 == "max" { most = $4 } END { exit !(least > most) }' ||
   { echo "FAILED: the fastest run is not the one with the greatest rate"; failures=$((failures + 1)); }
-expect 11 "--verify: a transfer's jitter" "${perturbed[@]}" --verify
-expect 11 "--runs: --svg, --perfetto, --verify, --explain and --allow-oom go with a single run" "${perturbed[@]}" --runs 2 --svg bad.svg
-expect 11 "without jitter or lengths in the file every run is the same" "$penstock" simulate plan.yaml --perturbation <(sed '/jitter/d' day.yaml) --runs 2
+expect 11 "--verify cannot be used with jitter of transfers" "${perturbed[@]}" --verify
+expect 11 "--svg, --perfetto, --verify, --explain and --allow-oom need a single run" "${perturbed[@]}" --runs 2 --svg bad.svg
+expect 11 "--runs needs jitter or lengths in the perturbation file" "$penstock" simulate plan.yaml --perturbation <(sed '/jitter/d' day.yaml) --runs 2
 expect 10 "requires --perturbation" "$penstock" simulate plan.yaml --seed 3
 expect 10 "--seed: Value -1 not in range 0 to 4611686018427387904" "${perturbed[@]}" --seed -1
 expect 10 "--seed: Value 18446744073709551616 not in range" "${perturbed[@]}" --seed 18446744073709551616
@@ -273,7 +313,7 @@ expect 0 '"by_seed"' cat one.json
 sed 's/pad: 16/maximum: 9999/' lengths.yaml >long.yaml
 expect 11 "long.yaml:1: lengths: maximum 9999 is more than the 256 tokens of the model's sequence" "$penstock" simulate plan.yaml --perturbation long.yaml --svg bad.svg
 
-expect 0 "no plan for this problem takes less than" "${plan[@]}" --pipeline-micro-batch 4
+expect 0 "Lower bound for any plan" "${plan[@]}" --pipeline-micro-batch 4
 expect 0 '"estimate_error": ' "${plan[@]}" --pipeline-micro-batch 4 --json
 
 # Planners side by side: fastest first, as table, CSV and JSON; reasons, limits, wrong names.
@@ -288,7 +328,7 @@ expect 12 "notes.txt is there, and notes.json does not say that penstock compare
 (($(grep -c '^case_study,summit,8,' c.csv) >= 3)) || { echo "FAILED: compare left planners out"; failures=$((failures + 1)); }
 expect 0 '"lower_bound_s": ' "${compare[@]}" --planners spp --json
 echo notes >notes.html
-expect 12 "notes.html is there and is no page of Penstock's" "${compare[@]}" --planners spp --page notes.html
+expect 12 "notes.html exists and is not a page of Penstock" "${compare[@]}" --planners spp --page notes.html
 expect 0 "notes" cat notes.html
 expect 0 "page written to page.html" "${compare[@]}" --planners spp,graphpipe --page page.html
 expect 0 "page written to page.html" "$penstock" plan "${compare[@]:2}" --planner spp --page page.html
@@ -396,8 +436,8 @@ sed 's/all_reduce/broadcast/' nccl.csv >cast.csv
 expect 11 "cast.csv:2: op_name: expected all_reduce" "$penstock" import kernels gemm.csv cast.csv -o bad.yaml
 sed 's/^  128 128 128 10/  128 128 128 -10/' v100.yaml >minus.yaml
 expect 11 "products: row 1: expected a time above zero" "$penstock" plan "${tables[@]/v100.yaml/minus.yaml}" --cluster summit --devices 1
-expect 10 "either an experiment file or --against" "$penstock" validate
-expect 10 "--only chooses plans of an experiment" "$penstock" validate --against runs.csv --only planner=spp
+expect 10 "give an experiment file or --against" "$penstock" validate
+expect 10 "--only needs an experiment file" "$penstock" validate --against runs.csv --only planner=spp
 expect 10 "--clusters requires --against" "$penstock" validate small.yaml --clusters .
 expect 11 "runs.csv:1: set: this column is missing" bash -c 'printf "a,b\n1,2\n" >runs.csv; "$0" validate --against runs.csv' "$penstock"
 
@@ -453,10 +493,10 @@ sed 's/load: 0.25/load: 4.36/' "${clusters%/experiments/clusters}/tests/fuzz/see
 seal loaded.yaml >loaded_t1.yaml
 expect 0 "warning: the load was 4.36 when measuring began" "$penstock" calibrate report loaded_t1.yaml
 expect 0 '"the load was 4.36' "$penstock" calibrate report loaded_t1.yaml --json
-expect 10 "-p belongs to one model" "$penstock" calibrate -p layers=2 -o no.yaml
+expect 10 "-p needs exactly one model" "$penstock" calibrate -p layers=2 -o no.yaml
 expect 10 "excludes" "$penstock" calibrate --experiment e.yaml --models mmt -o no.yaml
 expect 11 "cannot read" "$penstock" calibrate --models gone.json --plan
-expect 10 "-o FILE says where the calibration goes" "$penstock" calibrate
+expect 10 "needs -o FILE for the calibration" "$penstock" calibrate
 expect 10 "did you mean 'vgg16'" "$penstock" calibrate --models vgg17 -o no.yaml
 expect 10 "--budget: expected a time such as 5m" "$penstock" calibrate --budget 5 -o no.yaml
 expect 10 "--budget: expected a time such as 5m, above zero, not '0s'" "$penstock" calibrate --budget 0s -o no.yaml
@@ -669,7 +709,7 @@ expect 0 "model,planner,ratio" "$penstock" report out/piper --format csv --basel
 expect 0 '"ratio": ' "$penstock" report out/piper --format json --baseline spp
 expect 0 "Largest ratio: " "$penstock" report out/piper --format text --baseline spp
 expect 10 "unknown column 'mfuu'; did you mean 'mfu'?" "$penstock" report out/piper --format text --columns mfuu
-expect 10 "--columns is for tables" "$penstock" report out/piper --columns model
+expect 10 "--columns needs a table" "$penstock" report out/piper --columns model
 expect 10 "no row has a ratio" "$penstock" report out/piper --format text --columns ratio
 expect 10 "no row is of the baseline 'sppp'; did you mean 'spp'?" "$penstock" report out/piper --baseline sppp --format csv
 expect 0 "chart.svg" "$penstock" report out/piper --chart chart.svg
@@ -677,7 +717,7 @@ expect 0 "samples/s" cat chart.svg
 expect 0 "search.svg" "$penstock" report out/piper --chart search.svg --quantity search_time
 expect 0 "Cells ran side by side" cat search.svg
 expect 10 "expected a name that ends in .svg, .pdf or .png" "$penstock" report out/piper --chart chart.gif
-expect 10 "--quantity says what --chart draws" "$penstock" report out/piper --quantity memory
+expect 10 "--quantity needs --chart" "$penstock" report out/piper --quantity memory
 expect 10 "--chart writes one picture" "$penstock" report out/piper --chart other.svg --format csv
 mkdir -p no_programs
 expect 11 "librsvg2-bin" env PATH="$PWD/no_programs" "$penstock" report out/piper --chart chart.pdf

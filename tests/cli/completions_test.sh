@@ -46,7 +46,7 @@ bash_offers "plan.yaml" penstock calibrate coverage file --model pl
 bash_offers "zbv" penstock schedule zbv
 
 # What is offered are the names that the program knows.
-models=$("$penstock" models --json | awk -F'"' '$2 == "name" { print $4 }' | LC_ALL=C sort | paste -sd ' ')
+models=$("$penstock" models --json | awk -F'"' '$2 == "name" { print $4 } $2 != "" && $3 ~ /^,?$/ { print $2 }' | LC_ALL=C sort | paste -sd ' ')
 mkdir empty && cd empty || exit 1
 bash_offers "$models" penstock model ""
 cd ..

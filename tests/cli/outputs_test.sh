@@ -46,7 +46,7 @@ for turn in 1 2; do
 done
 expect 0 samples/s "$penstock" simulate plan.yaml --svg notes.txt --force
 grep -q "<svg" notes.txt || fail "--force replaced nothing"
-expect 12 "a.csv is there, and is no plan" "$penstock" plan --model case_study --cluster summit --devices 4 --mini-batch 32 --planner spp -o a.csv
+expect 12 "a.csv exists and is not a plan file" "$penstock" plan --model case_study --cluster summit --devices 4 --mini-batch 32 --planner spp -o a.csv
 expect 0 "plan written to a.csv" "$penstock" plan --model case_study --cluster summit --devices 4 --mini-batch 32 --planner spp -o a.csv --force
 
 # Each command replaces what it wrote, and nothing else.
