@@ -1,5 +1,5 @@
 #pragma once
-// Released networks by their own names, such as llama3-70b, for users who do not know the zoo's families.
+// Released networks by their own names, such as llama3-70b, for users who do not use the zoo's families.
 
 #include <string>
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace penstock::models {
 
-/// A size of a family whose name tells which network it is.
+/// A size of a family that is named like the released network.
 struct ReleasedModel {
   std::string name;    ///< "llama3-70b"
   std::string family;  ///< "llama": build(family, {{"size", name}}) makes it

@@ -101,8 +101,8 @@ core::ExitCode list_planners(const PlannersFlags& flags) {
 }  // namespace
 
 void add_planners(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand(
-      "planners", "List the planners, or show idea, limits, source and options of one.");
+  auto* command =
+      app.add_subcommand("planners", "List the planners, or show idea, limits, source and options of one.");
   command->footer(
       "Examples:\n"
       "  penstock planners\n"
@@ -112,7 +112,8 @@ void add_planners(CLI::App& app, Action& action) {
       ->type_name("NAME")
       ->check(one_of(planner_names()));
   add_json(*command, flags->json);
-  command->add_flag("--wide", flags->wide.wide, "print sources and options of all planners too, as two wide tables");
+  command->add_flag("--wide", flags->wide.wide,
+                    "print sources and options of all planners too, as two wide tables");
   command->callback([flags, &action] { action = [flags](const Session&) { return list_planners(*flags); }; });
 }
 

@@ -45,7 +45,7 @@ bash_offers "" penstock frobnicate
 bash_offers "plan.yaml" penstock calibrate coverage file --model pl
 bash_offers "zbv" penstock schedule zbv
 
-# What is offered are the names that the program knows.
+# Completions offer the names that the program has.
 models=$("$penstock" models --json | awk -F'"' '$2 == "name" { print $4 } $2 != "" && $3 ~ /^,?$/ { print $2 }' | LC_ALL=C sort | paste -sd ' ')
 mkdir empty && cd empty || exit 1
 bash_offers "$models" penstock model ""

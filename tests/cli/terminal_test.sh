@@ -89,7 +89,7 @@ for command in "" $commands "calibrate verify" "calibrate report" "calibrate cov
   ((found > 40 && found <= 80)) || fail "the help of '$command' takes $found columns"
 done
 
-# What to do first, and help by name.
+# The program names first steps, and help by name.
 expect 0 "  1. Find a plan for a network on a cluster, and write it to plan.yaml:" "$penstock"
 (($("$penstock" | grep -c "^  [0-9]\. ") == 3)) || fail "the overview names other than three things to do"
 ((  $("$penstock" | widest) <= 80 )) || fail "the overview is wide"

@@ -164,7 +164,7 @@ TEST_CASE("weights' and inputs' gradients share a backward time, and a device of
   const auto part = profile.part_time(g, OpId(0), any, 1, quarter);
   CHECK(part.forward.value() == support::near(0.5e-3));
   CHECK(part.backward().value() == support::near(1.5e-3));
-  // What does not go by the size stays whole: all of it; 1 of 3 ms at one sample; a launch of a single point.
+  // The fixed part stays whole: all of it; 1 of 3 ms at one sample; a launch of a single point.
   const auto quarter_of = [&](const std::string& text, double launch) {
     cluster::DeviceType device{};
     device.launch_overhead = core::Seconds(launch);

@@ -14,8 +14,8 @@ enum class Align : std::uint8_t { left, right };
 struct Column {
   std::string title;
   Align align = Align::left;
-  /// Priority on screens that are narrow or limit the number of columns: columns with 1 are dropped first, then
-  /// those with 2, and so on; then those with 0, the rightmost first. The first column stays.
+  /// Priority on screens that are narrow or limit the number of columns. Columns with 1 are dropped first, then
+  /// columns with 2, and so on; then columns with 0, the rightmost first. The first column stays.
   int leaves = 0;
   bool folds = false;    ///< column of words, which may take several lines
   std::size_t most = 0;  ///< most cells of a column of words, on any screen; 0: no limit
