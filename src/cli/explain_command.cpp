@@ -1,6 +1,7 @@
 // penstock explain: a plan in ten sentences.
 
 #include "command.hpp"
+#include "penstock/experiment/doubts.hpp"
 #include "penstock/experiment/plan_sentences.hpp"
 #include "penstock/score/order.hpp"
 #include "plan_input.hpp"
@@ -28,6 +29,7 @@ core::ExitCode run(const ExplainCommandFlags& flags) {
       problem, score::scheduled(problem, plan),
       experiment::describe(problem, {plan.model, plan.cluster, {plan.planner}, plan.training, {}}), options,
       false);
+  for (const std::string& doubt : experiment::doubts(problem, outcome)) warn(doubt);
   const auto explained = experiment::plan_sentences(input, outcome, options);
   const std::size_t width = screen().width;
   print(flags.json ? to_json(explained) : in_lines(explained, width == 0 ? kUsualWidth : width));

@@ -19,6 +19,7 @@
 #include "penstock/sim/repeat.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "ready_search.hpp"
+#include "without_bound.hpp"
 
 namespace penstock::experiment {
 namespace {
@@ -269,6 +270,11 @@ report::CellResult describe(const cost::Problem& problem, const Cell& cell) {
   report::CellResult row = describe(cell);
   row.costs = cost::source_of(problem.costs, problem.cluster);
   return row;
+}
+
+CellOutcome evaluated_without_bound(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                                    report::CellResult row, const sim::SimulationOptions& simulation) {
+  return simulated(problem, scheduled, std::move(row), simulation, false);
 }
 
 CellOutcome evaluate(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,

@@ -7,6 +7,7 @@
 #include "changed_cluster.hpp"
 #include "changed_plan.hpp"
 #include "penstock/score/order.hpp"
+#include "without_bound.hpp"
 
 namespace penstock::experiment {
 namespace {
@@ -75,7 +76,7 @@ void simulate(const PlanInput& input, const std::vector<WhatIfChange>& changes,
   const report::CellResult about =
       describe(problem, {now.plan.model, now.plan.cluster, {now.plan.planner}, now.plan.training, {}});
   const CellOutcome outcome =
-      evaluate(problem, score::scheduled(problem, std::move(now.plan)), about, simulation, false);
+      evaluated_without_bound(problem, score::scheduled(problem, std::move(now.plan)), about, simulation);
   row.result = outcome.row;
   if (!outcome.summary->out_of_memory.empty()) row.note = "does not fit in memory";
 }

@@ -128,6 +128,7 @@ expect 10 "expected main or all, not 'most'" "$penstock" simulate released.yaml 
 # Ten sentences about a plan.
 expect 0 " 1. case_study is cut into 8 pipeline stages in a graph with 5 on its longest" "$penstock" explain plan.yaml
 (($("$penstock" explain plan.yaml | wc -L) <= 80 && $("$penstock" explain plan.yaml | grep -c '^[ 1][0-9]\. ') == 10)) || fail "explain prints other than ten sentences in 80 columns"
+expect 0 "a replica takes 4 at a time in the order of 1F1B, and keeps all activations." "$penstock" explain plan.yaml --json
 expect 0 '"about": "frameworks"' "$penstock" explain plan.yaml --json
 expect 11 "none.yaml" "$penstock" explain none.yaml
 expect 21 "stage 0" "$penstock" explain released.yaml --gpus 8xV100-16x12
