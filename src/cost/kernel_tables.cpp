@@ -18,9 +18,10 @@ using core::Seconds;
 using graph::AttentionCore;
 using graph::OpKind;
 
+/// Attention over its own sequence, or a shard of it by tokens (layout/context.hpp, layout/lengths.hpp).
 bool self_attention(const graph::Operator& op) {
   const auto& a = as<graph::Attention>(op);
-  return a.queries == a.keys;
+  return a.queries == a.keys || a.own_keys != 0;
 }
 
 /// The size of the tables' numbers.
@@ -104,8 +105,8 @@ PassEstimate product_at(const RateGrid& rates, double m, double n, double k) {
 }
 
 /// Half of scores and context, since it is causal.
-double attention_flops(double batch_heads, double sequence, double head_size) {
-  return 2 * batch_heads * sequence * sequence * head_size;
+double attention_flops(double batch_heads, double queries, double keys, double head_size) {
+  return 2 * batch_heads * queries * keys * head_size;
 }
 
 /// Of keys and values in the mean.
@@ -172,7 +173,7 @@ TableCosts::TableCosts(std::string device, std::vector<ProductTime> products,
   for (const AttentionTime& a : attention_) {
     const auto sequence = static_cast<double>(a.sequence), size = static_cast<double>(a.head_size);
     const auto together = static_cast<double>(a.batch * a.heads);
-    const double flops = attention_flops(together, sequence, size);
+    const double flops = attention_flops(together, sequence, sequence, size);
     attention_rates_.add(sequence, size, together, flops / a.seconds);
     const double backward = a.backward > 0 ? a.backward : a.seconds * kBackwardProducts;
     backward_rates_.add(sequence, size, together, flops / backward);
@@ -239,10 +240,10 @@ Estimate TableCosts::projections(const graph::Operator& op, double samples, cons
 Estimate TableCosts::plain_core(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
                                 double samples) const {
   const auto& a = as<graph::Attention>(graph.op(id));
-  const double heads = static_cast<double>(a.heads), size = head_size(a),
-               sequence = static_cast<double>(a.keys), rows = std::max(1.0, heads * samples) * sequence;
-  const PassEstimate wide = product(rows, sequence, size),  // scores, and the gradient of their shares
-      narrow = product(rows, size, sequence);               // context, and gradients of query, key and value
+  const double heads = static_cast<double>(a.heads), size = head_size(a), keys = static_cast<double>(a.keys),
+               rows = std::max(1.0, heads * samples) * static_cast<double>(a.queries);
+  const PassEstimate wide = product(rows, keys, size),  // scores, and the gradient of their shares
+      narrow = product(rows, size, keys);               // context, and gradients of query, key and value
   const OpTime softmax = analytic_.softmax_time(graph, id, device, samples);
   const auto pass = [](const PassEstimate& products, Seconds between) {
     return exactly(products.time + between, Origin::analytic);
@@ -260,10 +261,11 @@ Estimate TableCosts::core(const graph::OpGraph& graph, core::OpId id, const clus
   if (a.core != AttentionCore::flash || attention_rates_.empty())
     return all_of(analytic_.core_time(graph, id, device, samples, part), Origin::analytic);
   const double heads = static_cast<double>(a.heads), size = head_size(a),
-               sequence = static_cast<double>(a.queries),
-               together = std::max(1.0, heads * part.part * static_cast<double>(samples));
+               queries = static_cast<double>(a.queries), keys = static_cast<double>(a.keys),
+               sequence = std::min(queries, keys),  // of a kernel: a ring's hop, or a packed document
+      together = std::max(1.0, heads * part.part * static_cast<double>(samples));
   // The tables are of a causal mask, which leaves half.
-  const double flops = attention_flops(together, sequence, size) * 2 * graph::unmasked_share(a);
+  const double flops = attention_flops(together, queries, keys, size) * 2 * graph::unmasked_share(a);
   const auto pass = [&](const RateGrid& rates) {
     const RateGrid::Rate rate = rates.rate(sequence, size, together);
     return exactly(Seconds(flops / rate.value), rate.origin);

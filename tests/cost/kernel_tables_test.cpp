@@ -7,6 +7,7 @@
 #include "penstock/core/random.hpp"
 #include "penstock/cost/coverage.hpp"
 #include "penstock/cost/sharding.hpp"
+#include "penstock/layout/context.hpp"
 #include "support/near.hpp"
 #include "support/tiny.hpp"
 
@@ -149,6 +150,28 @@ TEST_CASE("attention is two products around a core; a flash core goes back at 2.
   CHECK(
       (core.input_gradient - analytic.core_time(counted, attention, kDevice, 4, {}).input_gradient).value() ==
       near(scores * 7 * 2 / rate));
+}
+
+TEST_CASE("a context group's device takes its share of attention's products and pairs, from the tables") {
+  std::vector<cost::AttentionTime> even;  // equally fast per FLOP for every sequence
+  for (const std::int64_t sequence : {12, 48})
+    for (const std::int64_t heads : {1, 64})
+      even.push_back({1, sequence, heads, 32, 2e-12 * static_cast<double>(heads * sequence * sequence * 32)});
+  const TableCosts costs("NVIDIA V100", even_products(), even);
+  for (const char* core : {"flash", "plain"}) {
+    CAPTURE(core);
+    const auto whole = gpt(core), shard = layout::local_graph(whole, 4);
+    const auto attention = named(whole, "layer0.attention");
+    const auto all = costs.op_time(whole, attention, kDevice, 4),
+               quarter = costs.op_time(shard, attention, kDevice, 4);
+    CHECK(quarter.forward.value() == near(all.forward.value() / 4));
+    CHECK(quarter.input_gradient.value() == near(all.input_gradient.value() / 4));
+    CHECK(quarter.weight_gradient.value() == near(all.weight_gradient.value() / 4));
+    CHECK(costs.core_forward(shard, attention, kDevice, 4, {}).value() ==
+          near(costs.core_forward(whole, attention, kDevice, 4, {}).value() / 4));
+    CHECK(costs.estimate(shard, attention, kDevice, 4, {}).origin() ==
+          costs.estimate(whole, attention, kDevice, 4, {}).origin());
+  }
 }
 
 TEST_CASE("a backward time that was measured counts, beside rows that have none") {
