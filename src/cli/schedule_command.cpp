@@ -20,9 +20,21 @@ struct ScheduleFlags {
   bool json = false;
 };
 
+/// A lowered file is for torch.distributed.pipelining.
+void check_runtime_knows(const schedule::Schedule& schedule) {
+  for (const schedule::RankOrder& row : schedule.ranks)
+    for (const schedule::Action& action : row)
+      if (action.kind >= schedule::ActionKind::recompute)
+        throw core::BadInput(fmt::format(
+            "--lower --csv: torch.distributed.pipelining has no action like {}; leave out --lower "
+            "for a file that Penstock alone reads",
+            token(action)));
+}
+
 void write_files(const ScheduleFlags& flags, const TimedSchedule& timed) {
   if (!flags.csv.empty() && timed.schedule.copies > 1)
     throw core::BadInput("--csv: a schedule file cannot distinguish the copies of the model");
+  if (!flags.csv.empty() && flags.request.lower) check_runtime_knows(timed.schedule);
   if (!flags.csv.empty()) core::write_file(flags.csv, to_csv(timed.schedule));
   if (!flags.svg.empty()) core::write_file(flags.svg, timeline_svg(timed, flags.request.name));
 }
@@ -101,8 +113,8 @@ void add_schedule(CLI::App& app, Action& action) {
   command->add_option("--csv", flags->csv, "write the schedule here")->type_name("FILE");
   command->add_flag(
       "--lower", flags->request.lower,
-      "lower to the actions of a runtime: whole backwards, SEND and RECV, UNSHARD and RESHARD of "
-      "sharded weights, REDUCE_GRAD");
+      "lower to the actions of torch.distributed.pipelining: adds SEND and RECV, UNSHARD and RESHARD of "
+      "sharded weights, REDUCE_GRAD; in a --csv file also their WAITs");
   command->add_option("--svg", flags->svg, "draw the timeline here")->type_name("FILE");
   add_json(*command, flags->json);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });

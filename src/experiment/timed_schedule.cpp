@@ -101,7 +101,8 @@ Schedule make(const ScheduleRequest& asked, const PassCosts& full) {
   return schedule::make_schedule(asked.name, shape);
 }
 
-/// Lowers a schedule to what a runtime executes, in the order of torch.distributed.pipelining.
+/// Lowers a schedule to the actions that torch.distributed.pipelining (2.15) executes, in its order. It joins
+/// no I and W.
 Schedule lowered(const Schedule& schedule) {
   for (const schedule::RankOrder& row : schedule.ranks)
     for (const schedule::Action& action : row)
@@ -109,7 +110,7 @@ Schedule lowered(const Schedule& schedule) {
           action.kind <= schedule::ActionKind::reduce_gradient)
         throw core::BadInput(
             fmt::format("--lower: the schedule is already lowered, it has {}", token(action)));
-  return add_messages(add_reductions(add_unshards(merge_backwards(schedule))));
+  return add_messages(add_reductions(add_unshards(schedule)));
 }
 
 /// Throws if a time is given for passes that the schedule does not have.

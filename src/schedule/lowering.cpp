@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <vector>
 
 #include "progress.hpp"
 
@@ -47,7 +47,8 @@ void append(const Schedule& schedule, const Action& action, std::size_t rank, st
   }
 }
 
-/// First `count` different stages that the row runs from `cell` on, in order of first use.
+/// First `count` different stages that the row runs from `cell` on, in order of first use; one more if the
+/// last cell is a pair, whose two stages are needed together.
 std::vector<std::int32_t> upcoming(const RankOrder& row, std::size_t cell, std::size_t count) {
   std::vector<std::int32_t> out;
   for (; cell < row.size() && out.size() < count; ++cell)
@@ -59,7 +60,7 @@ std::vector<std::int32_t> upcoming(const RankOrder& row, std::size_t cell, std::
 
 RankOrder with_unshards(const RankOrder& row, std::size_t window) {
   RankOrder out;
-  std::set<std::int32_t> whole;  // stages that are unsharded now
+  std::vector<std::int32_t> whole;  // stages that are unsharded now, in the order of their UNSHARDs
   for (std::size_t c = 0; c <= row.size(); ++c) {
     const std::vector<std::int32_t> next = upcoming(row, c, window);
     std::erase_if(whole, [&](std::int32_t stage) {
@@ -68,7 +69,10 @@ RankOrder with_unshards(const RankOrder& row, std::size_t window) {
       return leaves;
     });
     for (const std::int32_t stage : next)
-      if (whole.insert(stage).second) out.push_back({ActionKind::unshard, stage});
+      if (std::find(whole.begin(), whole.end(), stage) == whole.end()) {
+        whole.push_back(stage);
+        out.push_back({ActionKind::unshard, stage});
+      }
     if (c < row.size()) out.push_back(row[c]);
   }
   return out;
@@ -117,11 +121,19 @@ Schedule add_messages(const Schedule& schedule) {
   Schedule out = schedule;
   for (RankOrder& row : out.ranks) row.clear();
   Progress progress(schedule);
+  std::vector<char> waits(schedule.ranks.size(), false);
   for (bool moved = true; moved;) {
     moved = false;
     for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
+      if (waits[r]) {
+        waits[r] = false;
+        moved = true;
+        continue;
+      }
       if (!progress.ready(r)) continue;
-      append(schedule, progress.step(r), r, out.ranks);
+      const Action& action = progress.step(r);
+      append(schedule, action, r, out.ranks);
+      waits[r] = action.kind == ActionKind::reduce_gradient;
       moved = true;
     }
   }

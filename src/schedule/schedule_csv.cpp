@@ -10,6 +10,7 @@
 #include "action_names.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
+#include "waits.hpp"
 
 namespace penstock::schedule {
 namespace {
@@ -99,10 +100,17 @@ Schedule parse_schedule(std::string_view text, const std::string& file) {
   text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
   for (const std::string_view line : split(text, '\n')) {
     RankOrder& row = schedule.ranks.emplace_back();
+    WaitReader waits;
+    int number = 0;
     for (const std::string_view cell : split(line, ',')) {
       const core::Place place{file, static_cast<int>(schedule.ranks.size()),
-                              fmt::format("cell {}", row.size())};
+                              fmt::format("cell {}", number++)};
+      if (const auto wait = waits.read(trimmed(cell))) {
+        if (!wait->empty()) throw core::BadInput(place, *wait);
+        continue;
+      }
       row.push_back(parse_cell(trimmed(cell), place));
+      waits.pass(row.back());
     }
   }
   place_stages(schedule);
@@ -119,9 +127,7 @@ std::string to_csv(const Schedule& schedule) {
     throw core::BadInput("a schedule file has whole micro-batches, and this schedule cuts some into halves");
   std::string out;
   for (const RankOrder& row : schedule.ranks) {
-    std::vector<std::string> cells;
-    for (const Action& action : row) cells.push_back(token(action));
-    out += fmt::format("{}\n", fmt::join(cells, ","));
+    out += fmt::format("{}\n", fmt::join(cells_with_waits(row), ","));
   }
   return out;
 }

@@ -565,9 +565,9 @@ expect 11 "--ranks and --microbatches are needed" "$penstock" schedule zbv
 printf '0F0,0F1,0R0,0B0,0R1,0B1,0STEP\n' > again.csv
 expect 0 "0 |F0--F1--R0--B0------R1--B1------S-------" "$penstock" schedule again.csv --step 2
 expect 0 "makespan 7," "$penstock" schedule ./again.csv --recompute 0.5
-expect 0 "makespan 12," "$penstock" schedule zb_h1 --ranks 2 --microbatches 3 --csv low.csv --lower
+expect 0 "makespan 11," "$penstock" schedule zb_h1 --ranks 2 --microbatches 3 --csv low.csv --lower
 expect 0 "1UNSHARD,1RECV_F0,1F0," cat low.csv
-expect 0 "makespan 12," "$penstock" schedule ./low.csv
+expect 0 "makespan 11," "$penstock" schedule ./low.csv
 expect 11 "already lowered" "$penstock" schedule ./low.csv --csv bad.csv --lower
 expect 0 "weights stashing: 4 3 2 1 versions per rank, updates missed at most 3" "$penstock" schedule pipedream --ranks 4 --microbatches 12
 expect 0 "weights double_buffered: 2 2 versions per rank, updates missed at most 1" "$penstock" schedule pipedream_2bw --ranks 2 --microbatches 12 --group 4

@@ -27,8 +27,8 @@ TEST_CASE("an input gradient joins the weight gradient right behind it") {
 TEST_CASE("messages of two ranks in a row") {
   const Schedule lowered = add_messages(parsed("0F0,0F1,,0B0,,0B1\n,1F0,1B0,1F1,1B1,\n"));
   CHECK(to_csv(lowered) ==
-        "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
-        "1RECV_F0,1RECV_F1,1F0,1B0,1SEND_B0,1F1,1B1,1SEND_B1\n");
+        "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0WAIT_SEND_F0,0RECV_B1,0B1,0WAIT_SEND_F1\n"
+        "1RECV_F0,1RECV_F1,1F0,1B0,1SEND_B0,1F1,1B1,1SEND_B1,1WAIT_SEND_B0,1WAIT_SEND_B1\n");
   CHECK(unit_steps(lowered) == 11);
 }
 
@@ -36,13 +36,14 @@ TEST_CASE("messages of two ranks in a V: none between stages on one rank") {
   const Schedule lowered = add_messages(
       parsed("0F0,0F1,,3F0,3B0,3F1,3B1,0B0,3W0,0B1,3W1,0W0,0W1\n,1F0,2F0,1F1,2F1,2B0,1B0,2B1,1B1,"
              "2W0,2W1,1W0,1W1\n"));
-  CHECK(to_csv(lowered) ==
-        "0F0,0SEND_F0,0F1,0SEND_F1,3RECV_F0,3F0,3B0,3SEND_B0,3RECV_F1,3F1,3B1,3SEND_B1,0RECV_B0,0B0,3W0,"
-        "0RECV_B1,0B1,"
-        "3W1,0W0,0W1\n"
-        "1RECV_F0,1RECV_F1,1F0,2F0,2SEND_F0,1F1,2RECV_B0,2F1,2SEND_F1,2B0,2RECV_B1,1B0,1SEND_B0,2B1,1B1,"
-        "1SEND_B1,2W0,"
-        "2W1,1W0,1W1\n");
+  CHECK(
+      lowered ==
+      parsed("0F0,0SEND_F0,0F1,0SEND_F1,3RECV_F0,3F0,3B0,3SEND_B0,3RECV_F1,3F1,3B1,3SEND_B1,0RECV_B0,0B0,3W0,"
+             "0RECV_B1,0B1,"
+             "3W1,0W0,0W1\n"
+             "1RECV_F0,1RECV_F1,1F0,2F0,2SEND_F0,1F1,2RECV_B0,2F1,2SEND_F1,2B0,2RECV_B1,1B0,1SEND_B0,2B1,1B1,"
+             "1SEND_B1,2W0,"
+             "2W1,1W0,1W1\n"));
   CHECK(unit_steps(lowered) == 24);
 }
 
@@ -60,11 +61,17 @@ TEST_CASE("a window of two stages against four") {
   // A pair needs two stages at once, whatever the window.
   CHECK(to_csv(add_unshards(parsed("(0F0;1B0)OVERLAP_F_B"), 1)) ==
         "0UNSHARD,1UNSHARD,(0F0;1B0)OVERLAP_F_B,0RESHARD,1RESHARD\n");
+  // Both stages of a pair ahead come together, and stages go in the order in which they came (torch 2.15).
+  CHECK(to_csv(add_unshards(parsed("(2F0;1B0)OVERLAP_F_B,(0F0;3B0)OVERLAP_F_B,5F0"), 3)) ==
+        "2UNSHARD,1UNSHARD,0UNSHARD,3UNSHARD,(2F0;1B0)OVERLAP_F_B,2RESHARD,1RESHARD,5UNSHARD,(0F0;3B0)"
+        "OVERLAP_F_B,"
+        "0RESHARD,3RESHARD,5F0,5RESHARD\n");
 }
 
 TEST_CASE("gradients are reduced after a stage's last weight gradient") {
   CHECK(to_csv(add_reductions(parsed("0F0,0F1,1F0,1F1,1B0,1B1,0I0,0I1,0W0,0W1"))) ==
-        "0F0,0F1,1F0,1F1,1B0,1B1,1REDUCE_GRAD,0I0,0I1,0W0,0W1,0REDUCE_GRAD\n");
+        "0F0,0F1,1F0,1F1,1B0,1B1,1REDUCE_GRAD,1WAIT_REDUCE_GRAD,0I0,0I1,0W0,0W1,0REDUCE_GRAD,"
+        "0WAIT_REDUCE_GRAD\n");
 }
 
 TEST_CASE("every family stays free of faults after any addition, with each pass it had") {

@@ -15,8 +15,8 @@ using schedule::parse_schedule;
 
 TEST_CASE("every form of a cell reads and prints the same") {
   const std::string text =
-      "0F0,1I2,3W1,2B5,,3SEND_F1,2RECV_F1,1SEND_B0,0RECV_B0,1UNSHARD,1RESHARD,1REDUCE_GRAD,(0F7;7B3)OVERLAP_"
-      "F_B\n"
+      "0F0,1I2,3W1,2B5,,3SEND_F1,2RECV_F1,1SEND_B0,0RECV_B0,1UNSHARD,1RESHARD,1REDUCE_GRAD,1WAIT_REDUCE_GRAD,"
+      "(0F7;7B3)OVERLAP_F_B,3WAIT_SEND_F1,1WAIT_SEND_B0\n"
       "4F0,12F345\n"
       "5F0,5R0,6EVICT1,6LOAD1,5STEP,BARRIER\n";
   const auto schedule = parse_schedule(text, "g.csv");
@@ -25,6 +25,37 @@ TEST_CASE("every form of a cell reads and prints the same") {
   CHECK(schedule.ranks[0][4].kind == ActionKind::idle);
   CHECK(schedule.ranks[0][12] == overlapped(schedule::forward(0, 7), schedule::backward(7, 3)));
   CHECK(micro_batches(schedule) == 346);
+}
+
+// Places as torch 2.15 writes them (_add_reduce_grad, _add_wait_send).
+TEST_CASE("each send and reduction is written with its wait, and waits are read wherever they may stand") {
+  const std::string bare =
+      "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1,0REDUCE_GRAD\n"
+      "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1I1,1SEND_B1,1W1,1REDUCE_GRAD\n";
+  const std::string whole =
+      "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0WAIT_SEND_F0,0RECV_B1,0B1,0WAIT_SEND_F1,0REDUCE_GRAD,"
+      "0WAIT_REDUCE_GRAD\n"
+      "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1I1,1SEND_B1,1W1,1REDUCE_GRAD,1WAIT_REDUCE_GRAD,1WAIT_SEND_B0,"
+      "1WAIT_SEND_B1\n";
+  CHECK(to_csv(parse_schedule(bare, "g.csv")) == whole);
+  CHECK(parse_schedule(whole, "g.csv") == parse_schedule(bare, "g.csv"));
+  // A pair's backward ends the send of its own stage.
+  CHECK(to_csv(parse_schedule("0F0,0SEND_F0,(3F0;0B0)OVERLAP_F_B,3F1", "g.csv")) ==
+        "0F0,0SEND_F0,(3F0;0B0)OVERLAP_F_B,0WAIT_SEND_F0,3F1\n");
+  const auto refusal = [](const std::string& text) {
+    try {
+      parse_schedule(text, "g.csv");
+    } catch (const core::BadInput& e) {
+      return std::string(e.what());
+    }
+    return std::string("taken");
+  };
+  CHECK(refusal("0SEND_F0,0WAIT_SEND_F0,0WAIT_SEND_F0") ==
+        "g.csv:1: cell 2: '0WAIT_SEND_F0' waits for nothing: no 0SEND_F0 without a wait is before it on this "
+        "rank");
+  CHECK(refusal("0SEND_F0\n0WAIT_SEND_F0").starts_with("g.csv:2: cell 0: '0WAIT_SEND_F0' waits for nothing"));
+  CHECK(refusal("0REDUCE_GRAD,1WAIT_REDUCE_GRAD").find("waits for nothing") != std::string::npos);
+  CHECK(refusal("0F0,0WAIT_F0").find("waits for nothing") != std::string::npos);
 }
 
 TEST_CASE("halves of micro-batches are refused: read back they would be whole ones, and longer") {

@@ -22,9 +22,10 @@ Schedule add_unshards(const Schedule& schedule, std::size_t window = 3);
 Schedule add_reductions(const Schedule& schedule);
 
 /// Adds a send after every pass whose result another rank needs, and its receive to that rank's order. Ranks
-/// take turns, one action (or idle cell) per turn; a receive is appended at the moment of its send. Follows
-/// _add_send_recv of torch.distributed.pipelining, so that both give equal orders. Precondition: the schedule
-/// has no violations and no messages.
+/// Adds a send after every pass whose result another rank needs, and its receive to that rank's order. Ranks
+/// take turns, one action (or idle cell) per turn; a REDUCE_GRAD takes two turns, the second for its wait. A
+/// receive is appended at the moment of its send. Follows _add_send_recv of torch.distributed.pipelining, so
+/// that both give equal orders. Precondition: the schedule has no violations and no messages.
 Schedule add_messages(const Schedule& schedule);
 
 /// Number of steps of the schedule if every action, messages included, takes one. A rank that a later rank

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "families.hpp"
+#include "penstock/schedule/interleaved_group.hpp"
 #include "warm_up.hpp"
 
 namespace penstock::schedule {
@@ -13,10 +14,9 @@ int group_size(const ScheduleShape& shape) {
     demand(shape.group >= std::min(p, m), "a group of at least p micro-batches");
     return std::min(shape.group, m);
   }
-  const int rounds = std::max(1, m / p);
-  demand(m % rounds == 0,
+  demand(m % interleaved_groups(p, m) == 0,
          "as many micro-batches as a multiple of max(1, m / p rounded down), or a group size");
-  return m / rounds;
+  return static_cast<int>(interleaved_group(p, m));
 }
 
 /// Passes group by group, within a group chunk by chunk, with micro-batches in order.
