@@ -378,8 +378,8 @@ struct Handover {
 };
 
 Handover handover(const Plan& given, const std::string& to, const std::optional<std::string>& csv,
-                  bool nearest) {
-  const auto& framework = frameworks::framework_named(to);
+                  bool nearest, const std::string& version) {
+  const auto& framework = frameworks::framework_named(to, version);
   if (csv && !framework.can.any_order)
     throw core::BadInput({"", 0, "csv"}, framework.title + " reads no order of passes from a file");
   Plan out = given;
@@ -418,7 +418,7 @@ void bind_handover(nb::module_& m) {
         return fmt::format("<penstock.Handover to {}{}>", h.framework,
                            h.refused.empty() ? "" : ", of the nearest plan");
       });
-  m.def("handover", handover, "plan"_a, "to"_a, "csv"_a.none(), "nearest"_a);
+  m.def("handover", handover, "plan"_a, "to"_a, "csv"_a.none(), "nearest"_a, "version"_a);
 }
 
 }  // namespace

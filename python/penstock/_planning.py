@@ -275,7 +275,12 @@ def validate(plan: _core.Plan) -> tuple[str, ...]:
 
 
 def export(
-    plan: _core.Plan, to: str, *, csv: str | os.PathLike[str] | None = None, nearest: bool = False
+    plan: _core.Plan,
+    to: str,
+    *,
+    csv: str | os.PathLike[str] | None = None,
+    nearest: bool = False,
+    version: str = "",
 ) -> _core.Handover:
     """Writes a plan in the words of a framework, as `penstock export` does.
 
@@ -284,9 +289,10 @@ def export(
         to: `megatron`, `torchtitan`, `deepspeed`, `automodel` or `pytorch`.
         csv: Name of the file that will hold the order of passes. The result's `order_csv` is then its text.
         nearest: If the framework cannot run the plan, export the nearest plan that it can run.
+        version: Release of the framework to write for. Empty: its current one (torchtitan also has "0.2").
 
     Raises:
         InvalidPlan: The framework cannot run the plan; the message lists the reasons.
         BadInput: An argument is malformed.
     """
-    return _core.handover(plan, to, None if csv is None else os.fspath(csv), nearest)
+    return _core.handover(plan, to, None if csv is None else os.fspath(csv), nearest, version)

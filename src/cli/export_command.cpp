@@ -13,7 +13,7 @@ namespace {
 using frameworks::Framework;
 
 struct ExportFlags {
-  std::string file, framework, output, csv, nearest;
+  std::string file, framework, version, output, csv, nearest;
   ModelFlags model;
   ClusterFlags cluster;
   CostFlags costs;
@@ -39,7 +39,7 @@ plan::Plan handed_over(const ExportFlags& flags, const Framework& framework, con
 }
 
 core::ExitCode run(const ExportFlags& flags) {
-  const Framework& framework = frameworks::framework_named(flags.framework);
+  const Framework& framework = frameworks::framework_named(flags.framework, flags.version);
   if (!flags.csv.empty() && !framework.can.any_order)
     throw core::Error(core::ExitCode::usage,
                       "--csv: " + framework.title + " reads no order of passes from a file");
@@ -60,7 +60,9 @@ core::ExitCode run(const ExportFlags& flags) {
 std::string list_of_frameworks() {
   std::string out;
   for (const Framework& each : frameworks::catalogue())
-    out += fmt::format("  {:<11} {}: {}\n", each.name, each.title, each.summary);
+    out += fmt::format("  {:<11} {} {}: {}\n", each.name, each.title, each.version, each.summary);
+  for (const Framework& each : frameworks::older_versions())
+    out += fmt::format("  {:<11} with --for-version {}: {}\n", each.name, each.version, each.summary);
   return out;
 }
 
@@ -80,13 +82,17 @@ void add_export(CLI::App& app, Action& action) {
       "  penstock plan --model config.json -p sequence=4096 --gpus 8xH100x4 --mini-batch 256 \\\n"
       "      --precision mixed_bf16 --optimizer adam --planner megatron -o plan.yaml\n"
       "  penstock export plan.yaml --to megatron --nearest nearest.yaml\n"
-      "  penstock export plan.yaml --to torchtitan --csv schedule.csv -o job.toml");
+      "  penstock export plan.yaml --to torchtitan --csv schedule.csv -o penstock_job.py");
   auto flags = std::make_shared<ExportFlags>();
   command->add_option("PLAN", flags->file, "the plan file")->required()->type_name("FILE");
   command->add_option("--to", flags->framework, "megatron, torchtitan, deepspeed, automodel or pytorch")
       ->required()
       ->type_name("NAME")
       ->check(one_of(framework_names()));
+  command
+      ->add_option("--for-version", flags->version,
+                   "release of the framework to write for; default: the release listed below")
+      ->type_name("V");
   command->add_option("-o,--output", flags->output, "output file; default: print")->type_name("FILE");
   command
       ->add_option(

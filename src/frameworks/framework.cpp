@@ -20,6 +20,10 @@ using Exchange = plan::ContextExchange;
 const std::vector<std::string_view> kTorchSchedules = {
     "1f1b", "interleaved_1f1b", "gpipe", "looped_bfs", "interleaved_zb", "zbv", "dualpipev"};
 
+/// AutoModel lays stages in a V for ZBVZeroBubble alone, and would run DualPipeV's on a loop.
+const std::vector<std::string_view> kAutoModelSchedules = {"1f1b",       "interleaved_1f1b", "gpipe",
+                                                           "looped_bfs", "interleaved_zb",   "zbv"};
+
 std::string exchanges(const std::vector<plan::ContextExchange>& known) {
   std::vector<std::string_view> names;
   for (const plan::ContextExchange each : known) names.push_back(plan::name(each));
@@ -54,9 +58,17 @@ class Check {
 
   void check_model() {
     const auto& known = framework_.models;
-    if (known.empty() || std::ranges::count(known, plan_.model.name) > 0) return;
+    if (known.empty() || std::ranges::count(known, plan_.model.name) > 0) return check_values();
     refuse(fmt::format("calls modules by names that are known here of {} alone: the plan's model is {}",
                        fmt::join(known, ", "), plan_.model.name));
+  }
+
+  void check_values() {
+    const auto values = all_parameters(plan_.model);
+    for (const auto& [name, value] : framework_.demands)
+      if (const auto found = values.find(name); found != values.end() && found->second != value)
+        refuse(fmt::format("is handed {} with {} {} alone: the plan's has {}", plan_.model.name, name, value,
+                           found->second));
   }
 
   void check_degrees() {
@@ -111,6 +123,7 @@ class Check {
 
   void check_schedule(bool with_order) {
     if (layers_.ranks == 1 && layers_.chunks == 1) return;  // one stage runs them all alike
+    if (!check_micro_batches(with_order)) return;
     const bool known = std::ranges::count(can_.schedules, plan_.schedule) > 0;
     if (known && !with_order) return;
     if (!can_.any_order) {
@@ -118,13 +131,29 @@ class Check {
         refuse(fmt::format("has the schedules {}, not {}", fmt::join(can_.schedules, ", "), plan_.schedule));
       return;
     }
-    if (!with_order)
+    if (!can_.any_placement && !in_a_loop(layers_))
+      refuse(fmt::format(
+          "{}places stages of an order from a file in a loop, stage s on rank s modulo ranks: the "
+          "plan does not",
+          known ? "" : fmt::format("has no name for the schedule {}, and ", plan_.schedule)));
+    else if (!with_order)
       refuse(fmt::format("has no name for the schedule {}: hand its order over too (--csv FILE)",
                          plan_.schedule));
-    if (with_order && !can_.any_placement && !in_a_loop(layers_))
-      refuse(
-          "places stages of an order from a file in a loop, stage s on rank s modulo ranks: the plan does "
-          "not");
+  }
+
+  /// Whether the schedule takes as few micro-batches as the plan has.
+  bool check_micro_batches(bool with_order) {
+    const std::int64_t count = layers_.micro_batches(plan_);
+    if (count >= layers_.ranks) return true;
+    const std::string plan = fmt::format("the plan has {} on {}", count, layers_.ranks);
+    if (can_.always_filled) {
+      refuse("runs no fewer micro-batches than pipeline ranks: " + plan);
+      return false;
+    }
+    if (std::ranges::count(can_.filled, plan_.schedule) == 0 || (with_order && can_.any_order)) return true;
+    refuse(fmt::format("runs {} with no fewer micro-batches than pipeline ranks: {}{}", plan_.schedule, plan,
+                       can_.any_order ? "; hand its order over too (--csv FILE)" : ""));
+    return false;
   }
 
   const Framework& framework_;
@@ -141,11 +170,24 @@ bool is_pass(const schedule::Action& action) {
          action.kind == weight_gradient || action.kind == overlapped;
 }
 
+Abilities titan_abilities(std::vector<plan::ContextExchange> context) {
+  return {.zero = {0, 2, 3},
+          .context = std::move(context),
+          .hybrid = true,
+          .recompute_core = false,
+          .recompute_first = false,
+          .schedules = kTorchSchedules,
+          .filled = {"1f1b"},
+          .any_order = true,
+          .precisions = {"fp32", "mixed_bf16", "bf16"}};
+}
+
 }  // namespace
 
 const std::vector<Framework>& catalogue() {
   static const std::vector<Framework> all = {
       {"megatron",
+       "0.19",
        "Megatron-LM",
        "arguments of pretrain_gpt.py, as lines of a bash array",
        "NVIDIA/Megatron-LM, megatron/training/arguments.py and "
@@ -156,24 +198,21 @@ const std::vector<Framework>& catalogue() {
         .context_with_copies = true,
         .hybrid = true,
         .schedules = {"1f1b", "interleaved_1f1b"},
+        .filled = {"interleaved_1f1b"},
         .precisions = {"fp32", "mixed_bf16", "mixed_fp16"}},
        {},
        to_megatron},
       {"torchtitan",
+       "0.3",
        "torchtitan",
-       "sections of a job config (TOML)",
+       "a config function (Python)",
        "pytorch/torchtitan, torchtitan/config and torchtitan/distributed/pipeline_parallel.py",
-       {.zero = {0, 2, 3},
-        .context = {Exchange::ring, Exchange::all_gather},
-        .hybrid = true,
-        .recompute_core = false,
-        .recompute_first = false,
-        .schedules = kTorchSchedules,
-        .any_order = true,
-        .precisions = {"fp32", "mixed_bf16", "bf16"}},
+       titan_abilities({Exchange::all_gather}),
        {"llama"},
-       to_torchtitan},
+       to_torchtitan,
+       {{"qkv_bias", "no"}, {"qk_norm", "no"}, {"head_width", "0"}}},
       {"deepspeed",
+       "0.19",
        "DeepSpeed",
        "the list of parts and the configuration (JSON)",
        "deepspeedai/DeepSpeed, deepspeed/runtime/pipe/module.py; configuration reference of deepspeed.ai",
@@ -187,27 +226,31 @@ const std::vector<Framework>& catalogue() {
        {},
        to_deepspeed},
       {"automodel",
+       "0.7",
        "NeMo AutoModel",
        "sections of a recipe (YAML)",
        "NVIDIA-NeMo/Automodel, components/distributed/pipelining; guide Pipeline Parallelism with "
        "AutoPipeline",
-       {.zero = {3},
+       {.zero = {2, 3},
         .context = {Exchange::all_gather},
         .hybrid = true,
         .recompute_core = false,
         .recompute_first = false,
-        .schedules = kTorchSchedules,
+        .schedules = kAutoModelSchedules,
+        .always_filled = true,
         .any_order = true,
         .precisions = {"fp32", "mixed_bf16", "bf16"}},
        {"llama"},
        to_automodel},
       {"pytorch",
+       "2.15",
        "PyTorch",
        "split points, stages and schedule for torch.distributed.pipelining (Python)",
        "torch.distributed.pipelining",
        {.zero = {0, 1, 2, 3},
         .recompute_core = false,
         .schedules = kTorchSchedules,
+        .filled = {"1f1b"},
         .any_order = true,
         .any_placement = true,
         .precisions = {"fp32", "bf16", "mixed_bf16", "mixed_fp16"}},
@@ -217,13 +260,32 @@ const std::vector<Framework>& catalogue() {
   return all;
 }
 
-const Framework& framework_named(std::string_view name) {
-  std::vector<std::string> known;
-  for (const Framework& each : catalogue()) {
-    if (each.name == name) return each;
-    known.push_back(each.name);
-  }
-  throw core::BadInput(fmt::format("unknown framework '{}'; {}", name, core::did_you_mean(name, known)));
+const std::vector<Framework>& older_versions() {
+  static const std::vector<Framework> all = {
+      {"torchtitan",
+       "0.2",
+       "torchtitan 0.2",
+       "sections of a job config (TOML)",
+       "pytorch/torchtitan before 0.3, torchtitan/config/job_config.py",
+       titan_abilities({Exchange::ring, Exchange::all_gather}),
+       {"llama"},
+       to_torchtitan_toml},
+  };
+  return all;
+}
+
+const Framework& framework_named(std::string_view name, std::string_view version) {
+  std::vector<std::string> names, versions;
+  for (const auto* list : {&catalogue(), &older_versions()})
+    for (const Framework& each : *list) {
+      if (each.name == name && (version.empty() || each.version == version)) return each;
+      if (each.name == name) versions.push_back(each.version);
+      if (list == &catalogue()) names.push_back(each.name);
+    }
+  if (!versions.empty())
+    throw core::BadInput(
+        fmt::format("{} {} is not known; known: {}", name, version, fmt::join(versions, ", ")));
+  throw core::BadInput(fmt::format("unknown framework '{}'; {}", name, core::did_you_mean(name, names)));
 }
 
 std::vector<std::string> refusals(const Framework& framework, const graph::OpGraph& graph,

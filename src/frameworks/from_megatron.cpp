@@ -8,6 +8,7 @@
 #include "models/catalogue.hpp"
 #include "penstock/core/named_fault.hpp"
 #include "penstock/plan/layer_row.hpp"
+#include "penstock/schedule/interleaved_group.hpp"
 
 namespace penstock::frameworks {
 namespace {
@@ -79,6 +80,31 @@ plan::Training read_training(MegatronArguments& args, std::int64_t replicas, std
                    ? core::Bytes(std::min(numbers, std::int64_t{1} << 50) * bytes)
                    : core::Bytes(0);
   return out;
+}
+
+/// Interleaving runs micro-batches in groups. Megatron-LM finds groups that do not suit when its first
+/// iteration starts (forward_backward_pipelining_with_interleaving).
+void check_groups(MegatronArguments& args, std::int64_t ranks, std::int64_t micro_batches) {
+  constexpr const char* kName = "microbatch_group_size_per_virtual_pipeline_stage";
+  constexpr const char* kBridge = "microbatch_group_size_per_vp_stage";
+  const char* const name = args.has(kBridge) ? kBridge : kName;
+  const std::int64_t group = args.count(name, ranks), tail = micro_batches % group;
+  const char* const blamed = args.has(name) ? name : "global_batch_size";
+  if (group < ranks || group > micro_batches)
+    args.fail(blamed,
+              fmt::format("Megatron-LM interleaves groups of {} to {} micro-batches (pipeline size to "
+                          "micro-batches of a replica), not of {}",
+                          ranks, micro_batches, group));
+  if (tail > 0 && tail < ranks)
+    args.fail(blamed,
+              fmt::format("Megatron-LM does not interleave {} micro-batches in groups of {}: the last group "
+                          "has {}, fewer than the {} pipeline ranks",
+                          micro_batches, group, tail, ranks));
+  const std::int64_t ours = schedule::interleaved_group(ranks, micro_batches);
+  if (group != ours || micro_batches % ours != 0)
+    args.fail(blamed,
+              fmt::format("{} micro-batches in groups of {}: a plan states equal groups alone, here of {}",
+                          micro_batches, group, ours));
 }
 
 /// Operators of the row's parts, dealt to the stages.
@@ -153,6 +179,10 @@ MegatronRun from_megatron(const std::string& text, const std::string& file, cons
   const auto stages = read_megatron_stages(args, args.count("num_layers"), degrees.ranks);
   plan.stages.resize(stages.size());
   plan.schedule = static_cast<std::int64_t>(stages.size()) > degrees.ranks ? "interleaved_1f1b" : "1f1b";
+  const std::int64_t micro_batches =
+      plan.training.mini_batch / std::max<std::int64_t>(1, args.count("micro_batch_size") * degrees.data);
+  if (static_cast<std::int64_t>(stages.size()) > degrees.ranks)
+    check_groups(args, degrees.ranks, micro_batches);
   deal(graph, stages, plan);
   const plan::Recomputation recompute = read_recomputation(args);
   const std::int64_t micro_batch = args.count("micro_batch_size"),

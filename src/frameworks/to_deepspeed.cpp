@@ -30,6 +30,11 @@ std::string to_deepspeed(const Handover& handover) {
   const plan::Training& training = handover.plan.training;
   const auto precision = precision_of(handover.graph, handover.plan);
   const std::int64_t each = layers.micro_batch * layers.data_parallel;
+  const int zero = layers.data_parallel > 1 ? layers.zero : 0;
+  // DeepSpeed keeps bf16 gradients of a pass beside the fp32 sums unless each is added at once. It takes the
+  // optimizer with fp32 sums in every pipeline without ZeRO, where it refuses the data type, and with ZeRO 1
+  // when told so.
+  const bool bf16 = precision == "mixed_bf16" || precision == "deepspeed_bf16";
   return fmt::format(
       "{{\n{}"
       "  \"pipeline\": {{\n"
@@ -42,12 +47,13 @@ std::string to_deepspeed(const Handover& handover) {
       "  \"train_micro_batch_size_per_gpu\": {},\n"
       "  \"gradient_accumulation_steps\": {},\n"
       "  \"zero_optimization\": {{\"stage\": {}}},\n"
-      "  \"bf16\": {{\"enabled\": {}}},\n"
+      "  \"bf16\": {{\"enabled\": {}{}}},\n{}"
       "  \"fp16\": {{\"enabled\": {}}}\n"
       "}}\n",
       left_out(handover.plan.model), layers.ends.size(), layers.row.layers, fmt::join(parts(layers), ", "),
-      layers.recompute ? 1 : 0, training.mini_batch, layers.micro_batch, training.mini_batch / each,
-      layers.data_parallel > 1 ? layers.zero : 0, precision == "mixed_bf16" || precision == "deepspeed_bf16",
+      layers.recompute ? 1 : 0, training.mini_batch, layers.micro_batch, training.mini_batch / each, zero,
+      bf16, bf16 ? fmt::format(", \"immediate_grad_update\": {}", precision == "mixed_bf16") : "",
+      bf16 && zero == 1 ? "  \"data_types\": {\"grad_accum_dtype\": \"fp32\"},\n" : "",
       precision == "mixed_fp16");
 }
 

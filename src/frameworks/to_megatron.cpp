@@ -4,6 +4,7 @@
 
 #include "megatron_lines.hpp"
 #include "penstock/frameworks/megatron_layout.hpp"
+#include "penstock/schedule/interleaved_group.hpp"
 
 namespace penstock::frameworks {
 namespace {
@@ -48,9 +49,10 @@ void add_split(MegatronLines& out, const LayerPlan& layers) {
           counts.back());
 }
 
-/// As its --cp-comm-type says.
+/// As Transformer Engine knows it. The help of --cp-comm-type says "allgather", which Transformer Engine
+/// refuses.
 std::string_view megatron_name(plan::ContextExchange exchange) {
-  constexpr std::string_view kNames[] = {"p2p", "allgather", "a2a"};
+  constexpr std::string_view kNames[] = {"p2p", "all_gather", "a2a"};
   return kNames[static_cast<std::size_t>(exchange)];
 }
 
@@ -66,6 +68,10 @@ void add_parallelism(MegatronLines& out, const Handover& handover) {
             megatron_name(layers.context_exchange));
   out.add("--micro-batch-size {}\n--global-batch-size {}", layers.micro_batch,
           handover.plan.training.mini_batch);
+  // Megatron-LM's default group is as large as the pipeline.
+  const std::int64_t group = schedule::interleaved_group(layers.ranks, layers.micro_batches(handover.plan));
+  if (layers.chunks > 1 && group != layers.ranks)
+    out.add("--microbatch-group-size-per-virtual-pipeline-stage {}", group);
 }
 
 void add_recomputation(MegatronLines& out, const plan::Recomputation& how) {

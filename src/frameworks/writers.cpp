@@ -20,6 +20,15 @@ std::string quoted_list(const std::vector<std::string>& names) {
 
 }  // namespace
 
+std::int64_t local_batch(const Handover& handover) {
+  const LayerPlan& layers = handover.layers;
+  return layers.micro_batch * (layers.ends.size() > 1 ? layers.micro_batches(handover.plan) : 1);
+}
+
+std::int64_t data_shards(const LayerPlan& layers) {
+  return layers.zero_over == 0 ? layers.data_parallel : layers.zero_over / layers.context_parallel;
+}
+
 std::string_view torch_schedule(std::string_view family) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kNames = {
       {{"gpipe", "GPipe"},

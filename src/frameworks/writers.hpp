@@ -12,9 +12,17 @@ namespace penstock::frameworks {
 
 std::string to_megatron(const Handover& handover);
 std::string to_torchtitan(const Handover& handover);
+std::string to_torchtitan_toml(const Handover& handover);  ///< before 0.3
 std::string to_deepspeed(const Handover& handover);
 std::string to_automodel(const Handover& handover);
 std::string to_pytorch(const Handover& handover);
+
+/// Samples that a replica takes at once: all micro-batches of a pipeline, which it divides itself, else one,
+/// the others as steps of gradient accumulation.
+std::int64_t local_batch(const Handover& handover);
+
+/// Replicas that shard, of the devices with equal weights that do.
+std::int64_t data_shards(const LayerPlan& layers);
 
 /// What torch.distributed.pipelining calls a family of schedules; "" where it has none.
 std::string_view torch_schedule(std::string_view family);

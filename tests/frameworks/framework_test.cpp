@@ -79,7 +79,132 @@ bool says(const std::string& text, const std::string& part) {
   return text.find(part) != text.npos;
 }
 
+/// For torchtitan before 0.3.
+std::string older_titan(const Case& of, const plan::Plan& plan, const std::string& csv = "") {
+  const Framework& older = framework_named("torchtitan", "0.2");
+  const auto why = refusals(older, of.graph, plan, !csv.empty());
+  return why.empty() ? exported(older, of.graph, plan, csv) : why.front();
+}
+std::string older_titan(const plan::Plan& plan, const std::string& csv = "") {
+  return older_titan(llama8(), plan, csv);
+}
+
 }  // namespace
+
+TEST_CASE("a framework has its current release by default, and older ones by their version") {
+  CHECK(framework_named("torchtitan").version == "0.3");
+  CHECK(framework_named("torchtitan", "0.3").version == "0.3");
+  const auto refusal = [](const char* name, const char* version) {
+    try {
+      framework_named(name, version);
+    } catch (const core::BadInput& e) {
+      return std::string(e.what());
+    }
+    return std::string("taken");
+  };
+  CHECK(refusal("torchtitan", "0.1") == "torchtitan 0.1 is not known; known: 0.3, 0.2");
+  CHECK(says(refusal("titan", ""), "unknown framework 'titan'"));
+}
+
+// torch 2.15's Schedule1F1B raises below as many micro-batches as stages; AutoModel 0.7's recipe for every
+// schedule; Megatron-LM 0.19 when an interleaved pipeline starts.
+TEST_CASE("fewer micro-batches than pipeline ranks go along as a file, or are refused") {
+  auto plan = llama8().plan({2, 4, 6, 9}, 4);
+  plan.training.mini_batch = 3;
+  CHECK(to("pytorch", llama8(), plan) ==
+        "PyTorch runs 1f1b with no fewer micro-batches than pipeline ranks: the plan has 3 on 4; hand its "
+        "order over "
+        "too (--csv FILE)");
+  CHECK(says(to("pytorch", llama8(), plan, "order.csv"), "schedule_csv = \"order.csv\""));
+  CHECK(says(to("torchtitan", llama8(), plan, "order.csv"), "pipeline_parallel_schedule_csv=\"order.csv\""));
+  CHECK(to("automodel", llama8(), plan, "order.csv") ==
+        "NeMo AutoModel runs no fewer micro-batches than pipeline ranks: the plan has 3 on 4");
+  CHECK(says(to("megatron", llama8(), plan), "--global-batch-size 3\n"));
+  CHECK(says(to("deepspeed", llama8(), plan), "\"gradient_accumulation_steps\": 3,"));
+  plan.schedule = "gpipe";
+  CHECK(says(to("pytorch", llama8(), plan), "schedule = \"GPipe\""));
+  auto chunks = llama8().plan({1, 3, 4, 5, 6, 7, 8, 9}, 4);
+  chunks.training.mini_batch = 3;
+  CHECK(to("megatron", llama8(), chunks) ==
+        "Megatron-LM runs interleaved_1f1b with no fewer micro-batches than pipeline ranks: the plan has 3 "
+        "on 4");
+  CHECK(says(to("pytorch", llama8(), chunks), "schedule = \"Interleaved1F1B\""));
+}
+
+TEST_CASE("interleaved groups that are not as large as the pipeline are stated to Megatron-LM") {
+  const auto group = [](std::int64_t micro_batches) {
+    auto plan = llama8().plan({1, 3, 4, 5, 6, 7, 8, 9}, 4);
+    plan.training.mini_batch = micro_batches;
+    const std::string text = to("megatron", llama8(), plan),
+                      flag = "--microbatch-group-size-per-virtual-pipeline-stage ";
+    const auto at = text.find(flag);
+    return at == text.npos ? std::string("none")
+                           : text.substr(at + flag.size(), text.find('\n', at) - at - flag.size());
+  };
+  CHECK(group(4) == "none");
+  CHECK(group(16) == "none");
+  CHECK(group(6) == "6");
+  CHECK(group(10) == "5");
+  CHECK(group(15) == "5");
+}
+
+TEST_CASE("stages in a V that have no name are refused for their places, with a file or without") {
+  auto plan = llama8().plan({1, 2, 4, 9}, 2);
+  std::swap(plan.stages[2].devices, plan.stages[3].devices);
+  plan.schedule = "v_half";
+  CHECK(to("torchtitan", llama8(), plan) ==
+        "torchtitan has no name for the schedule v_half, and places stages of an order from a file in a "
+        "loop, stage s on "
+        "rank s modulo ranks: the plan does not");
+  CHECK(to("torchtitan", llama8(), plan, "order.csv") == to("torchtitan", llama8(), plan));
+  CHECK(says(to("pytorch", llama8(), plan, "order.csv"), "ranks_of_stages = [0, 1, 1, 0]"));
+  plan.schedule = "zbv";
+  CHECK(says(to("torchtitan", llama8(), plan), "\"ZBVZeroBubble\""));
+  CHECK(says(to("automodel", llama8(), plan), "pp_schedule: ZBVZeroBubble\n"));
+  plan.schedule = "dualpipev";
+  CHECK(says(to("torchtitan", llama8(), plan), "\"DualPipeV\""));
+  // AutoModel would run DualPipeV's order on stages in a loop.
+  CHECK(says(to("automodel", llama8(), plan),
+             "NeMo AutoModel has no name for the schedule dualpipev, and places"));
+}
+
+// AutoModel 0.7: without mp_policy every plan computes in bf16, without reshard_after_forward a pipeline's
+// weights stay.
+TEST_CASE("AutoModel is told numbers and resharding") {
+  auto plan = llama8().plan({4, 9}, 2, 1, 2);
+  for (auto& stage : plan.stages) stage.zero = 3;
+  const auto text = [&] { return to("automodel", llama8(), plan); };
+  const std::string policy = "  mp_policy:\n    _target_: torch.distributed.fsdp.MixedPrecisionPolicy\n";
+  CHECK(says(text(), "model:\n  torch_dtype: float32\n"));
+  CHECK(says(text(), "  reshard_after_forward: true\n" + policy +
+                         "    param_dtype: bfloat16\n    reduce_dtype: float32\n    output_dtype: null\n"
+                         "    cast_forward_inputs: false\n"));
+  for (auto& stage : plan.stages) stage.zero = 2;
+  plan.training.precision = plan::mixed_precision("bf16");
+  CHECK(says(text(), "  reshard_after_forward: false\n" + policy +
+                         "    param_dtype: bfloat16\n    reduce_dtype: bfloat16\n"));
+  CHECK(says(text(), "model:\n  torch_dtype: bfloat16\n"));
+  const Case fp32(
+      "llama",
+      {{"layers", "2"}, {"hidden", "64"}, {"heads", "4"}, {"kv_heads", "4"}, {"element_bytes", "4"}});
+  CHECK(says(to("automodel", fp32, fp32.plan({1, 3}, 2)),
+             policy + "    param_dtype: float32\n    reduce_dtype: float32\n"));
+}
+
+// DeepSpeed 0.19: bf16 gradients of a pass stay beside the fp32 sums unless immediate_grad_update; ZeRO 1
+// sums in bf16 unless grad_accum_dtype, which pipelines without ZeRO refuse.
+TEST_CASE("DeepSpeed is told which gradients it keeps") {
+  auto plan = llama8().plan({4, 9}, 2, 1, 2);
+  const auto text = [&] { return to("deepspeed", llama8(), plan); };
+  CHECK(says(text(), "\"bf16\": {\"enabled\": true, \"immediate_grad_update\": true},\n  \"fp16\""));
+  plan.training.precision = plan::mixed_precision("deepspeed_bf16");
+  CHECK(says(text(), "\"bf16\": {\"enabled\": true, \"immediate_grad_update\": false},\n  \"fp16\""));
+  for (auto& stage : plan.stages) stage.zero = 1;
+  CHECK(says(text(),
+             "\"immediate_grad_update\": false},\n  \"data_types\": {\"grad_accum_dtype\": \"fp32\"},\n"));
+  plan.training.precision = plan::mixed_precision("mixed_fp16");
+  CHECK(says(text(), "\"bf16\": {\"enabled\": false},\n  \"fp16\": {\"enabled\": true}\n"));
+}
 
 TEST_CASE("a plan of even stages needs no layout") {
   auto plan = llama8().plan({2, 4, 6, 9}, 4, 2, 2);
@@ -385,18 +510,22 @@ TEST_CASE("context parallelism in each framework's words, or refused") {
   CHECK(says(megatron, "on 8 processes\n"));
   CHECK(says(megatron, "--context-parallel-size 2\n--cp-comm-type a2a\n"));
   CHECK(says(megatron, "--use-distributed-optimizer\n--num-distributed-optimizer-instances 2\n"));
-  const auto titan = to("torchtitan", llama8(), by_tokens(3, 0, Exchange::ring));
+  CHECK(says(to("megatron", llama8(), by_tokens(1, 2, Exchange::all_gather)), "--cp-comm-type all_gather\n"));
+  const auto titan = older_titan(by_tokens(3, 0, Exchange::ring));
   CHECK(says(titan, "for 8 processes\n"));
   CHECK(says(titan, "data_parallel_replicate_degree = 1\ndata_parallel_shard_degree = 2\n"));
   CHECK(says(titan, "context_parallel_degree = 2\ncontext_parallel_rotate_method = \"alltoall\"\n"));
   // Two devices with a half each are one replica's context group.
   CHECK(says(to("torchtitan", llama8(), by_tokens(3, 2, Exchange::all_gather)),
-             "data_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 1\n"));
+             "            data_parallel_replicate_degree=2,\n            data_parallel_shard_degree=1,\n"
+             "            tensor_parallel_degree=1,\n            context_parallel_degree=2,\n"));
+  CHECK(to("torchtitan", llama8(), by_tokens(3, 2, Exchange::ring)) ==
+        "torchtitan has context parallelism by all_gather, not by ring");
   CHECK(says(to("automodel", llama8(), by_tokens(3, 2, Exchange::all_gather)),
              "  dp_size: 2\n  tp_size: 1\n  pp_size: 2\n  cp_size: 2\n  dp_replicate_size: 2\n"));
   CHECK(to("automodel", llama8(), by_tokens(3, 0, Exchange::ring)) ==
         "NeMo AutoModel has context parallelism by all_gather, not by ring");
-  CHECK(to("torchtitan", llama8(), by_tokens(0, 0, Exchange::ring)) ==
+  CHECK(to("torchtitan", llama8(), by_tokens(0, 0, Exchange::all_gather)) ==
         "torchtitan shards weights over context groups: the plan has CP without ZeRO");
   CHECK(to("deepspeed", llama8(), by_tokens(1, 0, Exchange::ring)) ==
         "DeepSpeed does not divide the tokens of a sample in its pipelines: the plan has CP2");
@@ -405,11 +534,62 @@ TEST_CASE("context parallelism in each framework's words, or refused") {
   CHECK(says(to("megatron", llama8(), three), "3 devices are none of CP2"));
 }
 
-TEST_CASE("torchtitan: modules of every stage, shards, and the schedule by name or as a file") {
+// Names and fields of torchtitan 0.3.0.
+TEST_CASE("torchtitan 0.3 is handed a config function, with modules of every stage") {
   auto plan = llama8().plan({2, 4, 6, 9}, 2, 2, 2);
   for (auto& stage : plan.stages)
     stage.zero = 3, stage.sequence_parallel = true, stage.recompute = plan::kRecomputeLayers;
   const std::string text = to("torchtitan", llama8(), plan);
+  CHECK(says(text, "def train() -> Trainer.Config:\n"));
+  CHECK(
+      says(text,
+           "        parallelism=ParallelismConfig(\n            data_parallel_replicate_degree=1,\n"
+           "            data_parallel_shard_degree=2,\n            tensor_parallel_degree=2,\n"
+           "            enable_sequence_parallel=True,\n            fsdp_reshard_after_forward=\"always\",\n"
+           "            pipeline_parallel_degree=2,\n"
+           "            pipeline_parallel_schedule=\"Interleaved1F1B\",\n"
+           "            pipeline_parallel_microbatch_size=1,\n            module_fqns_per_model_part=[\n"
+           "                [\"tok_embeddings\", \"layers.0\", \"layers.1\"],\n"
+           "                [\"layers.2\", \"layers.3\"],\n                [\"layers.4\", \"layers.5\"],\n"
+           "                [\"layers.6\", \"layers.7\", \"norm\", \"lm_head\"]\n            ],\n        ),\n"
+           "        activation_checkpoint=FullAC.Config(),\n"));
+  CHECK(says(text,
+             "            local_batch_size=32,\n            global_batch_size=64,\n            seq_len=32,\n"
+             "            dtype=\"float32\",\n            mixed_precision_param=\"bfloat16\",\n"
+             "            mixed_precision_reduce=\"float32\",\n            disable_cuda_graphs=True,\n"));
+  CHECK(says(text, "n_layers=8, dim=dim, n_heads=n_heads, n_kv_heads=2, hidden_dim=128,\n"));
+  CHECK(says(text, "dim, n_heads, vocab_size = 64, 4, 512\n"));
+  CHECK(says(to("torchtitan", llama8(), plan, "order.csv"),
+             "            pipeline_parallel_schedule=\"PipelineScheduleMulti\",\n"
+             "            pipeline_parallel_schedule_csv=\"order.csv\",\n"));
+  for (auto& stage : plan.stages) stage.recompute = {};
+  CHECK(says(to("torchtitan", llama8(), plan), "        activation_checkpoint=None,\n"));
+  CHECK_FALSE(says(to("torchtitan", llama8(), plan), "FullAC"));
+  // Qwen's norms and biases are no part of torchtitan's llama3.
+  const Case normed("llama", {{"layers", "2"},
+                              {"hidden", "64"},
+                              {"heads", "4"},
+                              {"kv_heads", "4"},
+                              {"qk_norm", "yes"},
+                              {"element_bytes", "2"}});
+  CHECK(to("torchtitan", normed, normed.plan({1, 3}, 2)) ==
+        "torchtitan is handed llama with qk_norm no alone: the plan's has yes");
+  CHECK(says(older_titan(normed, normed.plan({1, 3}, 2)), "qk_norm yes"));
+}
+
+TEST_CASE("a replica of one stage takes a micro-batch at a time, and accumulates") {
+  auto plan = llama8().plan({9}, 1, 1, 2);
+  for (auto& stage : plan.stages) stage.micro_batch = 8, stage.zero = 3;
+  CHECK(says(to("torchtitan", llama8(), plan), "local_batch_size=4,\n            global_batch_size=64,\n"));
+  CHECK(says(to("automodel", llama8(), plan), "  global_batch_size: 64\n  local_batch_size: 4\n"));
+  CHECK(says(older_titan(plan), "local_batch_size = 4\nglobal_batch_size = 64\n"));
+}
+
+TEST_CASE("torchtitan before 0.3: modules of every stage, shards, and the schedule by name or as a file") {
+  auto plan = llama8().plan({2, 4, 6, 9}, 2, 2, 2);
+  for (auto& stage : plan.stages)
+    stage.zero = 3, stage.sequence_parallel = true, stage.recompute = plan::kRecomputeLayers;
+  const std::string text = older_titan(plan);
   CHECK(says(
       text,
       "[parallelism]\ndata_parallel_replicate_degree = 1\ndata_parallel_shard_degree = 2\n"
@@ -423,12 +603,12 @@ TEST_CASE("torchtitan: modules of every stage, shards, and the schedule by name 
       "    [\"layers.6\", \"layers.7\", \"norm\", \"output\"]\n"
       "]\n\n[activation_checkpoint]\nmode = \"full\"\n"));
   CHECK(says(text, "local_batch_size = 32\nglobal_batch_size = 64\nseq_len = 32\n"));
-  CHECK(says(to("torchtitan", llama8(), plan, "order.csv"),
+  CHECK(says(older_titan(plan, "order.csv"),
              "pipeline_parallel_schedule = \"PipelineScheduleMulti\"\npipeline_parallel_schedule_csv = "
              "\"order.csv\"\n"));
-  plan.schedule = "hanayo";
+  plan.schedule = "zb_1p";
   CHECK(to("torchtitan", llama8(), plan) ==
-        "torchtitan has no name for the schedule hanayo: hand its order over too (--csv FILE)");
+        "torchtitan has no name for the schedule zb_1p: hand its order over too (--csv FILE)");
   for (auto& stage : plan.stages) stage.zero = 1;
   CHECK(to("torchtitan", llama8(), plan) ==
         "torchtitan shares state of replicas in pipelines as ZeRO 0 or 2 or 3, not ZeRO 1");
@@ -460,7 +640,10 @@ TEST_CASE("AutoModel's recipe, DeepSpeed's parts, PyTorch's split points") {
              "# Megatron-LM has no argument for: activation relu, attention "));
   for (const char* name : {"torchtitan", "automodel", "pytorch", "deepspeed"}) {
     CAPTURE(name);
-    CHECK(says(to(name, llama8(), plan), "rope_base 500000"));
+    if (std::string_view(name) == "torchtitan")
+      CHECK(says(to(name, llama8(), plan), "theta=500000"));
+    else
+      CHECK(says(to(name, llama8(), plan), "rope_base 500000"));
     CHECK(says(to(name, llama8(), plan), "norm_epsilon 1e-05"));
   }
   CHECK_THROWS_WITH_AS(framework_named("megatrn"), "unknown framework 'megatrn'; did you mean 'megatron'?",
@@ -575,11 +758,12 @@ TEST_CASE("torch's micro-batches, and weights that ZeRO 3 alone gathers again") 
   for (auto& stage : plan.stages) stage.micro_batch = 8;
   // A replica's 16 samples in micro-batches of 2.
   CHECK(says(to("pytorch", llama8(), plan), "n_microbatches = 8  # of 2 samples of a replica\n"));
-  CHECK(says(to("torchtitan", llama8(), plan), "local_batch_size = 16\nglobal_batch_size = 64\n"));
+  CHECK(says(older_titan(plan), "local_batch_size = 16\nglobal_batch_size = 64\n"));
   for (const auto& [zero, when] : {std::pair{2, "never"}, std::pair{3, "always"}}) {
     for (auto& stage : plan.stages) stage.zero = zero;
+    CHECK(says(older_titan(plan), std::string("fsdp_reshard_after_forward = \"") + when + "\"\n"));
     CHECK(says(to("torchtitan", llama8(), plan),
-               std::string("fsdp_reshard_after_forward = \"") + when + "\"\n"));
+               std::string("fsdp_reshard_after_forward=\"") + when + "\",\n"));
   }
 }
 
@@ -697,7 +881,7 @@ TEST_CASE("the stages of ZeRO that frameworks' pipelines have") {
   const std::map<std::string, std::string> known = {{"megatron", "01"},
                                                     {"torchtitan", "023"},
                                                     {"deepspeed", "01"},
-                                                    {"automodel", "3"},
+                                                    {"automodel", "23"},
                                                     {"pytorch", "0123"}};
   for (const auto& [name, stages] : known) {
     std::string taken;

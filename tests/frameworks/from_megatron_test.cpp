@@ -100,6 +100,36 @@ TEST_CASE("context groups and instances of the distributed optimizer are read") 
         std::string::npos);
 }
 
+// Conditions of Megatron-LM 0.19's forward_backward_pipelining_with_interleaving.
+TEST_CASE("groups of interleaved micro-batches are read, or refused as Megatron-LM does") {
+  const auto with = [](std::int64_t micro_batches, const std::string& group) {
+    const std::string text =
+        kLlama +
+        "--pipeline-model-parallel-size 4 --num-virtual-stages-per-pipeline-rank 2 --global-batch-size " +
+        std::to_string(micro_batches) +
+        (group.empty() ? "" : " --microbatch-group-size-per-virtual-pipeline-stage " + group);
+    return refusal(text, 4);
+  };
+  CHECK(with(16, "") == "taken");
+  CHECK(with(10, "5") == "taken");
+  CHECK(with(6, "6") == "taken");
+  CHECK(with(10, "").find("does not interleave 10 micro-batches in groups of 4: the last group has 2") !=
+        std::string::npos);
+  CHECK(with(10, "4").find("the last group has 2, fewer than the 4") != std::string::npos);
+  CHECK(with(3, "").find("groups of 4 to 3 micro-batches") != std::string::npos);
+  CHECK(with(8, "2").find("groups of 4 to 8 micro-batches") != std::string::npos);
+  // Megatron-LM runs these, and no plan states them.
+  CHECK(with(16, "8").find("16 micro-batches in groups of 8: a plan states equal groups alone, here of 4") !=
+        std::string::npos);
+  CHECK(with(11, "6").find("11 micro-batches in groups of 6") != std::string::npos);
+  CHECK(read(kLlama + "--pipeline-model-parallel-size 4 --num-virtual-stages-per-pipeline-rank 2 "
+                      "--global-batch-size 10 --microbatch-group-size-per-virtual-pipeline-stage 5",
+             4)
+            .unread.empty());
+  // Without interleaving any number runs.
+  CHECK(refusal(kLlama + "--pipeline-model-parallel-size 4 --global-batch-size 3", 4) == "taken");
+}
+
 TEST_CASE("a YAML file gives the same names, as deep as it likes") {
   const MegatronRun run = read(
       "model:\n  num_layers: 8\n  hidden_size: 64\n  num_attention_heads: 4\n  seq_length: 32\n"
@@ -307,9 +337,10 @@ TEST_CASE("a plan that was handed over comes back") {
       layout += std::string(static_cast<std::size_t>(counts[s]), 't') + (s + 1 < counts.size() ? "|" : "L");
     const std::string text =
         kLlama + (ranks * chunks > 1 ? "--pipeline-model-parallel-layout '" + layout + "'" : "") +
-        " --pipeline-model-parallel-size " + std::to_string(ranks) + " --tensor-model-parallel-size " +
-        std::to_string(tensor) + (random.chance(0.5) ? " --sequence-parallel" : "") +
-        (random.chance(0.5) ? " --bf16" : "") + (random.chance(0.5) ? " --use-distributed-optimizer" : "") +
+        " --pipeline-model-parallel-size " + std::to_string(ranks) + " --global-batch-size " +
+        std::to_string(4 * ranks * data) + " --tensor-model-parallel-size " + std::to_string(tensor) +
+        (random.chance(0.5) ? " --sequence-parallel" : "") + (random.chance(0.5) ? " --bf16" : "") +
+        (random.chance(0.5) ? " --use-distributed-optimizer" : "") +
         (random.chance(0.5) ? " --recompute-granularity selective" : " --overlap-grad-reduce");
     CAPTURE(text);
     const plan::Plan first = read(text, ranks * tensor * data).plan;

@@ -1,6 +1,7 @@
 #pragma once
 // Training frameworks that a plan can be handed to.
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ struct Handover {
 
 struct Framework {
   std::string name;     ///< as --to takes it
+  std::string version;  ///< release whose words are written; of later ones as far as they take them
   std::string title;    ///< as its users call it
   std::string summary;  ///< what is written
   std::string source;   ///< where its syntax is told
@@ -27,11 +29,16 @@ struct Framework {
   std::vector<std::string>
       models;  ///< families of the zoo it can name the modules of; empty: any row of layers
   std::string (*write)(const Handover&);
+  /// Values of the model that what is written needs, by parameter: others would make another network.
+  std::map<std::string, std::string> demands{};
 };
 
-/// megatron, torchtitan, deepspeed, automodel, pytorch.
+/// megatron, torchtitan, deepspeed, automodel, pytorch; each in its current release.
 const std::vector<Framework>& catalogue();
-const Framework& framework_named(std::string_view name);  ///< throws BadInput with a hint
+/// Older releases whose words differ: torchtitan 0.2.
+const std::vector<Framework>& older_versions();
+/// `version` "": the one of the catalogue. Throws BadInput with a hint.
+const Framework& framework_named(std::string_view name, std::string_view version = "");
 
 /// Why the framework cannot run the plan, each in a sentence that begins with its title; empty when it can.
 /// `with_order`: the order of passes goes along in a file.

@@ -32,6 +32,10 @@ struct LayerPlan {
   std::int32_t begin(std::size_t stage) const { return stage == 0 ? 0 : ends[stage - 1]; }
   /// Layers of the decoder in a stage.
   std::int64_t layers(std::size_t stage) const;
+  /// Micro-batches of a replica in one iteration.
+  std::int64_t micro_batches(const plan::Plan& plan) const {
+    return plan.training.mini_batch / (micro_batch * data_parallel);
+  }
   bool has_embedding(std::size_t stage) const { return begin(stage) == 0; }
   bool has_head(std::size_t stage) const { return ends[stage] == row.parts(); }
 };
@@ -62,8 +66,13 @@ struct Abilities {
   bool recompute_core = true;               ///< attention's cores alone
   bool recompute_first = true;              ///< a stage's first layers
   std::vector<std::string_view> schedules;  ///< families it has under a name of its own
-  bool any_order = false;                   ///< it reads other orders from a file
-  bool any_placement = false;               ///< such an order may place stages otherwise than in a loop
+  /// Families of `schedules` that take no fewer micro-batches than ranks; an order from a file may have
+  /// fewer.
+  std::vector<std::string_view> filled{};
+  bool always_filled =
+      false;               ///< no schedule takes fewer micro-batches than ranks, no order from a file either
+  bool any_order = false;  ///< it reads other orders from a file
+  bool any_placement = false;                ///< such an order may place stages otherwise than in a loop
   std::vector<std::string_view> precisions;  ///< of plan::mixed_precision
 };
 
