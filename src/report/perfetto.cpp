@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdint>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -52,9 +53,13 @@ class Writer {
 
   static std::size_t process(std::size_t device) { return device + 1; }  // viewers reserve process 0
 
-  static std::string micros(Picoseconds time) {
-    return fmt::format("{}.{:06}", time.value() / 1'000'000, time.value() % 1'000'000);
+  /// Viewers keep whole nanoseconds and drop slices of a thread that overlap: both ends are rounded here, so that a
+  /// slice ends where the next one begins.
+  static std::int64_t nanoseconds(Picoseconds time) { return (time.value() + 500) / 1000; }
+  static std::string micros(std::int64_t nanoseconds) {
+    return fmt::format("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000);
   }
+  static std::string micros(Picoseconds time) { return micros(nanoseconds(time)); }
 
   void name(std::string_view what, std::size_t device, int thread, std::string_view text, std::size_t order) {
     event(R"({{"ph":"M","name":"{0}_name","pid":{1},"tid":{2},"args":{{"name":"{3}"}}}})", what,
@@ -92,7 +97,7 @@ class Writer {
     event(R"({{"ph":"X","name":"{}","cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},)"
           R"("args":{{"stage":{},"micro-batch":{},"bytes":{}}}}})",
           label, trace::name(span.kind), process(device), thread, micros(span.start),
-          micros(span.end - span.start), span.stage.index(), span.micro_batch, span.bytes.value());
+          micros(nanoseconds(span.end) - nanoseconds(span.start)), span.stage.index(), span.micro_batch, span.bytes.value());
   }
 
   void add_span(const Span& span) {

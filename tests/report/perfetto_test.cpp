@@ -52,12 +52,18 @@ TEST_CASE("every computation is a slice of its device, named by direction and mi
   CHECK(slices[2]["args"]["stage"] == 0);
 }
 
-TEST_CASE("picoseconds survive as decimal microseconds") {
+// Perfetto keeps whole nanoseconds, and drops a slice that begins a nanosecond before another of its thread ends.
+TEST_CASE("both ends are whole nanoseconds, and slices that follow each other touch") {
   trace::Trace trace;
   trace.devices.resize(2);
-  trace.spans = {transfer(0, 1, 1'234'567'000'001, 1'234'567'000'004)};
+  // 1,499 ps end the first two: rounded starts and lengths would give 0 + 1 and 1 + 2 where the third begins at 3.
+  trace.spans = {transfer(0, 1, 0, 1'499), transfer(0, 1, 1'499, 2'999), transfer(0, 1, 2'999, 4'500),
+                 transfer(0, 1, 1'234'567'000'500, 1'234'567'002'499)};
   const std::string text = report::to_perfetto_json(trace);
-  CHECK(text.find("\"ts\":1234567.000001,\"dur\":0.000003") != std::string::npos);
+  CHECK(text.find("\"ts\":0.000,\"dur\":0.001") != std::string::npos);
+  CHECK(text.find("\"ts\":0.001,\"dur\":0.002") != std::string::npos);
+  CHECK(text.find("\"ts\":0.003,\"dur\":0.002") != std::string::npos);
+  CHECK(text.find("\"ts\":1234567.001,\"dur\":0.001") != std::string::npos);
 }
 
 TEST_CASE("a transfer shows at both ends, and concurrent ones never share a thread") {
