@@ -19,6 +19,7 @@
 #include "penstock/experiment/cell.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/experiment/shapes.hpp"
+#include "penstock/plan/model_value.hpp"
 #include "penstock/plan/violations.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/sim/perturbation.hpp"
@@ -57,7 +58,7 @@ std::vector<plan::ModelRef> with_parameters(const plan::ModelRef& model, const Y
     if (values.size() > 1 && !model.label.empty()) node.fail("a label names one model: give one value");
     std::vector<plan::ModelRef> more;
     for (const plan::ModelRef& each : out)
-      for (const Yaml& value : values) more.emplace_back(each).parameters[key] = value.text();
+      for (const Yaml& value : values) more.emplace_back(each).parameters[key] = plan::model_value(value);
     out = std::move(more);
   }
   return out;

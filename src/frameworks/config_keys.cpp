@@ -67,7 +67,8 @@ bool is_null(const core::Yaml& node) {
 
 }  // namespace
 
-ConfigKeys::ConfigKeys(core::Yaml root) : root_(std::move(root)) {
+ConfigKeys::ConfigKeys(core::Yaml root, ConfigDefaults defaults)
+    : root_(std::move(root)), defaults_(std::move(defaults)) {
   pass(kHarmless);
 }
 
@@ -84,12 +85,18 @@ core::Yaml ConfigKeys::at(std::string_view key) {
 }
 
 std::int64_t ConfigKeys::count(std::string_view key) {
+  if (!root_.find(key) && defaults_.contains(key)) return left_out(key, 0);
   return at(key).integer(1, kMostCount);
 }
 
 std::int64_t ConfigKeys::count(std::string_view key, std::int64_t otherwise) {
   const auto found = find(key);
-  return found ? found->integer(1, kMostCount) : otherwise;
+  return found ? found->integer(1, kMostCount) : left_out(key, otherwise);
+}
+
+std::int64_t ConfigKeys::left_out(std::string_view key, std::int64_t otherwise) const {
+  const auto usual = defaults_.find(key);
+  return usual == defaults_.end() || root_.find(key) ? otherwise : usual->second;
 }
 
 double ConfigKeys::number(std::string_view key, double otherwise) {

@@ -2,6 +2,8 @@
 // Reads a config key by key, and knows at the end which keys nobody has asked for.
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,16 +14,21 @@
 
 namespace penstock::frameworks {
 
-/// Keys that are null count as absent; what no architecture computes by is read over. All readers throw
-/// BadInput naming file, line and key.
+/// Numbers that a configuration class of transformers has where a key is left out.
+using ConfigDefaults = std::map<std::string, std::int64_t, std::less<>>;
+
+/// Keys that are null count as absent, but for `defaults`, which are of keys left out; what no architecture
+/// computes by is read over. All readers throw BadInput naming file, line and key.
 class ConfigKeys {
  public:
-  explicit ConfigKeys(core::Yaml root);
+  explicit ConfigKeys(core::Yaml root, ConfigDefaults defaults = {});
 
   std::optional<core::Yaml> find(std::string_view key);
   core::Yaml at(std::string_view key);       ///< must be there
-  std::int64_t count(std::string_view key);  ///< from 1 on; must be there
+  std::int64_t count(std::string_view key);  ///< from 1 on; must be there or have a default
   std::int64_t count(std::string_view key, std::int64_t otherwise);
+  /// The default of a key that is left out; `otherwise` for a key that is null or has none.
+  std::int64_t left_out(std::string_view key, std::int64_t otherwise) const;
   double number(std::string_view key, double otherwise);
   bool flag(std::string_view key, bool otherwise);
   std::string text(std::string_view key, const std::string& otherwise);
@@ -38,6 +45,7 @@ class ConfigKeys {
 
  private:
   core::Yaml root_;
+  ConfigDefaults defaults_;
   std::set<std::string, std::less<>> read_;
 };
 

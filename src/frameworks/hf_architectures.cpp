@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "hf_statements.hpp"
 
 namespace penstock::frameworks {
@@ -32,11 +34,10 @@ void set_positions(ConfigKeys& keys, Tokens tokens, Parameters& out, std::string
 
 /// A window that samples fit in leaves nothing out.
 void demand_whole_attention(ConfigKeys& keys, std::int64_t tokens) {
-  const auto window = keys.find("sliding_window");
-  if (!window) return;
-  const std::int64_t size = window->integer(1, std::int64_t{1} << 31);
+  const std::int64_t size = keys.count("sliding_window", tokens);
   if (size < tokens)
-    window->fail(
+    keys.fail(
+        "sliding_window",
         fmt::format("attention sees {} tokens of {}, where the zoo's sees all: take samples of {} tokens "
                     "or fewer (--tokens {}; of --model, -p sequence={})",
                     size, tokens, size, size, size));
@@ -59,7 +60,10 @@ void read_grouped_decoder(ConfigKeys& keys, Tokens tokens, Parameters& out, std:
                           std::int64_t usual_head) {
   read_decoder(keys, tokens, out, usual_positions);
   const std::int64_t hidden = keys.count("hidden_size"), heads = keys.count("num_attention_heads");
-  out["kv_heads"] = shown(keys.count("num_key_value_heads", heads));
+  const std::int64_t groups = keys.count("num_key_value_heads", heads);
+  if (heads % groups != 0)
+    keys.fail("num_key_value_heads", fmt::format("{} do not divide {} attention heads", groups, heads));
+  out["kv_heads"] = shown(groups);
   const std::int64_t head = keys.count("head_dim", usual_head > 0 ? usual_head : hidden / heads);
   if (head * heads != hidden) out["head_width"] = shown(head);
 }
@@ -138,8 +142,8 @@ void read_mixtral(ConfigKeys& keys, Tokens tokens, Parameters& out) {
   keys.pass({"norm_topk_prob"});
   read_routing(keys, {}, out);
   out["router_normalised"] = "yes";
-  out["experts"] = shown(keys.count("num_local_experts", 8));
-  out["chosen"] = shown(keys.count("num_experts_per_tok", 2));
+  set(keys, out, "experts", "num_local_experts");
+  set(keys, out, "chosen", "num_experts_per_tok");
   set(keys, out, "expert_width", "intermediate_size");
 }
 
@@ -184,9 +188,13 @@ void read_olmoe(ConfigKeys& keys, Tokens tokens, Parameters& out) {
   constexpr double kEpsilon = 1e-5, kLoss = 0.01;
   read_rotary_statements(keys, {.epsilon = kEpsilon}, out);
   read_routing(keys, {.balance_loss = kLoss}, out);
-  out["experts"] = shown(keys.count("num_experts", 64));
-  out["chosen"] = shown(keys.count("num_experts_per_tok", 8));
+  set(keys, out, "experts", "num_experts");
+  set(keys, out, "chosen", "num_experts_per_tok");
   set(keys, out, "expert_width", "intermediate_size");
+  if (out.contains("head_width"))
+    keys.fail("head_dim",
+              "expected hidden_size / num_attention_heads: transformers' norms of queries and keys are as "
+              "wide as all heads together");
   out["qk_norm"] = "whole";
 }
 
@@ -195,7 +203,7 @@ void read_latent_attention(ConfigKeys& keys, Parameters& out) {
   const std::int64_t heads = keys.count("num_attention_heads");
   if (keys.count("num_key_value_heads", heads) != heads)
     keys.fail("num_key_value_heads", fmt::format("expected {}: latent attention shares no heads", heads));
-  out["query_rank"] = shown(keys.find("q_lora_rank") ? keys.count("q_lora_rank") : 0);
+  out["query_rank"] = shown(keys.count("q_lora_rank", 0));
   set(keys, out, "key_rank", "kv_lora_rank");
   set(keys, out, "head_width", "qk_nope_head_dim");
   set(keys, out, "rotary_width", "qk_rope_head_dim");
@@ -216,17 +224,20 @@ void read_deepseek(ConfigKeys& keys, Tokens tokens, Parameters& out, bool third)
   if (keys.count("moe_layer_freq", 1) != 1)
     keys.fail("moe_layer_freq", "expected 1: the zoo's layers behind the dense ones all have experts");
   const auto dense = keys.find("first_k_dense_replace");
-  out["dense_layers"] = shown(dense ? dense->integer(0, keys.count("num_hidden_layers")) : 0);
+  const std::int64_t layers = keys.count("num_hidden_layers");
+  out["dense_layers"] =
+      shown(dense ? dense->integer(0, layers) : std::min(layers, keys.left_out("first_k_dense_replace", 0)));
   set(keys, out, "feed_forward", "intermediate_size");
   set(keys, out, "experts", "n_routed_experts");
   set(keys, out, "chosen", "num_experts_per_tok");
   set(keys, out, "expert_width", "moe_intermediate_size");
-  const std::int64_t shared = keys.find("n_shared_experts") ? keys.count("n_shared_experts") : 0;
+  const std::int64_t shared = keys.count("n_shared_experts", 0);
   out["shared_width"] = shown(shared * keys.count("moe_intermediate_size"));
 }
 
 void read_deepseek_v2(ConfigKeys& keys, Tokens tokens, Parameters& out) {
   read_deepseek(keys, tokens, out, false);
+  keys.demand("mlp_bias", false, false, "the zoo's feed-forward has no biases");
   keys.demand("scoring_func", {"softmax"}, "softmax");
   out["scores"] = "softmax";
 }
@@ -256,7 +267,7 @@ void read_gpt2(ConfigKeys& keys, Tokens tokens, Parameters& out) {
 void read_gpt_neox(ConfigKeys& keys, Tokens tokens, Parameters& out) {
   keys.demand("hidden_act", kGelu, "gelu");
   keys.demand("attention_bias", true, true, "the zoo's attention has biases");
-  keys.pass({"rotary_pct", "rotary_emb_base", "partial_rotary_factor"});
+  keys.pass({"rotary_pct", "rotary_emb_base", "partial_rotary_factor", "is_decoder"});
   set(keys, out, "vocabulary", "vocab_size");
   set(keys, out, "hidden", "hidden_size");
   set(keys, out, "layers", "num_hidden_layers");
@@ -326,30 +337,110 @@ void read_vit(ConfigKeys& keys, Tokens tokens, Parameters& out) {
   out["classes"] = shown(keys.count("num_labels", labels ? std::ssize(labels->entries()) : 2));
 }
 
+ConfigDefaults with(ConfigDefaults some, const ConfigDefaults& more) {
+  some.insert(more.begin(), more.end());
+  return some;
+}
+
 }  // namespace
 
 const std::vector<HfArchitecture>& hf_architectures() {
+  static const ConfigDefaults kQwen{{"num_key_value_heads", 32}, {"intermediate_size", 22'016}};
+  static const ConfigDefaults kLatent{{"q_lora_rank", 1536},
+                                      {"kv_lora_rank", 512},
+                                      {"qk_nope_head_dim", 128},
+                                      {"qk_rope_head_dim", 64},
+                                      {"v_head_dim", 128}};
+  static const ConfigDefaults kThirdLatent = with(kLatent, {{"intermediate_size", 18'432},
+                                                            {"n_routed_experts", 256},
+                                                            {"n_shared_experts", 1},
+                                                            {"moe_intermediate_size", 2048},
+                                                            {"num_experts_per_tok", 8},
+                                                            {"first_k_dense_replace", 3}});
   static const std::vector<HfArchitecture> all = {
-      {"llama", "llama", {"LlamaForCausalLM"}, "", read_llama},
-      {"mistral", "llama", {"MistralForCausalLM"}, "", read_mistral},
-      {"qwen2", "llama", {"Qwen2ForCausalLM"}, "", read_qwen2},
-      {"qwen3", "llama", {"Qwen3ForCausalLM"}, "", read_qwen3},
-      {"mixtral", "mixtral", {"MixtralForCausalLM"}, "", read_mixtral},
-      {"qwen2_moe", "mixtral", {"Qwen2MoeForCausalLM"}, "", read_qwen2_moe},
-      {"qwen3_moe", "mixtral", {"Qwen3MoeForCausalLM"}, "", read_qwen3_moe},
-      {"olmoe", "mixtral", {"OlmoeForCausalLM"}, "", read_olmoe},
-      {"deepseek_v2", "deepseek_v3", {"DeepseekV2ForCausalLM"}, "", read_deepseek_v2},
-      {"deepseek_v3", "deepseek_v3", {"DeepseekV3ForCausalLM"}, "", read_deepseek_v3},
-      {"kimi_k2", "deepseek_v3", {"DeepseekV3ForCausalLM"}, "", read_deepseek_v3},
-      {"gpt2", "gpt", {"GPT2LMHeadModel"}, "", read_gpt2},
-      {"gpt_neox", "gpt_neox", {"GPTNeoXForCausalLM"}, "", read_gpt_neox},
-      {"opt", "opt", {"OPTForCausalLM"}, "", read_opt},
+      {"llama", "llama", {"LlamaForCausalLM"}, "", read_llama, {}, {{"intermediate_size", 11'008}}},
+      {"mistral",
+       "llama",
+       {"MistralForCausalLM"},
+       "",
+       read_mistral,
+       {},
+       {{"num_key_value_heads", 8}, {"intermediate_size", 14'336}, {"sliding_window", 4096}}},
+      {"qwen2", "llama", {"Qwen2ForCausalLM"}, "", read_qwen2, {}, kQwen},
+      {"qwen3", "llama", {"Qwen3ForCausalLM"}, "", read_qwen3, {}, kQwen},
+      {"mixtral",
+       "mixtral",
+       {"MixtralForCausalLM"},
+       "",
+       read_mixtral,
+       {},
+       {{"num_key_value_heads", 8},
+        {"intermediate_size", 14'336},
+        {"num_local_experts", 8},
+        {"num_experts_per_tok", 2}}},
+      {"qwen2_moe",
+       "mixtral",
+       {"Qwen2MoeForCausalLM"},
+       "",
+       read_qwen2_moe,
+       {},
+       {{"num_key_value_heads", 16},
+        {"num_experts", 60},
+        {"num_experts_per_tok", 4},
+        {"moe_intermediate_size", 1408},
+        {"shared_expert_intermediate_size", 5632}}},
+      {"qwen3_moe",
+       "mixtral",
+       {"Qwen3MoeForCausalLM"},
+       "",
+       read_qwen3_moe,
+       {},
+       {{"num_key_value_heads", 4},
+        {"num_experts", 128},
+        {"num_experts_per_tok", 8},
+        {"moe_intermediate_size", 768}}},
+      {"olmoe",
+       "mixtral",
+       {"OlmoeForCausalLM"},
+       "",
+       read_olmoe,
+       {},
+       {{"intermediate_size", 2048}, {"num_experts", 64}, {"num_experts_per_tok", 8}}},
+      {"deepseek_v2",
+       "deepseek_v3",
+       {"DeepseekV2ForCausalLM"},
+       "",
+       read_deepseek_v2,
+       {},
+       with(kLatent, {{"intermediate_size", 11'008},
+                      {"n_routed_experts", 64},
+                      {"n_shared_experts", 2},
+                      {"moe_intermediate_size", 1407}})},
+      {"deepseek_v3", "deepseek_v3", {"DeepseekV3ForCausalLM"}, "", read_deepseek_v3, {}, kThirdLatent},
+      {"kimi_k2", "deepseek_v3", {"DeepseekV3ForCausalLM"}, "", read_deepseek_v3, {}, kThirdLatent},
+      {"gpt2", "gpt", {"GPT2LMHeadModel"}, "", read_gpt2, {}, {{"n_positions", 1024}}},
+      {"gpt_neox",
+       "gpt_neox",
+       {"GPTNeoXForCausalLM"},
+       "",
+       read_gpt_neox,
+       {},
+       {{"intermediate_size", 24'576}}},
+      {"opt",
+       "opt",
+       {"OPTForCausalLM"},
+       "",
+       read_opt,
+       {},
+       {{"ffn_dim", 3072}, {"max_position_embeddings", 2048}}},
       {"bert",
        "bert",
        {"BertModel", "BertForMaskedLM", "BertForPreTraining"},
        "the encoder and its pooler, without a task's head",
-       read_bert},
-      {"vit", "vit", {"ViTForImageClassification"}, "", read_vit},
+       read_bert,
+       {},
+       {{"intermediate_size", 3072}, {"max_position_embeddings", 512}}},
+      {"vit", "vit", {"ViTForImageClassification"}, "", read_vit, {}, {{"intermediate_size", 3072}}},
       {"llava",
        "vlm",
        {"LlavaForConditionalGeneration"},

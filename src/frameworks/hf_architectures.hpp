@@ -22,6 +22,9 @@ struct HfArchitecture {
   /// Defaults of keys left out are those of transformers' configuration classes.
   void (*read)(ConfigKeys&, std::optional<std::int64_t> tokens, Parameters&);
   std::string_view note = {};  ///< what the zoo computes otherwise, always said
+  /// Of transformers' configuration class (5.24), for keys that may be left out. A vocabulary, a width,
+  /// layers and heads are always stated.
+  ConfigDefaults defaults = {};
 };
 
 /// Tanh's approximation and the others cost what GELU does.

@@ -146,7 +146,7 @@ HfModel parse_hf_config(const std::string& text, const std::string& file, const 
   HfModel out{{architecture.family, {}}, class_of(root), {}};
   check_class(architecture, out.architecture, root, out.notes);
   if (out.architecture.empty()) out.architecture = architecture.model_type;
-  ConfigKeys keys(root);
+  ConfigKeys keys(root, architecture.defaults);
   architecture.read(keys, tokens_of(root, tokens), out.model.parameters);
   out.model.label = label_of(root, file);
   out.precision = dtype_precision(root);

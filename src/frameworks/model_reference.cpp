@@ -6,6 +6,7 @@
 
 #include "penstock/core/yaml.hpp"
 #include "penstock/frameworks/hf_config.hpp"
+#include "penstock/plan/model_value.hpp"
 
 namespace penstock::frameworks {
 namespace {
@@ -52,8 +53,10 @@ std::string to_yaml(const NamedModel& named, const std::string& comment) {
   out += "parameters:";
   if (model.parameters.empty()) return out + " {}\n";
   out += '\n';
-  for (const auto& [key, value] : model.parameters)
-    out += fmt::format("  {}: {}\n", key, value.find(':') == value.npos ? value : core::quoted(value));
+  for (const auto& [key, value] : model.parameters) {
+    const bool plain = value.find(':') == value.npos && value != "true" && value != "false";
+    out += fmt::format("  {}: {}\n", key, plain ? value : core::quoted(value));
+  }
   return out;
 }
 
@@ -70,7 +73,8 @@ NamedModel parse_model_reference(const std::string& text, const std::string& fil
   if (const auto label = root.find("label")) out.model.label = label->text();
   if (const auto precision = root.find("precision")) out.precision = read_precision_name(*precision);
   if (const auto parameters = root.find("parameters"))
-    for (const auto& [key, value] : parameters->entries()) out.model.parameters[key] = value.text();
+    for (const auto& [key, value] : parameters->entries())
+      out.model.parameters[key] = plan::model_value(value);
   return out;
 }
 

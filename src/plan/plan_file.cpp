@@ -12,6 +12,7 @@
 #include "penstock/core/paths.hpp"
 #include "penstock/core/yaml.hpp"
 #include "penstock/plan/colocated.hpp"
+#include "penstock/plan/model_value.hpp"
 
 namespace penstock::plan {
 namespace {
@@ -34,6 +35,11 @@ bool plain(const std::string& text) {
 /// Quotes a text only if YAML could misread it.
 std::string quoted(const std::string& text) {
   return plain(text) ? text : core::quoted(text);
+}
+
+/// Text that model_value() reads back.
+std::string written_value(const std::string& value) {
+  return value == "true" || value == "false" ? core::quoted(value) : quoted(value);
 }
 
 template <class Ids>
@@ -158,7 +164,7 @@ PlanHead read_head(const Yaml& root, const std::string& file) {
   model.only({"name", "label", "parameters"});
   head.model.name = found_from(file, model.at("name").text());
   if (const auto parameters = model.find("parameters"))
-    for (const auto& [key, value] : parameters->entries()) head.model.parameters[key] = value.text();
+    for (const auto& [key, value] : parameters->entries()) head.model.parameters[key] = model_value(value);
   if (const auto label = model.find("label")) head.model.label = label->text();
   cluster.only({"name", "devices", "runtime", "reserved"});
   head.cluster = {found_from(file, cluster.at("name").text()),
@@ -348,7 +354,7 @@ std::string to_yaml(const graph::OpGraph& graph, const Plan& plan) {
   if (!plan.model.label.empty()) out += fmt::format("  label: {}\n", quoted(plan.model.label));
   if (!plan.model.parameters.empty()) out += "  parameters:\n";
   for (const auto& [key, value] : plan.model.parameters)
-    out += fmt::format("    {}: {}\n", quoted(key), quoted(value));
+    out += fmt::format("    {}: {}\n", quoted(key), written_value(value));
   out += fmt::format("cluster: {{name: {}, devices: {}", quoted(plan.cluster.name), plan.cluster.devices);
   if (!plan.cluster.runtime.empty()) out += ", runtime: " + quoted(plan.cluster.runtime);
   if (plan.cluster.reserved) out += fmt::format(", reserved: {}B", plan.cluster.reserved->value());

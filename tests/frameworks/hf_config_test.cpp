@@ -1,6 +1,7 @@
 #include "penstock/frameworks/hf_config.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "frameworks/writers.hpp"
 #include "models/catalogue.hpp"
@@ -39,6 +40,122 @@ std::string refusal(const std::string& text, std::optional<std::int64_t> tokens 
 }
 
 }  // namespace
+
+// Counted by transformers 5.24 on the meta device, of its configuration classes without arguments.
+TEST_CASE("keys left out have the defaults of transformers' configuration classes") {
+  struct Family {
+    const char *type, *sizes;
+    std::int64_t parameters;
+  };
+  const char *seven =
+                 "\"vocab_size\": 32000, \"hidden_size\": 4096, \"num_hidden_layers\": 32, "
+                 "\"num_attention_heads\": 32",
+             *qwen =
+                 "\"vocab_size\": 151936, \"hidden_size\": 4096, \"num_hidden_layers\": 32, "
+                 "\"num_attention_heads\": 32";
+  const Family families[] = {
+      {"llama", seven, 6'738'415'616},
+      {"mistral", seven, 7'241'732'096},
+      {"mixtral", seven, 46'702'792'704},
+      {"qwen2", qwen, 12'049'846'272},
+      {"qwen3", qwen, 12'049'461'248},
+      {"qwen2_moe",
+       "\"vocab_size\": 151936, \"hidden_size\": 2048, \"num_hidden_layers\": 24, \"num_attention_heads\": "
+       "16",
+       14'315'784'192},
+      {"qwen3_moe",
+       "\"vocab_size\": 151936, \"hidden_size\": 2048, \"num_hidden_layers\": 24, \"num_attention_heads\": "
+       "32",
+       15'350'731'776},
+      {"olmoe",
+       "\"vocab_size\": 50304, \"hidden_size\": 2048, \"num_hidden_layers\": 16, \"num_attention_heads\": 16",
+       13'361'612'800},
+      {"deepseek_v2",
+       "\"vocab_size\": 102400, \"hidden_size\": 4096, \"num_hidden_layers\": 32, \"num_attention_heads\": "
+       "32, "
+       "\"num_experts_per_tok\": 6",
+       38'612'307'968},
+      {"deepseek_v3",
+       "\"vocab_size\": 129280, \"hidden_size\": 7168, \"num_hidden_layers\": 61, \"num_attention_heads\": "
+       "128",
+       671'026'404'352},
+      {"gpt2", "\"vocab_size\": 50257, \"n_embd\": 768, \"n_layer\": 12, \"n_head\": 12", 124'439'808},
+      {"gpt_neox",
+       "\"vocab_size\": 50432, \"hidden_size\": 6144, \"num_hidden_layers\": 44, \"num_attention_heads\": 64",
+       20'554'567'680},
+      {"opt",
+       "\"vocab_size\": 50272, \"hidden_size\": 768, \"num_hidden_layers\": 12, \"num_attention_heads\": 12",
+       125'239'296},
+      {"bert",
+       "\"vocab_size\": 30522, \"hidden_size\": 768, \"num_hidden_layers\": 12, \"num_attention_heads\": 12",
+       109'482'240}};
+  for (const Family& family : families) {
+    CAPTURE(family.type);
+    const auto text = fmt::format("{{\"model_type\": \"{}\", {}}}", family.type, family.sizes);
+    const auto model = parse_hf_config(text, "config.json", 64).model;
+    CHECK(models::build(model.name, model.parameters).parameters() == family.parameters);
+  }
+}
+
+TEST_CASE("null is another value than a key left out") {
+  const auto read = [](const std::string& type, const std::string& more) {
+    return parse_hf_config(
+               "{\"model_type\": \"" + type +
+                   "\", \"vocab_size\": 64, \"hidden_size\": 64, \"num_hidden_layers\": 4, "
+                   "\"num_attention_heads\": 16, \"num_experts_per_tok\": 2, \"n_routed_experts\": 8" +
+                   more + "}",
+               "config.json", 32)
+        .model.parameters;
+  };
+  const auto decoder = [](const std::string& type, const std::string& more) {
+    return parse_hf_config("{\"model_type\": \"" + type +
+                               "\", \"vocab_size\": 64, \"hidden_size\": 64, \"num_hidden_layers\": 4, "
+                               "\"num_attention_heads\": 16" +
+                               more + "}",
+                           "config.json", 32)
+        .model.parameters;
+  };
+  CHECK(decoder("mistral", "").at("kv_heads") == "8");
+  CHECK(decoder("mistral", ", \"num_key_value_heads\": null").at("kv_heads") == "16");
+  CHECK(decoder("mixtral", "").at("kv_heads") == "8");
+  CHECK(decoder("qwen3_moe", "").at("kv_heads") == "4");
+  CHECK(decoder("llama", "").at("kv_heads") == "16");
+  CHECK(read("deepseek_v3", "").at("query_rank") == "1536");
+  CHECK(read("deepseek_v3", ", \"q_lora_rank\": null").at("query_rank") == "0");
+  CHECK(read("deepseek_v3", "").at("shared_width") == "2048");
+  CHECK(read("deepseek_v3", ", \"n_shared_experts\": null").at("shared_width") == "0");
+  CHECK(read("deepseek_v3", "").at("dense_layers") == "3");
+  CHECK(read("deepseek_v3", ", \"first_k_dense_replace\": 1").at("dense_layers") == "1");
+  CHECK(read("deepseek_v2", "").at("dense_layers") == "0");
+  // Qwen's class has 32 groups, whatever the heads are.
+  const std::string qwen =
+      "{\"model_type\": \"qwen2\", \"vocab_size\": 64, \"hidden_size\": 64, \"num_hidden_layers\": 4, "
+      "\"num_attention_heads\": 28}";
+  CHECK(refusal(qwen).find("num_key_value_heads is left out: 32 do not divide 28 attention heads") !=
+        std::string::npos);
+}
+
+TEST_CASE("Mistral's window is 4,096 tokens where it is left out, and none where it is null") {
+  const std::string mistral =
+      "{\"model_type\": \"mistral\", \"vocab_size\": 64, \"hidden_size\": 64, \"num_hidden_layers\": 1, "
+      "\"num_attention_heads\": 8";
+  CHECK(refusal(mistral + "}", 4096) == "taken");
+  CHECK(refusal(mistral + "}", 4097).find("sliding_window is left out: attention sees 4096 tokens of 4097") !=
+        std::string::npos);
+  CHECK(refusal(mistral + ", \"sliding_window\": null}", 8192) == "taken");
+}
+
+TEST_CASE("keys that transformers 5 adds change nothing") {
+  CHECK(
+      refusal(
+          "{\"model_type\": \"gpt_neox\", \"vocab_size\": 64, \"hidden_size\": 64, \"num_hidden_layers\": 1, "
+          "\"num_attention_heads\": 8, \"is_decoder\": false}") == "taken");
+  const std::string second =
+      "{\"model_type\": \"deepseek_v2\", \"vocab_size\": 64, \"hidden_size\": 64, \"num_hidden_layers\": 1, "
+      "\"num_attention_heads\": 8, \"num_experts_per_tok\": 2, \"mlp_bias\": ";
+  CHECK(refusal(second + "false}") == "taken");
+  CHECK(refusal(second + "true}").find("mlp_bias: expected false") != std::string::npos);
+}
 
 TEST_CASE("a config has as many parameters as its checkpoint") {
   const std::pair<const char*, std::int64_t> published[] = {{"llama3_8b", 8'030'261'248},
@@ -279,14 +396,14 @@ const std::string kSizes =
 
 // Defaults of transformers' configuration classes, which configs need not repeat.
 TEST_CASE("positions that a config leaves out are its class's") {
-  const std::string dense = kSizes + R"(, "intermediate_size": 200)";
+  const std::string dense = kSizes + R"(, "intermediate_size": 200, "num_key_value_heads": 4)";
   CHECK(read_sparse("llama", dense).at("sequence") == "2048");
-  CHECK(read_sparse("mistral", dense).at("sequence") == "131072");
+  CHECK(read_sparse("mistral", dense + R"(, "sliding_window": null)").at("sequence") == "131072");
   CHECK(read_sparse("qwen2", dense).at("sequence") == "32768");
   CHECK(read_sparse("qwen3", dense).at("sequence") == "32768");
   CHECK(read_sparse("mixtral", dense).at("sequence") == "131072");
   CHECK(read_sparse("olmoe", dense).at("sequence") == "4096");
-  CHECK(read_sparse("gpt_neox", dense).at("sequence") == "2048");
+  CHECK(read_sparse("gpt_neox", kSizes + R"(, "intermediate_size": 200)").at("sequence") == "2048");
   const std::string latent =
       kSizes +
       R"(, "intermediate_size": 200, "kv_lora_rank": 32, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8,
@@ -296,15 +413,16 @@ TEST_CASE("positions that a config leaves out are its class's") {
 }
 
 TEST_CASE("widths that a config leaves out are its class's") {
-  const std::string dense = kSizes + R"(, "intermediate_size": 200)";
+  const std::string dense = kSizes + R"(, "intermediate_size": 200)",
+                    grouped = dense + R"(, "num_key_value_heads": 4)";
   // Qwen3's heads are 128 wide whatever its width is; others' heads fill it.
-  CHECK(read_sparse("qwen3", dense).at("head_width") == "128");
+  CHECK(read_sparse("qwen3", grouped).at("head_width") == "128");
   for (const char* type : {"llama", "mistral", "qwen2", "mixtral", "olmoe"}) {
     CAPTURE(type);
-    CHECK_FALSE(read_sparse(type, dense).contains("head_width"));
-    CHECK(read_sparse(type, dense).at("kv_heads") == "4");
+    CHECK_FALSE(read_sparse(type, grouped, 64).contains("head_width"));
   }
-  const Given mixtral = read_sparse("mixtral", dense), olmoe = read_sparse("olmoe", dense);
+  for (const char* type : {"llama", "olmoe"}) CHECK(read_sparse(type, dense).at("kv_heads") == "4");
+  const Given mixtral = read_sparse("mixtral", grouped), olmoe = read_sparse("olmoe", dense);
   CHECK(mixtral.at("experts") == "8");
   CHECK(mixtral.at("chosen") == "2");
   CHECK(olmoe.at("experts") == "64");

@@ -35,6 +35,19 @@ TEST_CASE("a reference reads back as it was written") {
   CHECK(bare.precision.empty());
 }
 
+TEST_CASE("switches that a YAML program has written again are switches") {
+  const auto head = [](const std::string& value) {
+    return parse_model_reference(
+               "penstock: model_reference\nversion: 1\nname: llama\nparameters: {tied_head: " + value + "}\n",
+               "m.yaml")
+        .model.parameters.at("tied_head");
+  };
+  CHECK(head("false") == "no");
+  CHECK(head("true") == "yes");
+  CHECK(head("no") == "no");
+  CHECK(head("\"false\"") == "false");  // refused where the model is built
+}
+
 TEST_CASE("parameters given go before the file's") {
   const std::string text = to_yaml({{"gpt", {{"layers", "2"}, {"heads", "4"}}}}, "c");
   const auto model = named_by(text, "m.yaml", {"m.yaml", {{"layers", "3"}}});
@@ -50,7 +63,7 @@ TEST_CASE("what is no reference and no config is handed on") {
 TEST_CASE("a config takes its tokens from the parameters given") {
   const std::string text =
       R"({"model_type": "mistral", "vocab_size": 8, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1,
-          "intermediate_size": 8, "sliding_window": 16})";
+          "num_key_value_heads": 1, "intermediate_size": 8, "sliding_window": 16})";
   CHECK(named_by(text, "c.json", {"c.json", {{"sequence", "16"}}}).parameters.at("sequence") == "16");
   CHECK_THROWS_AS(named_by(text, "c.json", {"c.json", {{"sequence", "17"}}}), core::BadInput);
 }
