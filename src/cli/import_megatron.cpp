@@ -21,6 +21,7 @@ namespace {
 
 struct ImportMegatronFlags {
   std::string file, output;
+  std::vector<std::string> ignored;
   ModelFlags model;  ///< parameters only
   ClusterFlags cluster;
 };
@@ -40,8 +41,8 @@ core::ExitCode run(const ImportMegatronFlags& flags) {
   plan::ClusterRef ref = flags.cluster.ref();
   const cluster::Cluster cluster = experiment::load_cluster(ref);
   ref.devices = static_cast<int>(cluster.size());
-  frameworks::MegatronRun read = frameworks::from_megatron(core::read_file(flags.file), flags.file, ref,
-                                                           ref.devices, flags.model.ref().parameters);
+  frameworks::MegatronRun read = frameworks::from_megatron(
+      core::read_file(flags.file), flags.file, ref, ref.devices, flags.model.ref().parameters, flags.ignored);
   const graph::OpGraph graph = models::build(read.plan.model.name, read.plan.model.parameters);
   if (const auto violations = plan::structural_violations(graph, cluster, read.plan); !violations.empty())
     experiment::refuse(flags.file, violations);
@@ -78,6 +79,12 @@ void add_import_megatron(CLI::App& import, Action& action) {
       ->type_name("FILE");
   command->add_option("-p,--parameter", flags->model.parameters, "parameter of the model, overrides the file")
       ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command
+      ->add_option(
+          "--ignore", flags->ignored,
+          "read the file without this argument, which may change model, time or memory; may be repeated")
+      ->type_name("NAME")
       ->allow_extra_args(false);
   flags->cluster.add(*command, true);
   command->add_option("-o,--output", flags->output, "write the plan file here")

@@ -31,16 +31,46 @@ constexpr Foreign kForeign[] = {
     {"use_custom_fsdp", nullptr, "Megatron-FSDP"},
     {"use_torch_fsdp2", nullptr, "FSDP"},
     {"squared_relu", nullptr, "squared ReLU"},
-    {"account_for_embedding_in_pipeline_split", nullptr, "an embedding that counts as a layer"},
-    {"account_for_loss_in_pipeline_split", nullptr, "a loss that counts as a layer"},
     {"window_size", "", "windows of attention"},
+    {"softmax_type", "vanilla", "attention with sinks"},
+    {"quick_geglu", nullptr, "GEGLU"},
+    {"qk_l2_norm", nullptr, "L2 norms of queries and keys"},
+    {"attention_output_gate", nullptr, "gated attention outputs"},
+    {"experimental_attention_variant", "", "another attention"},
+    {"hybrid_layer_pattern", "", "layers of several kinds"},
+    {"hybrid_override_pattern", "", "layers of several kinds"},
+    {"is_hybrid_model", nullptr, "layers of several kinds"},
+    {"heterogeneous_layers_config_path", "", "layers that differ"},
+    {"heterogeneous_layers_config_encoded_json", "", "layers that differ"},
+    {"moe_latent_size", "", "experts of a width of their own"},
+    {"fp4_format", "", "4-bit numbers"},
+    {"fp4", "", "4-bit numbers"},
+    {"te_precision_config_file", "", "numbers by a file"},
+    {"tensor_parallel_num_weight_shards", "1", "weights sharded otherwise than tensor parallelism"},
+    {"expert_tensor_parallel_num_weight_shards", "1", "weights sharded otherwise than tensor parallelism"},
+    {"hybrid_context_parallel", nullptr, "context groups of several sizes"},
+    {"use_tp_pp_dp_mapping", nullptr, "ranks in another order"},
+    {"grad_reduce_in_bf16", nullptr, "gradients reduced in bf16"},
+    {"main_grads_dtype", "fp32", "gradients of other numbers"},
+    {"main_params_dtype", "fp32", "master weights of other numbers"},
+    {"exp_avg_dtype", "fp32", "moments of other numbers"},
+    {"exp_avg_sq_dtype", "fp32", "moments of other numbers"},
+    {"optimizer_cpu_offload", nullptr, "optimizer state in host memory"},
+    {"cpu_offloading", nullptr, "activations in host memory"},
+    {"cpu_offloading_num_layers", "0", "activations in host memory"},
+    {"fine_grained_activation_offloading", nullptr, "activations in host memory"},
+    {"moe_layer_recompute", nullptr, "recomputation of experts alone"},
+    {"distribute_saved_activations", nullptr, "saved activations divided over tensor-parallel groups"},
+    {"overlap_moe_expert_parallel_comm", nullptr, "a micro-batch more in flight, to hide experts' messages"},
 };
 
 void refuse_foreign(MegatronArguments& args) {
   for (const Foreign& each : kForeign) {
     const bool used =
         each.none ? !args.nothing(each.name) && args.text(each.name, "") != each.none : args.flag(each.name);
-    if (used) args.fail(each.name, fmt::format("{}: no plan states this", each.what));
+    if (used)
+      args.fail(each.name,
+                fmt::format("{}: no plan states this (--ignore {} reads the rest)", each.what, each.name));
   }
 }
 
@@ -63,6 +93,11 @@ plan::Recomputation read_recomputation(MegatronArguments& args) {
   return plan::kRecomputeLayers;
 }
 
+/// Megatron-Bridge's name for a set of numbers; "" for a mapping, whose leaves count.
+std::string precision_recipe(MegatronArguments& args) {
+  return args.word("mixed_precision", {"", "bf16_mixed", "bf16-mixed", "fp16_mixed", "fp16-mixed"}, "");
+}
+
 /// `replicas`: that sum gradients; `data`: that take samples of their own. Without a global batch size
 /// Megatron-LM runs one micro-batch in each of these.
 plan::Training read_training(MegatronArguments& args, std::int64_t replicas, std::int64_t data) {
@@ -71,11 +106,19 @@ plan::Training read_training(MegatronArguments& args, std::int64_t replicas, std
   out.optimizer = optimizer == "adam"                       ? plan::Optimizer::adam
                   : args.text("sgd_momentum", "0.9") == "0" ? plan::Optimizer::sgd
                                                             : plan::Optimizer::momentum;
-  const bool half = args.flag("bf16") || args.flag("fp16");
-  if (half) out.precision = plan::mixed_precision(args.flag("bf16") ? "mixed_bf16" : "mixed_fp16");
+  const std::string recipe = precision_recipe(args);
+  const bool bf16 = args.flag("bf16") || recipe.starts_with("bf16"),
+             fp16 = args.flag("fp16") || recipe.starts_with("fp16");
+  if (bf16 && fp16)
+    args.fail(args.has("fp16") ? "fp16" : "mixed_precision", "bf16 and fp16: keep one of them");
+  if (bf16 || fp16) out.precision = plan::mixed_precision(bf16 ? "mixed_bf16" : "mixed_fp16");
+  if (bf16 && args.has("grad_reduce_in_fp32") && !args.flag("grad_reduce_in_fp32"))
+    args.fail("grad_reduce_in_fp32",
+              "gradients reduced in bf16: no plan states this (--ignore grad_reduce_in_fp32 "
+              "reads the rest)");
   constexpr std::int64_t kBucket = 40'000'000, kPerReplica = 1'000'000;  // gradients
   const std::int64_t numbers = args.count("ddp_bucket_size", std::max(kBucket, kPerReplica * replicas));
-  const std::int64_t bytes = args.flag("fp16") && !args.flag("accumulate_allreduce_grads_in_fp32") ? 2 : 4;
+  const std::int64_t bytes = fp16 && !args.flag("accumulate_allreduce_grads_in_fp32") ? 2 : 4;
   out.bucket = args.flag("overlap_grad_reduce")
                    ? core::Bytes(std::min(numbers, std::int64_t{1} << 50) * bytes)
                    : core::Bytes(0);
@@ -164,8 +207,10 @@ std::int64_t read_zero_over(MegatronArguments& args, std::int64_t replicas) {
 }  // namespace
 
 MegatronRun from_megatron(const std::string& text, const std::string& file, const plan::ClusterRef& cluster,
-                          std::int64_t devices, const std::map<std::string, std::string>& given) {
+                          std::int64_t devices, const std::map<std::string, std::string>& given,
+                          const std::vector<std::string>& ignored) {
   MegatronArguments args = read_megatron_arguments(text, file);
+  for (const std::string& name : ignored) args.ignore(name);
   refuse_foreign(args);
   const Degrees degrees = read_degrees(args, devices);
   Plan plan;

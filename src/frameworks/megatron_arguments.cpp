@@ -52,7 +52,7 @@ std::optional<Number> whole(const std::string& text) {
 }  // namespace
 
 std::string underscored(std::string_view name) {
-  std::string out(name);
+  std::string out(name.substr(std::min(name.find_first_not_of('-'), name.size())));
   std::ranges::replace(out, '-', '_');
   return out;
 }
@@ -151,6 +151,13 @@ std::string MegatronArguments::word(std::string_view name, const std::vector<std
 
 std::string MegatronArguments::text(std::string_view name, const std::string& otherwise) {
   return has(name) ? fmt::format("{}", fmt::join(find(name)->words, " ")) : otherwise;
+}
+
+void MegatronArguments::ignore(std::string_view name) {
+  const auto found = all_.find(underscored(name));
+  if (found == all_.end())
+    throw core::BadInput({file_, 0, ""}, fmt::format("{} is to be ignored, and is not in the file", name));
+  all_.erase(found);
 }
 
 std::vector<std::string> MegatronArguments::unread() const {

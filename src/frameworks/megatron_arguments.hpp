@@ -45,6 +45,11 @@ class MegatronArguments {
   std::string text(std::string_view name, const std::string& otherwise);
   /// Whether a value says that there is none: null, false, no or off without quotes.
   bool nothing(std::string_view name);
+  /// Leaves an argument out, as if it were not given. Throws BadInput where it is not.
+  void ignore(std::string_view name);
+  /// Whether names are Megatron-LM's arguments, not fields of its configuration, which differ in what counts.
+  bool of_command_line() const { return of_command_line_; }
+  void set_of_command_line() { of_command_line_ = true; }
   /// Arguments that nobody has asked for, by name.
   std::vector<std::string> unread() const;
   [[noreturn]] void fail(std::string_view name, const std::string& message) const;
@@ -53,6 +58,7 @@ class MegatronArguments {
   const Value* find(std::string_view name);
   const std::string& single(std::string_view name, const Value& value, const char* expected) const;
   std::string file_;
+  bool of_command_line_ = false;
   std::map<std::string, Value, std::less<>> all_;
   std::set<std::string, std::less<>> read_;
 };

@@ -1,7 +1,8 @@
 #include <fmt/format.h>
 
-#include <cstdio>
+#include <algorithm>
 
+#include "layer_list.hpp"
 #include "megatron_run.hpp"
 
 namespace penstock::frameworks {
@@ -57,7 +58,12 @@ void refuse_biases(MegatronArguments& args) {
 void read_rotary(MegatronArguments& args, Parameters& out) {
   const std::int64_t hidden = args.count("hidden_size"), heads = args.count("num_attention_heads");
   refuse_biases(args);
-  const bool grouped = args.flag("group_query_attention") || args.has("num_query_groups");
+  const bool flag = args.flag("group_query_attention");
+  if (args.of_command_line() && !flag && args.has("num_query_groups"))
+    args.fail("num_query_groups",
+              "Megatron-LM ignores it without --group-query-attention: add that argument, or leave "
+              "this one out");
+  const bool grouped = flag || args.has("num_query_groups");
   out["kv_heads"] = in_text(grouped ? args.count("num_query_groups", 1) : heads);
   const std::int64_t head = args.count("kv_channels", hidden / heads);
   if (head * heads != hidden) out["head_width"] = in_text(head);
@@ -85,21 +91,38 @@ void read_experts(MegatronArguments& args, Parameters& out) {
   for (const char* how : {"moe_grouped_gemm", "moe_token_dispatcher_type"}) args.has(how);
 }
 
-/// "([0]*3+[1]*58)": layers without experts, before all those with.
-std::int64_t dense_layers(MegatronArguments& args) {
+/// [layer] whether it has experts: --moe-layer-freq, where a number N gives them to every N-th layer from the
+/// first.
+std::vector<std::int64_t> expert_layers(MegatronArguments& args) {
+  const std::int64_t layers = args.count("num_layers");
   const std::string text = args.text("moe_layer_freq", "1");
-  if (text == "1") return 0;
-  long long dense = 0, others = 0;
-  int end = 0;
-  const int read = std::sscanf(text.c_str(), "([0]*%lld+[1]*%lld)%n", &dense, &others, &end);
-  if (read != 2 || static_cast<std::size_t>(end) != text.size() || dense < 0 ||
-      dense + others != args.count("num_layers"))
-    args.fail(
-        "moe_layer_freq",
-        fmt::format("expected 1, or ([0]*D+[1]*E) for D layers without experts before E with, of {} in all; "
-                    "not '{}'",
-                    args.count("num_layers"), text));
-  return dense;
+  std::vector<std::int64_t> out;
+  if (std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; })) {
+    const std::int64_t every = args.count("moe_layer_freq", 1);
+    for (std::int64_t i = 0; i < layers; ++i) out.push_back(i % every == 0 ? 1 : 0);
+    return out;
+  }
+  try {
+    out = parse_layer_list(text);
+  } catch (const core::BadInput& e) {
+    args.fail("moe_layer_freq", e.what());
+  }
+  if (std::ssize(out) != layers)
+    args.fail("moe_layer_freq", fmt::format("'{}' has {} layers, the model {}", text, out.size(), layers));
+  return out;
+}
+
+/// Layers without experts, before all those with.
+std::int64_t dense_layers(MegatronArguments& args) {
+  const auto kinds = expert_layers(args);
+  const auto first = std::ranges::find(kinds, 1);
+  const bool rest = std::all_of(first, kinds.end(), [](std::int64_t kind) { return kind == 1; });
+  const bool known = std::all_of(kinds.begin(), first, [](std::int64_t kind) { return kind == 0; });
+  if (!rest || !known || first == kinds.end())
+    args.fail("moe_layer_freq",
+              "expected layers without experts (0), then those with (1): no family of the zoo mixes them "
+              "otherwise");
+  return first - kinds.begin();
 }
 
 void read_mixtral(MegatronArguments& args, Parameters& out) {
@@ -136,6 +159,18 @@ void read_gpt(MegatronArguments& args, Parameters& out) {
   out["positions"] = in_text(args.count("max_position_embeddings"));
 }
 
+/// By --untie-embeddings-and-output-weights, or what Megatron-Bridge calls it.
+bool tied_head(MegatronArguments& args) {
+  constexpr const char *kUntie = "untie_embeddings_and_output_weights",
+                       *kShare = "share_embeddings_and_output_weights";
+  const bool untied = args.flag(kUntie);
+  if (!args.has(kShare)) return !untied;
+  const bool shared = args.flag(kShare);
+  if (args.has(kUntie) && shared == untied)
+    args.fail(kShare, fmt::format("is {}, and {} is {}: keep one of them", shared, kUntie, untied));
+  return shared;
+}
+
 /// The zoo's.
 std::string family_of(MegatronArguments& args) {
   const bool latent = args.flag("multi_latent_attention"), experts = has_experts(args);
@@ -159,7 +194,7 @@ plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor,
   p["heads"] = in_text(args.count("num_attention_heads"));
   p["sequence"] = in_text(args.count("seq_length"));
   p["vocabulary"] = in_text(vocabulary(args, tensor, given));
-  p["tied_head"] = args.flag("untie_embeddings_and_output_weights") ? "no" : "yes";
+  p["tied_head"] = tied_head(args) ? "yes" : "no";
   p["loss"] = "yes";
   const std::string backend =
       args.word("attention_backend", {"flash", "fused", "unfused", "local", "auto"}, "auto");

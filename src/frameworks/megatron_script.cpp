@@ -121,6 +121,7 @@ void join_bare(std::vector<Launch>& all, const std::string& file) {
 
 MegatronArguments megatron_arguments_of_script(const std::string& text, const std::string& file) {
   MegatronArguments out(file);
+  out.set_of_command_line();
   shell::ScriptRun run = shell::run_script(text, file);
   if (run.launches.empty()) {  // a list of arguments, such as penstock export writes
     for (const Launch& list : run.lists)

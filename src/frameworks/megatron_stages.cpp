@@ -15,6 +15,27 @@ std::int64_t share(MegatronArguments& args, std::string_view name, std::int64_t 
   return all / parts;
 }
 
+/// Embedding and loss count as layers of the first and last stage (get_num_layers_to_build): all stages have
+/// as many layers, these two one less each.
+std::vector<StageLayers> counted_ends(MegatronArguments& args, std::int64_t layers, std::int64_t ranks,
+                                      std::int64_t chunks) {
+  constexpr const char *kFirst = "account_for_embedding_in_pipeline_split",
+                       *kLast = "account_for_loss_in_pipeline_split";
+  const bool first = args.flag(kFirst), last = args.flag(kLast);
+  const char* const name = first ? kFirst : kLast;
+  for (const char* other : {"decoder_first_pipeline_num_layers", "num_layers_in_first_pipeline_stage",
+                            "decoder_last_pipeline_num_layers", "num_layers_in_last_pipeline_stage"})
+    if (args.has(other)) args.fail(other, fmt::format("does not go with {}", name));
+  const std::int64_t all = layers + (first ? 1 : 0) + (last ? 1 : 0);
+  const std::int64_t each =
+      share(args, name, share(args, name, all, ranks, "layers, counted so,"), chunks, "layers of a rank");
+  std::vector<StageLayers> out(static_cast<std::size_t>(ranks * chunks), {false, each, 0, false});
+  if (first) --out.front().layers;
+  if (last) --out.back().layers;
+  out.front().embedding = out.back().loss = true;
+  return out;
+}
+
 /// [rank] layers where no layout says so: even, but for the first and the last rank if they are given.
 std::vector<std::int64_t> layers_of_ranks(MegatronArguments& args, std::int64_t layers, std::int64_t ranks) {
   const char* const first_name = args.has("decoder_first_pipeline_num_layers")
@@ -73,8 +94,10 @@ std::vector<StageLayers> given_layout(MegatronArguments& args, std::int64_t laye
 std::vector<StageLayers> read_megatron_stages(MegatronArguments& args, std::int64_t layers,
                                               std::int64_t ranks) {
   if (args.has("pipeline_model_parallel_layout")) return given_layout(args, layers, ranks);
-  const auto of_rank = layers_of_ranks(args, layers, ranks);
   const std::int64_t chunks = virtual_stages(args, layers, ranks);
+  if (args.flag("account_for_embedding_in_pipeline_split") || args.flag("account_for_loss_in_pipeline_split"))
+    return counted_ends(args, layers, ranks, chunks);
+  const auto of_rank = layers_of_ranks(args, layers, ranks);
   std::vector<StageLayers> out;
   for (std::int64_t v = 0; v < chunks; ++v)
     for (const std::int64_t count : of_rank)

@@ -69,22 +69,11 @@ std::string layout_text(const core::Yaml& list) {
   return out;
 }
 
-/// 0 for a dense layer, 1 for one with experts; dense ones first become ([0]*D+[1]*E).
-std::string layer_pattern(const core::Yaml& list) {
-  std::int64_t dense = 0, others = 0;
-  for (const core::Yaml& item : list.items()) {
-    const std::int64_t kind = item.integer(0, 1);
-    if (kind == 0 && others > 0) return written(list, 2);  // refused by its reader
-    ++(kind == 0 ? dense : others);
-  }
-  return fmt::format("([0]*{}+[1]*{})", dense, others);
-}
-
 Value list_value(const std::string& name, const core::Yaml& list) {
   constexpr int kLevels = 10;
   const int line = list.place().line;
   if (name == "pipeline_model_parallel_layout") return {{layout_text(list)}, line, Value::Form::scalar};
-  if (name == "moe_layer_freq") return {{layer_pattern(list)}, line, Value::Form::scalar};
+  if (name == "moe_layer_freq") return {{written(list, 2)}, line, Value::Form::scalar};
   const auto items = list.items();
   if (name == "recompute_modules" && items.size() == 1 && items.front().is_scalar())
     return {{items.front().scalar()}, line, Value::Form::scalar};
@@ -96,6 +85,7 @@ void add_leaves(const core::Yaml& node, int levels, MegatronArguments& out) {
   if (levels == 0) node.fail("mappings lie too deep inside each other");
   for (const auto& [key, value] : node.entries()) {
     const std::string name = underscored(key);
+    if (key.starts_with("--")) out.set_of_command_line();
     const int line = value.place().line;
     if (value.is_map())
       add_leaves(value, levels - 1, out);

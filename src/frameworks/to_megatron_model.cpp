@@ -1,6 +1,7 @@
 // A model of the zoo in Megatron-LM's arguments.
 
 #include <cmath>
+#include <utility>
 
 #include "megatron_lines.hpp"
 #include "models/stated.hpp"
@@ -30,7 +31,7 @@ bool usual_llama3(const models::RopeScaling& scaling) {
          scaling.number("original_max_position_embeddings", kOriginal) == kOriginal;
 }
 
-/// YaRN belongs to latent attention there, and is its default.
+/// YaRN is the default of latent attention there. Three of its numbers have no argument (0.19).
 void add_latent_scaling(MegatronLines& out, const models::RopeScaling& scaling) {
   if (scaling.type != "yarn") {
     out.add("--rope-type rope");
@@ -38,14 +39,14 @@ void add_latent_scaling(MegatronLines& out, const models::RopeScaling& scaling) 
     return;
   }
   out.add("--rope-type yarn");
-  const std::tuple<const char*, const char*, double> numbers[] = {
-      {"factor", "--rotary-scaling-factor", 1},
-      {"mscale", "--mscale", 1},
-      {"mscale_all_dim", "--mscale-all-dim", 0},
-      {"original_max_position_embeddings", "--original-max-position-embeddings", 4096},
-      {"beta_fast", "--beta-fast", 32},
-      {"beta_slow", "--beta-slow", 1}};
-  for (const auto& [key, argument, usual] : numbers) add_number(out, argument, scaling.number(key, usual));
+  add_number(out, "--rotary-scaling-factor", scaling.number("factor", 1));
+  add_number(out, "--mscale", scaling.number("mscale", 1));
+  add_number(out, "--mscale-all-dim", scaling.number("mscale_all_dim", 0));
+  constexpr std::pair<const char*, double> kFixed[] = {
+      {"original_max_position_embeddings", 4096}, {"beta_fast", 32}, {"beta_slow", 1}};
+  for (const auto& [key, fixed] : kFixed)
+    if (const double given = scaling.number(key, fixed); given != fixed)
+      out.leave_out(fmt::format("{} {} of YaRN", key, given));
 }
 
 void add_scaling(MegatronLines& out, const models::RopeScaling& scaling) {

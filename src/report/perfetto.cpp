@@ -53,8 +53,8 @@ class Writer {
 
   static std::size_t process(std::size_t device) { return device + 1; }  // viewers reserve process 0
 
-  /// Viewers keep whole nanoseconds and drop slices of a thread that overlap: both ends are rounded here, so that a
-  /// slice ends where the next one begins.
+  /// Viewers keep whole nanoseconds and drop slices of a thread that overlap: both ends are rounded here, so
+  /// that a slice ends where the next one begins.
   static std::int64_t nanoseconds(Picoseconds time) { return (time.value() + 500) / 1000; }
   static std::string micros(std::int64_t nanoseconds) {
     return fmt::format("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000);
@@ -97,7 +97,8 @@ class Writer {
     event(R"({{"ph":"X","name":"{}","cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},)"
           R"("args":{{"stage":{},"micro-batch":{},"bytes":{}}}}})",
           label, trace::name(span.kind), process(device), thread, micros(span.start),
-          micros(nanoseconds(span.end) - nanoseconds(span.start)), span.stage.index(), span.micro_batch, span.bytes.value());
+          micros(nanoseconds(span.end) - nanoseconds(span.start)), span.stage.index(), span.micro_batch,
+          span.bytes.value());
   }
 
   void add_span(const Span& span) {

@@ -363,9 +363,20 @@ TEST_CASE("experts and their groups in Megatron-LM's words; others are told noth
              "--moe-router-num-groups 8\n--moe-router-group-topk 4\n--moe-router-enable-expert-bias\n"
              "--moe-router-load-balancing-type seq_aux_loss\n--moe-aux-loss-coeff 0.001\n"
              "--moe-router-score-function sigmoid\n--moe-layer-freq \"([0]*1+[1]*2)\"\n"));
-  CHECK(says(other,
-             "--rope-type yarn\n--rotary-scaling-factor 40\n--mscale 1\n--mscale-all-dim 1\n"
-             "--original-max-position-embeddings 4096\n--beta-fast 32\n--beta-slow 1\n"));
+  CHECK(says(
+      other,
+      "--rope-type yarn\n--rotary-scaling-factor 40\n--mscale 1\n--mscale-all-dim 1\n--num-experts 8\n"));
+  CHECK_FALSE(says(other, "of YaRN"));
+  const Case other_yarn("deepseek_v3",
+                        {{"layers", "2"},
+                         {"dense_layers", "1"},
+                         {"hidden", "64"},
+                         {"heads", "4"},
+                         {"experts", "8"},
+                         {"chosen", "2"},
+                         {"rope_scaling", "yarn:factor=32:original_max_position_embeddings=8192"}});
+  CHECK(says(to("megatron", other_yarn, other_yarn.plan({1, 3}, 2)),
+             "no argument for: original_max_position_embeddings 8192 of YaRN"));
 }
 
 TEST_CASE("the shortest words for a split: first and last stage, virtual stages, else a layout") {

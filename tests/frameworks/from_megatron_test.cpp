@@ -202,6 +202,77 @@ TEST_CASE("a switch of a YAML file has the words of YAML 1.1, 0, 1 and null") {
   CHECK(refusal(yaml(kOn + "fp8: false"), 1, "run.yaml") == "taken");
 }
 
+TEST_CASE("Megatron-Bridge's names of a tied head and of precisions are read") {
+  const auto tied = [](const std::string& more) {
+    std::string text = yaml(kOn + more);
+    text.erase(text.find("untie_embeddings"),
+               std::string("untie_embeddings_and_output_weights: yes\n").size());
+    return read(text, 1, "run.yaml").plan.model.parameters.at("tied_head");
+  };
+  CHECK(tied("share_embeddings_and_output_weights: false") == "no");
+  CHECK(tied("share_embeddings_and_output_weights: true") == "yes");
+  CHECK(tied("share_embeddings_and_output_weights: null") == "yes");
+  CHECK(refusal(yaml(kOn + "share_embeddings_and_output_weights: true"), 1, "run.yaml")
+            .find("is true, and untie_embeddings_and_output_weights is true: keep one") != std::string::npos);
+  const auto precision = [](const std::string& name) {
+    return read(yaml(kOn + "mixed_precision: " + name), 1, "run.yaml").plan.training.precision;
+  };
+  for (const char* bf16 : {"bf16_mixed", "bf16-mixed", "\"bf16_mixed\""})
+    CHECK(precision(bf16) == plan::mixed_precision("mixed_bf16"));
+  CHECK(precision("fp16_mixed") == plan::mixed_precision("mixed_fp16"));
+  CHECK(precision("{bf16: true, grad_reduce_in_fp32: true}") == plan::mixed_precision("mixed_bf16"));
+  CHECK(refusal(yaml(kOn + "mixed_precision: bf16_with_mxfp8_mixed"), 1, "run.yaml")
+            .find("expected  or bf16_mixed") != std::string::npos);
+  CHECK(refusal(yaml(kOn + "mixed_precision: {bf16: true, grad_reduce_in_fp32: false}"), 1, "run.yaml")
+            .find("gradients reduced in bf16") != std::string::npos);
+}
+
+// As tests/functional_tests/test_cases of Megatron-LM.
+TEST_CASE("a YAML file may have a command line's names, with dashes") {
+  const MegatronRun run = read(
+      "ENV_VARS: {CUDA_DEVICE_MAX_CONNECTIONS: 1}\nMODEL_ARGS:\n  --num-layers: 8\n  --hidden-size: 64\n"
+      "  --num-attention-heads: 4\n  --seq-length: 32\n  --max-position-embeddings: 32\n  --vocab-size: 512\n"
+      "  --make-vocab-size-divisible-by: 1\n  --micro-batch-size: 1\n  --global-batch-size: 16\n"
+      "  --pipeline-model-parallel-size: 2\n  --bf16: true\nTEST_TYPE: regular\n",
+      2, "run.yaml");
+  CHECK(run.plan.stages.size() == 2);
+  CHECK(run.plan.training.precision == plan::mixed_precision("mixed_bf16"));
+  CHECK(run.unread == std::vector<std::string>{"CUDA_DEVICE_MAX_CONNECTIONS", "TEST_TYPE"});
+}
+
+TEST_CASE("what changes model, time or memory and has no place in a plan is refused, or ignored by name") {
+  const std::string arguments[] = {"hybrid_layer_pattern M-M*",
+                                   "experimental_attention_variant dsa",
+                                   "attention_output_gate",
+                                   "moe_latent_size 64",
+                                   "heterogeneous_layers_config_path x.json",
+                                   "fp4_format e2m1",
+                                   "tensor_parallel_num_weight_shards 2",
+                                   "grad_reduce_in_bf16",
+                                   "main_grads_dtype bf16",
+                                   "exp_avg_dtype fp8",
+                                   "optimizer_cpu_offload",
+                                   "moe_layer_recompute",
+                                   "distribute_saved_activations",
+                                   "overlap_moe_expert_parallel_comm",
+                                   "use_tp_pp_dp_mapping",
+                                   "softmax_type learnable"};
+  for (const std::string& argument : arguments) {
+    CAPTURE(argument);
+    const std::string name = argument.substr(0, argument.find(' '));
+    std::string flag = argument;
+    std::replace(flag.begin(), flag.begin() + static_cast<std::ptrdiff_t>(name.size()), '_', '-');
+    const std::string text = kLlama + "--" + flag;
+    CHECK(refusal(text, 1).find("no plan states this (--ignore " + name) != std::string::npos);
+    for (const std::string& given : {name, "--" + flag.substr(0, name.size())})
+      CHECK(from_megatron(text, "train.sh", {"8xH100", 1}, 1, {}, {given}).plan.stages.size() == 1);
+  }
+  for (const char* usual : {"--main-grads-dtype fp32", "--softmax-type vanilla", "--exp-avg-dtype fp32"})
+    CHECK(refusal(kLlama + usual, 1) == "taken");
+  CHECK_THROWS_WITH_AS(from_megatron(kLlama, "train.sh", {"8xH100", 1}, 1, {}, {"moe_latent_size"}),
+                       "train.sh: moe_latent_size is to be ignored, and is not in the file", core::BadInput);
+}
+
 TEST_CASE("a switch of a command line has no value, or a clear one") {
   CHECK(read(kLlama + "--bf16", 1).plan.training.precision);
   CHECK(read(kLlama + "--bf16 $MORE_ARGS", 1).plan.training.precision);
@@ -313,6 +384,24 @@ TEST_CASE("splits: even, first and last, virtual stages, layout") {
               4) == Counts{1, 3, 3, 1});
   CHECK(split("--pipeline-model-parallel-size 4 --decoder-last-pipeline-num-layers 2", 4) ==
         Counts{2, 2, 2, 2});
+  // Embedding and loss as layers (get_num_layers_to_build): 30 layers on 4 ranks are 7 8 8 7.
+  const std::string ends =
+      "--num-layers 30 --pipeline-model-parallel-size 4 --account-for-embedding-in-pipeline-split "
+      "--account-for-loss-in-pipeline-split ";
+  CHECK(split(ends, 4) == Counts{7, 8, 8, 7});
+  CHECK(split(ends + "--num-virtual-stages-per-pipeline-rank 2", 4) == Counts{3, 4, 4, 4, 4, 4, 4, 3});
+  CHECK(split("--num-layers 2 --pipeline-model-parallel-size 4 --account-for-embedding-in-pipeline-split "
+              "--account-for-loss-in-pipeline-split",
+              4) == Counts{0, 1, 1, 0});
+  CHECK(split("--num-layers 7 --pipeline-model-parallel-size 4 --account-for-loss-in-pipeline-split", 4) ==
+        Counts{2, 2, 2, 1});
+  CHECK(refusal(kLlama + ends + "--decoder-first-pipeline-num-layers 6", 4)
+            .find("decoder_first_pipeline_num_layers: does not go with account_for_embedding") !=
+        std::string::npos);
+  CHECK(
+      refusal(kLlama + "--num-layers 8 --pipeline-model-parallel-size 4 --account-for-loss-in-pipeline-split",
+              4)
+          .find("9 layers, counted so, are not 4 equal shares") != std::string::npos);
   CHECK(split("--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 1", 2) ==
         Counts{1, 1, 1, 1, 1, 1, 1, 1});
   // Rank 0 has 2 layers, rank 1 has 6, each in two stages.
@@ -442,7 +531,31 @@ TEST_CASE("a plan with latent attention comes back, dense layers before those wi
   const std::string latent = kLlama + "--multi-latent-attention ";
   CHECK(refusal(latent).find("the zoo has it with experts") != std::string::npos);
   CHECK(refusal(latent + "--num-experts 8 --moe-layer-freq '([0]*3+[1]*6)'")
-            .find("moe_layer_freq: expected 1, or ([0]*D+[1]*E)") != std::string::npos);
+            .find("moe_layer_freq: '([0]*3+[1]*6)' has 9 layers, the model 8") != std::string::npos);
+  const auto dense = [&](const std::string& pattern) {
+    return read(latent + "--num-experts 8 --moe-layer-freq '" + pattern + "'", 1)
+        .plan.model.parameters.at("dense_layers");
+  };
+  // As Megatron-LM's and Megatron-Bridge's examples write it.
+  for (const char* same :
+       {"[0]*3+[1]*5", "([0]*3+[1]*5)", "[0,0,0,1,1,1,1,1]", "([0]*3)+([1]*2+[1]*3)", "[0]*3 + [1]*5"})
+    CHECK(dense(same) == "3");
+  CHECK(dense("[1]*8") == "0");
+  CHECK(dense("([0]*1+[1]*1)*1+[1]*6") == "1");
+  const auto pattern = [&](const std::string& text) {
+    return refusal(latent + "--num-experts 8 --moe-layer-freq '" + text + "'", 1);
+  };
+  for (const char* mixed : {"([0]*1+[1]*1)*4", "[1]*4+[0]*4", "[0]*8", "[2]*8", "2"})
+    CHECK(pattern(mixed).find("expected layers without experts (0), then those with (1)") !=
+          std::string::npos);
+  for (const char* odd : {"[0]*3+", "[0]*3-[1]*5", "[0", "(((([1]*8)))", "[1]*x", "1+1", "[-1]*8"})
+    CHECK(pattern(odd).find("expected a list of layers") != std::string::npos);
+  CHECK(pattern("[1]*99999*99999").find("more than 65536 layers") != std::string::npos);
+  CHECK(
+      read(yaml(kOn +
+                "multi_latent_attention: true\nnum_moe_experts: 8\nmoe_layer_freq: [0, 0, 1, 1, 1, 1, 1, 1]"),
+           1, "run.yaml")
+          .plan.model.parameters.at("dense_layers") == "2");
 }
 
 TEST_CASE(
@@ -451,8 +564,8 @@ TEST_CASE(
         std::string::npos);
   CHECK(refusal(kModel + "--num-experts 8") ==
         "train.sh:2: num_experts: the zoo's experts are between Llama's attention: RMSNorm, rope and swiglu");
-  CHECK(refusal(kLlama + "--num-experts 8 --moe-layer-freq 2").find("expected 1, or ([0]*D+[1]*E)") !=
-        std::string::npos);
+  CHECK(refusal(kLlama + "--num-experts 8 --moe-layer-freq 2")
+            .find("expected layers without experts (0), then those with") != std::string::npos);
   CHECK(refusal(kLlama + "--num-experts 8 --expert-model-parallel-size 3") ==
         "train.sh:2: expert_model_parallel_size: 4 replicas are not groups of 3");
   CHECK(refusal(kModel + "--context-parallel-size 1") == "taken");
@@ -501,7 +614,12 @@ TEST_CASE("widths that a script leaves out are Megatron-LM's") {
   CHECK(model_of(kModel).at("feed_forward") == "256");
   CHECK(model_of(kNoWidth).at("kv_heads") == "4");
   CHECK(model_of(kNoWidth + "--group-query-attention").at("kv_heads") == "1");
-  CHECK(model_of(kNoWidth + "--num-query-groups 2").at("kv_heads") == "2");
+  CHECK(model_of(kNoWidth + "--group-query-attention --num-query-groups 2").at("kv_heads") == "2");
+  // The argument parser of 0.19 has groups of one query head without the switch; Megatron-Bridge has no
+  // switch.
+  CHECK(refusal(kNoWidth + "--num-query-groups 2", 1)
+            .find("Megatron-LM ignores it without --group-query-attention") != std::string::npos);
+  CHECK(read(yaml(kOn + "num_query_groups: 2"), 1, "run.yaml").plan.model.parameters.at("kv_heads") == "2");
   CHECK(model_of(kNoWidth + "--kv-channels 32").at("head_width") == "32");
   CHECK_FALSE(model_of(kNoWidth).contains("head_width"));
   CHECK_FALSE(model_of(kNoWidth).contains("qkv_bias"));

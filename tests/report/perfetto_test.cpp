@@ -52,11 +52,13 @@ TEST_CASE("every computation is a slice of its device, named by direction and mi
   CHECK(slices[2]["args"]["stage"] == 0);
 }
 
-// Perfetto keeps whole nanoseconds, and drops a slice that begins a nanosecond before another of its thread ends.
+// Perfetto keeps whole nanoseconds, and drops a slice that begins a nanosecond before another of its thread
+// ends.
 TEST_CASE("both ends are whole nanoseconds, and slices that follow each other touch") {
   trace::Trace trace;
   trace.devices.resize(2);
-  // 1,499 ps end the first two: rounded starts and lengths would give 0 + 1 and 1 + 2 where the third begins at 3.
+  // 1,499 ps end the first two: rounded starts and lengths would give 0 + 1 and 1 + 2 where the third begins
+  // at 3.
   trace.spans = {transfer(0, 1, 0, 1'499), transfer(0, 1, 1'499, 2'999), transfer(0, 1, 2'999, 4'500),
                  transfer(0, 1, 1'234'567'000'500, 1'234'567'002'499)};
   const std::string text = report::to_perfetto_json(trace);
