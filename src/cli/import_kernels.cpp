@@ -16,7 +16,7 @@ constexpr std::int64_t kMost = std::int64_t{1} << 40;
 
 struct ImportKernelsFlags {
   std::vector<std::string> files;
-  std::string output;
+  std::string output, device;
 };
 
 /// What the files hold together.
@@ -52,7 +52,12 @@ void take_product(const report::CsvRecord& row, Tables& tables) {
 void take_attention(const report::CsvRecord& row, Tables& tables) {
   const auto size = [&](const char* column) { return row.count(column, 1, kMost); };
   const std::int64_t heads = size("num_heads"), shared = row.count("num_key_value_heads", 0, kMost);
-  const bool plain = row.text("attn_dtype") == "bfloat16" && row.count("window_size", 0, kMost) == 0 &&
+  // Generation is of one new token over all keys that are kept, which no training step has. Keys and values
+  // that are kept in other numbers take another time.
+  const bool context = !row.has("op_name") || !row.text("op_name").starts_with("generation"),
+             cache = !row.has("kv_cache_dtype") || row.text("kv_cache_dtype") == "bfloat16",
+             windows = row.has("window_size") && row.count("window_size", 0, kMost) > 0;
+  const bool plain = context && cache && !windows && row.text("attn_dtype") == "bfloat16" &&
                      (shared == 0 || shared == heads);
   if (!plain) {
     ++tables.others;
@@ -105,10 +110,16 @@ void take_system(const std::string& file, Tables& tables) {
 
 void take(const std::string& file, Tables& tables) {
   if (file.ends_with(".json")) return take_system(file, tables);
-  const auto rows = report::csv_records(core::read_file(file), file);
+  const std::string text = core::read_file(file);
+  if (text.starts_with("PAR1"))
+    throw core::BadInput(
+        {file, 0, ""},
+        "a Parquet file: expected CSV (penstock import kernels --help shows how to convert it)");
+  const auto rows = report::csv_records(text, file);
   if (rows.empty()) throw core::BadInput({file, 1, ""}, "expected rows below a header");
   for (const report::CsvRecord& row : rows) {
-    take_device(row.text("device"), tables, [&](const std::string& why) { row.fail("device", why); });
+    if (row.has("device"))
+      take_device(row.text("device"), tables, [&](const std::string& why) { row.fail("device", why); });
     if (row.has("nccl_dtype"))
       take_collective(row, tables);
     else
@@ -118,7 +129,11 @@ void take(const std::string& file, Tables& tables) {
 
 core::ExitCode run(const ImportKernelsFlags& flags) {
   Tables tables;
+  tables.device = flags.device;
   for (const std::string& file : flags.files) take(file, tables);
+  if (tables.device.empty())
+    throw core::BadInput(
+        fmt::format("{}: no table has the column device: name it by --device", fmt::join(flags.files, ", ")));
   if (tables.products.empty())
     throw core::BadInput(fmt::format("{}: no product in bfloat16", fmt::join(flags.files, ", ")));
   double best = 0;
@@ -148,7 +163,10 @@ void add_import_kernels(CLI::App& import, Action& action) {
       "Reads the tables of ai-dynamo/aiconfigurator as CSV: of products the columns device, gemm_dtype, m, "
       "n, k "
       "and latency (ms); of attention device, attn_dtype, batch_size, isl, num_heads, num_key_value_heads, "
-      "head_dim, window_size and latency; of NCCL device, op_name, nccl_dtype, num_gpus, message_size and "
+      "head_dim and latency, and where they are there op_name, window_size and kv_cache_dtype (attention of "
+      "contexts, "
+      "without windows, whose keys are kept in bfloat16); of NCCL device, op_name, nccl_dtype, num_gpus, "
+      "message_size and "
       "latency. Rows in bfloat16, of NCCL in half, are kept. Their Parquet files become CSV by\n"
       "  python3 -c \"import sys, pandas; pandas.read_parquet(sys.argv[1]).to_csv(sys.argv[2], "
       "index=False)\" A B\n"
@@ -161,6 +179,10 @@ void add_import_kernels(CLI::App& import, Action& action) {
       "      --costs a100_tables.yaml");
   auto flags = std::make_shared<ImportKernelsFlags>();
   command->add_option("files", flags->files, "tables of one device")->required()->type_name("CSV|JSON");
+  command
+      ->add_option("--device", flags->device,
+                   "name of the tables' device, for tables without the column; others must have this one")
+      ->type_name("NAME");
   command->add_option("-o,--output", flags->output, "the costs file")->required()->type_name("FILE");
   command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });
 }

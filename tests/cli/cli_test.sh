@@ -151,8 +151,13 @@ expect 0 "times Another (MMT, small on 4 devices" "$penstock" run labels.yaml --
 expect 12 "run.sh exists and is not a plan file" "$penstock" improve back.yaml -o run.sh
 expect 10 "'cut' is unknown; did you mean 'cuts'?" "$penstock" improve back.yaml --change cut
 expect 0 "ZeRO 0 or 2 or 3, not ZeRO 1" "$penstock" export run.yaml --to torchtitan --nearest titan.yaml
-expect 0 "" "$penstock" export titan.yaml --to torchtitan --csv order.csv -o titan.toml
-expect 0 'pipeline_parallel_schedule_csv = "order.csv"' cat titan.toml
+expect 0 "" "$penstock" export titan.yaml --to torchtitan --csv order.csv -o titan.py
+expect 0 'pipeline_parallel_schedule_csv="order.csv",' cat titan.py
+expect 0 'pipeline_parallel_schedule_csv = "order.csv"' "$penstock" export titan.yaml --to torchtitan --for-version 0.2 --csv order.csv
+expect 11 "torchtitan 0.1 is not known; known: 0.3, 0.2" "$penstock" export titan.yaml --to torchtitan --for-version 0.1
+expect 0 "PP" "$penstock" plan --model llama -p layers=4 --gpus 8xH100 --mini-batch 32 --for megatron --option evaluations=100 -o runnable.yaml
+expect 0 "--tensor-model-parallel-size" "$penstock" export runnable.yaml --to megatron
+expect 10 "--for limits the search of --planner joint: spp's plan is handed over by penstock export" "$penstock" plan --model llama -p layers=4 --gpus 8xH100 --mini-batch 32 --for megatron --planner spp
 expect 0 "makespan" "$penstock" schedule order.csv
 expect 10 "Megatron-LM reads no order of passes from a file" "$penstock" export run.yaml --to megatron --csv order.csv
 expect 10 "'megatrn' is unknown; did you mean 'megatron'?" "$penstock" export run.yaml --to megatrn
@@ -413,6 +418,19 @@ NVIDIA V100,bfloat16,1,256,8,0,64,0,0.02
 NVIDIA V100,bfloat16,1,256,8,2,64,0,0.01
 CSV
 expect 0 "NVIDIA V100: 2 products, 1 of attention; 2 rows left out" "$penstock" import kernels gemm.csv core.csv -o v100.yaml
+cat >decode.csv <<'CSV'
+op_name,attn_dtype,kv_cache_dtype,batch_size,isl,num_heads,num_key_value_heads,head_dim,latency
+context_attention,bfloat16,bfloat16,1,256,8,0,64,0.02
+context_attention,bfloat16,fp8,1,512,8,0,64,0.03
+generation_attention,bfloat16,bfloat16,1,1,8,0,64,0.01
+CSV
+expect 0 "NVIDIA V100: 2 products, 1 of attention; 3 rows left out" "$penstock" import kernels gemm.csv decode.csv -o decode.yaml
+sed 's/NVIDIA V100,//; s/device,//' gemm.csv >nameless.csv
+expect 11 "nameless.csv: no table has the column device: name it by --device" "$penstock" import kernels nameless.csv -o bad.yaml
+expect 0 "NVIDIA V100: 2 products" "$penstock" import kernels nameless.csv --device "NVIDIA V100" -o decode.yaml
+expect 11 "'NVIDIA V100' in a table of 'NVIDIA P100'" "$penstock" import kernels gemm.csv --device "NVIDIA P100" -o bad.yaml
+printf 'PAR1\0\0' >gemm.parquet
+expect 11 "gemm.parquet: a Parquet file: expected CSV" "$penstock" import kernels gemm.parquet -o bad.yaml
 tables=(--model gpt -p layers=2 -p element_bytes=2 -p attention=flash --mini-batch 8 --planner single_device --costs v100.yaml)
 expect 0 "PP1" "$penstock" plan "${tables[@]}" --cluster summit --devices 1
 expect 11 "the costs are the kernel tables of NVIDIA V100, but cluster dgx_a100 has a100" "$penstock" plan "${tables[@]}" --cluster dgx_a100 --devices 1
