@@ -77,6 +77,11 @@ class Check {
                          layers_.tensor_parallel));
     if (layers_.expert_parallel > 1 && !can_.expert_parallel)
       refuse(fmt::format("is told nothing of experts here: the plan has EP{}", layers_.expert_parallel));
+    if (can_.experts_divide_tokens && layers_.tensor_parallel > 1 && !layers_.sequence_parallel &&
+        has_experts(graph_))
+      refuse(fmt::format(
+          "divides models with experts by TP{} with sequence parallelism alone: the plan has none",
+          layers_.tensor_parallel));
     if (layers_.sequence_parallel && !can_.sequence_parallel)
       refuse("does not divide tokens in its pipelines: the plan has sequence parallelism");
     if (layers_.context_parallel > 1 && std::ranges::count(can_.context, layers_.context_exchange) == 0)
@@ -193,6 +198,7 @@ const std::vector<Framework>& catalogue() {
        "NVIDIA/Megatron-LM, megatron/training/arguments.py and "
        "megatron/core/transformer/pipeline_parallel_layer_layout.py",
        {.expert_parallel = true,
+        .experts_divide_tokens = true,
         .zero = {0, 1},
         .context = {Exchange::ring, Exchange::all_gather, Exchange::ulysses},
         .context_with_copies = true,
@@ -307,6 +313,24 @@ std::optional<plan::Plan> nearest(const Framework& framework, const graph::OpGra
                                   const plan::Plan& plan) {
   auto out = mended(graph, plan, framework.can);
   return out && refusals(framework, graph, *out, false).empty() ? out : std::nullopt;
+}
+
+RunnablePlans::RunnablePlans(const Framework& framework, const graph::OpGraph& graph)
+    : framework_(framework), graph_(graph) {
+  auto row = plan::layer_row(graph);
+  if (const auto* why = std::get_if<std::string>(&row))
+    throw core::BadInput(
+        fmt::format("{} trains rows of layers: {} is none, {}", framework.title, graph.name(), *why));
+  row_ = std::get<plan::LayerRow>(std::move(row));
+}
+
+std::optional<plan::Plan> RunnablePlans::nearest(const plan::Plan& plan, const plan::Plan* before) const {
+  auto out = mended(graph_, row_, plan, before, framework_.can);
+  if (!out) return {};
+  out->planner = plan.planner;
+  const LayerReading reading = read_layers(graph_, row_, *out);
+  if (!reading.plan || !Check(framework_, graph_, *out, *reading.plan).refusals(false).empty()) return {};
+  return out;
 }
 
 std::string order_csv(const plan::Plan& plan) {

@@ -28,8 +28,8 @@ class LayerListReader {
 
  private:
   [[noreturn]] void fail() const {
-    throw core::BadInput(fmt::format("expected a list of layers, such as [0]*3+[1]*58 or [0, 1, 1], found '{}'",
-                                     text_.substr(0, 200)));
+    throw core::BadInput(fmt::format(
+        "expected a list of layers, such as [0]*3+[1]*58 or [0, 1, 1], found '{}'", text_.substr(0, 200)));
   }
 
   bool take(char wanted) {
@@ -65,7 +65,8 @@ class LayerListReader {
       const auto times = static_cast<std::size_t>(number());
       if (!out.empty() && times > kMostLayers / out.size()) check(kMostLayers + 1);
       List repeated;
-      for (std::size_t i = 0; i < times && !out.empty(); ++i) repeated.insert(repeated.end(), out.begin(), out.end());
+      for (std::size_t i = 0; i < times && !out.empty(); ++i)
+        repeated.insert(repeated.end(), out.begin(), out.end());
       out = std::move(repeated);
     }
     return out;

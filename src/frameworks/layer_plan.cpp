@@ -190,6 +190,12 @@ std::int64_t LayerPlan::layers(std::size_t stage) const {
   return std::min(ends[stage], row.head()) - std::max(begin(stage), 1);
 }
 
+bool has_experts(const graph::OpGraph& graph) {
+  for (std::size_t v = 0; v < graph.size(); ++v)
+    if (graph.op(OpId(v)).kind == graph::OpKind::experts) return true;
+  return false;
+}
+
 std::string_view precision_of(const graph::OpGraph& graph, const Plan& plan) {
   if (plan.training.precision) return plan::name(*plan.training.precision);
   return graph.element_bytes() == plan::bytes(cluster::Precision::fp32) ? "fp32" : "bf16";
@@ -200,6 +206,10 @@ LayerReading read_layers(const graph::OpGraph& graph, const Plan& plan) {
   if (const auto* why = std::get_if<std::string>(&row))
     return {{}, {fmt::format("trains rows of layers: {} is none, {}", graph.name(), *why)}};
   return Reader(graph, plan, std::get<plan::LayerRow>(std::move(row))).read();
+}
+
+LayerReading read_layers(const graph::OpGraph& graph, const plan::LayerRow& row, const Plan& plan) {
+  return Reader(graph, plan, row).read();
 }
 
 }  // namespace penstock::frameworks

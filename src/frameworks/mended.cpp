@@ -43,11 +43,13 @@ std::vector<std::size_t> rounded_ends(std::vector<std::size_t> stage_of_part, st
   return ends;
 }
 
-/// What most stages have; of equally many the larger.
+/// What most stages have; of equally many the larger. Of those that differ from `before`, where any do: its
+/// stages are alike, and what was changed in one is to change in all.
 template <class Get>
-auto most_common(const Plan& plan, const Get& get) {
+auto most_common(const Plan& plan, const Plan* before, const Get& get) {
   std::map<decltype(get(plan.stages.front())), std::size_t> count;
   for (const Stage& stage : plan.stages) ++count[get(stage)];
+  if (before && count.size() > 1) count.erase(get(before->stages.front()));
   auto best = count.begin();
   for (auto it = count.begin(); it != count.end(); ++it)
     if (it->second >= best->second) best = it;
@@ -61,6 +63,32 @@ std::int64_t fitting_micro_batch(const Plan& plan, std::int64_t usual, std::int6
   return size;
 }
 
+/// Whether all its parts have a word: whole stages, and what `can` lacks, have none.
+bool has_word(const Recomputation& how, const Abilities& can) {
+  using enum Recomputation::Of;
+  if (how.of == core) return can.recompute_core;
+  return how.of != stage && !(how.of == layers && how.first > 0 && !can.recompute_first);
+}
+
+/// Of the stages with layers, the first that differs from what `before` has.
+Recomputation changed_recomputation(const Plan& plan, const Plan& before, const Abilities& can) {
+  Recomputation usual;
+  for (const Stage& stage : before.stages)
+    if (stage.recompute) usual = stage.recompute;
+  std::optional<Recomputation> changed;
+  for (const Stage& stage : plan.stages)
+    if (stage.recompute != usual && (stage.recompute || !changed) && has_word(stage.recompute, can))
+      changed = stage.recompute;
+  // A stage without layers has nothing to compute again: it alone is no change.
+  const bool some = std::ranges::any_of(plan.stages, [](const Stage& s) { return bool(s.recompute); });
+  if (changed && !*changed && some && before.stages.size() == plan.stages.size()) {
+    for (std::size_t s = 0; s < plan.stages.size(); ++s)
+      if (!plan.stages[s].recompute && before.stages[s].recompute) return {};
+    return usual;
+  }
+  return changed.value_or(usual);
+}
+
 Recomputation recomputation_of(const Plan& plan, const Abilities& can) {
   const Recomputation first = plan.stages.front().recompute;
   const bool same = std::ranges::all_of(plan.stages, [&](const Stage& s) { return s.recompute == first; });
@@ -71,9 +99,10 @@ Recomputation recomputation_of(const Plan& plan, const Abilities& can) {
   return plan::kRecomputeLayers;
 }
 
-int zero_of(const Plan& plan, const Abilities& can) {
+int zero_of(const Plan& plan, const Plan* before, const Abilities& can) {
   int most = 0;
   for (const Stage& stage : plan.stages) most = std::max(most, stage.zero);
+  if (before) most = most_common(plan, before, [](const Stage& s) { return s.zero; });
   for (const int each : can.zero)
     if (each >= most) return each;
   return can.zero.back();
@@ -81,22 +110,26 @@ int zero_of(const Plan& plan, const Abilities& can) {
 
 struct CommonDegrees {
   std::size_t ranks;
-  std::int64_t tensor, context, data;
+  std::int64_t tensor, context, data, expert = 1;
 };
 
-std::optional<CommonDegrees> degrees_of(const Plan& plan, const Abilities& can) {
+std::optional<CommonDegrees> degrees_of(const Plan& plan, const Plan* before, const Abilities& can) {
   const auto ranks = plan::rank_of_stage(plan);
   CommonDegrees out{static_cast<std::size_t>(1 + *std::ranges::max_element(ranks)), 1, 1, 1};
   if (plan.stages.size() % out.ranks != 0) return {};
-  if (can.tensor_parallel) out.tensor = most_common(plan, [](const Stage& s) { return s.tensor_parallel; });
+  if (can.tensor_parallel)
+    out.tensor = most_common(plan, before, [](const Stage& s) { return s.tensor_parallel; });
   if (std::ranges::count(can.context, plan.stages.front().context_exchange) > 0)
-    out.context = most_common(plan, [](const Stage& s) { return s.context_parallel; });
+    out.context = most_common(plan, before, [](const Stage& s) { return s.context_parallel; });
   std::size_t devices = 0;  // of all ranks; stages of one rank share theirs
   for (const Stage& stage : plan.stages)
     for (const auto device : stage.devices) devices = std::max(devices, device.index() + 1);
   const auto group = out.ranks * static_cast<std::size_t>(out.tensor * out.context);
   if (devices % group != 0) return {};
   out.data = static_cast<std::int64_t>(devices / group);
+  if (can.expert_parallel)
+    out.expert = most_common(plan, before, [](const Stage& s) { return s.expert_parallel; });
+  if (out.data * out.context % out.expert != 0) return {};
   return plan.training.mini_batch % out.data == 0 ? std::optional(out) : std::nullopt;
 }
 
@@ -109,6 +142,7 @@ void deal_devices(Plan& plan, const CommonDegrees& degrees) {
     plan.stages[s].tensor_parallel = static_cast<int>(degrees.tensor);
     plan.stages[s].context_parallel = static_cast<int>(degrees.context);
     plan.stages[s].context_exchange = plan.stages.front().context_exchange;
+    plan.stages[s].expert_parallel = static_cast<int>(degrees.expert);
     plan.stages[s].zero_over = 0;
   }
 }
@@ -123,28 +157,43 @@ void deal_operators(Plan& plan, const plan::LayerRow& row, const std::vector<std
 
 /// The plan's own where it may be, else the first that runs as many stages per rank.
 std::string schedule_of(const Plan& plan, const Abilities& can, bool chunked) {
-  if (std::ranges::count(can.schedules, plan.schedule) > 0) return plan.schedule;
+  const bool single = plan.schedule == "1f1b" || plan.schedule == "gpipe",
+             interleaved = plan.schedule.starts_with("interleaved");
+  const bool suits = chunked ? !single : !interleaved;
+  if (suits && std::ranges::count(can.schedules, plan.schedule) > 0) return plan.schedule;
   return chunked ? "interleaved_1f1b" : "1f1b";
 }
 
 }  // namespace
 
 std::optional<Plan> mended(const graph::OpGraph& graph, const Plan& plan, const Abilities& can) {
-  if (plan::has_colocated(plan)) return {};
   const auto read = plan::layer_row(graph);
   const auto* row = std::get_if<plan::LayerRow>(&read);
-  const auto degrees = degrees_of(plan, can);
+  return row ? mended(graph, *row, plan, nullptr, can) : std::nullopt;
+}
+
+std::optional<Plan> mended(const graph::OpGraph& graph, const plan::LayerRow& row, const Plan& plan,
+                           const Plan* before, const Abilities& can) {
+  const auto whole = [](const Stage& s) { return !s.devices.empty() && s.replicas() > 0; };
+  if (plan.stages.empty() || !std::ranges::all_of(plan.stages, whole) || plan::has_colocated(plan)) return {};
+  const auto degrees = degrees_of(plan, before, can);
   const std::size_t stages = plan.stages.size();
-  if (!row || !degrees || stages > static_cast<std::size_t>(row->parts())) return {};
+  if (!degrees || stages > static_cast<std::size_t>(row.parts())) return {};
   Plan out = plan;
-  deal_operators(out, *row, rounded_ends(stages_by_work(graph, plan, *row), stages));
+  deal_operators(out, row, rounded_ends(stages_by_work(graph, plan, row), stages));
   if (std::ranges::any_of(out.stages, [](const Stage& s) { return s.operators.empty(); })) return {};
   deal_devices(out, *degrees);
-  const std::int64_t usual = most_common(plan, [](const Stage&s) { return s.micro_batch / s.replicas(); }),
+  const std::int64_t usual = most_common(plan, before,
+                                         [](const Stage&s) { return s.micro_batch / s.replicas(); }),
                      micro_batch = fitting_micro_batch(plan, usual, degrees->data);
-  const bool sequence = can.sequence_parallel && degrees->tensor > 1 &&
-                        std::ranges::any_of(plan.stages, [](const Stage& s) { return s.sequence_parallel; });
-  const Recomputation recompute = recomputation_of(plan, can);  // of stages that have layers
+  const auto divided = [](const Stage& s) { return s.sequence_parallel; };
+  const bool wanted = before && before->stages.front().tensor_parallel > 1
+                          ? most_common(plan, before, divided)
+                          : std::ranges::any_of(plan.stages, divided),
+             must = can.experts_divide_tokens && has_experts(graph);
+  const bool sequence = can.sequence_parallel && degrees->tensor > 1 && (wanted || must);
+  const Recomputation recompute =  // of stages that have layers
+      before ? changed_recomputation(plan, *before, can) : recomputation_of(plan, can);
   for (Stage& stage : out.stages) {
     stage.micro_batch = micro_batch * degrees->data;
     stage.k = 1;
@@ -153,7 +202,7 @@ std::optional<Plan> mended(const graph::OpGraph& graph, const Plan& plan, const 
     stage.partition.clear();
     stage.shares.clear();
     stage.recompute = plan::applies(graph, stage.operators, recompute) ? recompute : Recomputation{};
-    stage.zero = stage.weight_replicas() > 1 ? zero_of(plan, can) : 0;
+    stage.zero = stage.weight_replicas() > 1 ? zero_of(plan, before, can) : 0;
     stage.sequence_parallel = sequence;
   }
   out.training.compression = {};

@@ -545,6 +545,81 @@ TEST_CASE("context parallelism in each framework's words, or refused") {
   CHECK(says(to("megatron", llama8(), three), "3 devices are none of CP2"));
 }
 
+TEST_CASE("a change of one stage of a runnable plan becomes one of all, and the result can be handed over") {
+  const Framework& megatron = framework_named("megatron");
+  const RunnablePlans runnable(megatron, llama8().graph);
+  auto before = llama8().plan({2, 4, 6, 9}, 4, 1, 4);
+  for (auto& stage : before.stages) stage.micro_batch = 4, stage.zero = 1;
+  const auto changed = [&](const auto& change) {
+    auto plan = before;
+    change(plan.stages[2]);
+    const auto out = runnable.nearest(plan, &before);
+    REQUIRE(out);
+    CHECK(refusals(megatron, llama8().graph, *out, false) == std::vector<std::string>{});
+    return *out;
+  };
+  const auto tensor = changed([](plan::Stage& stage) { stage.tensor_parallel = 2; });
+  for (const auto& stage : tensor.stages) {
+    CHECK(stage.tensor_parallel == 2);
+    CHECK(stage.replicas() == 2);
+    CHECK(stage.micro_batch == 4);  // two samples for each of two replicas, which stage 2 had
+  }
+  for (const auto& stage : changed([](plan::Stage& s) { s.micro_batch = 8; }).stages)
+    CHECK(stage.micro_batch == 8);
+  for (const auto& stage : changed([](plan::Stage& s) { s.zero = 0; }).stages) CHECK(stage.zero == 0);
+  for (const auto& stage : changed([](plan::Stage& s) { s.zero = 3; }).stages) CHECK(stage.zero == 1);
+  for (const auto& stage : changed([](plan::Stage& s) { s.recompute = plan::kRecomputeCore; }).stages)
+    CHECK(stage.recompute == plan::kRecomputeCore);
+  // Nothing has a word for whole stages.
+  for (const auto& stage : changed([](plan::Stage& s) { s.recompute = plan::kRecomputeStage; }).stages)
+    CHECK_FALSE(stage.recompute);
+  for (auto& stage : before.stages) stage.recompute = plan::kRecomputeCore;
+  for (const auto& stage : changed([](plan::Stage& s) { s.recompute = {}; }).stages)
+    CHECK_FALSE(stage.recompute);
+  // Without a plan before, what most stages have counts.
+  auto plan = before;
+  plan.stages[2].tensor_parallel = 2;
+  plan.stages[2].micro_batch = 2;
+  CHECK(runnable.nearest(plan, nullptr)->stages[2].tensor_parallel == 1);
+}
+
+TEST_CASE("a runnable plan has a schedule that suits its stages, and none where it cannot") {
+  const Framework& megatron = framework_named("megatron");
+  const RunnablePlans runnable(megatron, llama8().graph);
+  auto chunks = llama8().plan({2, 4, 6, 9}, 2);
+  for (const char* schedule : {"1f1b", "gpipe", "hanayo", "zbv", "interleaved_1f1b"}) {
+    chunks.schedule = schedule;
+    CHECK(runnable.nearest(chunks, nullptr)->schedule == "interleaved_1f1b");
+  }
+  auto single = llama8().plan({4, 9}, 2);
+  single.schedule = "interleaved_1f1b";
+  CHECK(runnable.nearest(single, nullptr)->schedule == "1f1b");
+  // Fewer micro-batches than ranks: no interleaving.
+  chunks.training.mini_batch = 1;
+  CHECK_FALSE(runnable.nearest(chunks, nullptr));
+  plan::Plan none;
+  CHECK_FALSE(runnable.nearest(none, nullptr));
+  CHECK_THROWS_AS(RunnablePlans(megatron, models::build("mmt", {{"layers", "1"}})), core::BadInput);
+}
+
+// Megatron-LM 0.19's MoELayer raises in training where a tensor-parallel group has no sequence parallelism.
+TEST_CASE("experts under tensor parallelism need sequence parallelism in Megatron-LM") {
+  const Case mixture("mixtral", {{"layers", "2"},
+                                 {"hidden", "64"},
+                                 {"heads", "4"},
+                                 {"kv_heads", "4"},
+                                 {"experts", "8"},
+                                 {"chosen", "2"},
+                                 {"expert_width", "32"},
+                                 {"element_bytes", "2"}});
+  auto plan = mixture.plan({1, 3}, 2, 2);
+  CHECK(to("megatron", mixture, plan) ==
+        "Megatron-LM divides models with experts by TP2 with sequence parallelism alone: the plan has none");
+  const auto near = nearest(framework_named("megatron"), mixture.graph, plan);
+  REQUIRE(near);
+  for (const auto& stage : near->stages) CHECK(stage.sequence_parallel);
+}
+
 // Names and fields of torchtitan 0.3.0.
 TEST_CASE("torchtitan 0.3 is handed a config function, with modules of every stage") {
   auto plan = llama8().plan({2, 4, 6, 9}, 2, 2, 2);

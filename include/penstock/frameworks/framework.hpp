@@ -54,6 +54,21 @@ std::string exported(const Framework& framework, const graph::OpGraph& graph, co
 std::optional<plan::Plan> nearest(const Framework& framework, const graph::OpGraph& graph,
                                   const plan::Plan& plan);
 
+/// The plans of a model that a framework can run, for searches. Both must outlive it.
+class RunnablePlans {
+ public:
+  /// Throws BadInput for a model that is no row of layers.
+  RunnablePlans(const Framework& framework, const graph::OpGraph& graph);
+  /// The next plan that the framework can run under names of its own (`mended`), without in-flight counts;
+  /// nothing where there is none. May be called from any thread.
+  std::optional<plan::Plan> nearest(const plan::Plan& plan, const plan::Plan* before) const;
+
+ private:
+  const Framework& framework_;
+  const graph::OpGraph& graph_;
+  plan::LayerRow row_;
+};
+
 /// The order of a plan's passes as torch.distributed.pipelining loads it: forward and backward passes alone.
 std::string order_csv(const plan::Plan& plan);
 

@@ -54,12 +54,15 @@ struct LayerReading {
 /// replicas, their context groups, then the devices of a tensor-parallel group), a schedule without a flush.
 /// Orders forced on a row (Stage::after) are its own. The plan is structurally valid.
 LayerReading read_layers(const graph::OpGraph& graph, const plan::Plan& plan);
+LayerReading read_layers(const graph::OpGraph& graph, const plan::LayerRow& row, const plan::Plan& plan);
 
 /// What a framework's pipelines can be told beside stages.
 struct Abilities {
   bool tensor_parallel = true, sequence_parallel = true;
   bool expert_parallel = false;
-  std::vector<int> zero;                         ///< ZeRO stages, ascending
+  bool experts_divide_tokens =
+      false;              ///< models with experts need sequence parallelism where TP divides them
+  std::vector<int> zero;  ///< ZeRO stages, ascending
   std::vector<plan::ContextExchange> context{};  ///< context parallelism by these; empty: none
   bool context_with_copies = false;         ///< also where replicas and groups hold a copy of everything each
   bool hybrid = false;                      ///< ZeRO over some of the devices with equal weights
@@ -76,6 +79,9 @@ struct Abilities {
   std::vector<std::string_view> precisions;  ///< of plan::mixed_precision
 };
 
+/// Whether any layer routes its tokens to experts.
+bool has_experts(const graph::OpGraph& graph);
+
 /// In which numbers a plan trains, by its name; "" for a mixture that has none.
 std::string_view precision_of(const graph::OpGraph& graph, const plan::Plan& plan);
 
@@ -85,5 +91,9 @@ std::string_view precision_of(const graph::OpGraph& graph, const plan::Plan& pla
 /// Nothing where that is not to be had: the model is no row, there are more stages than parts, devices do not
 /// divide.
 std::optional<plan::Plan> mended(const graph::OpGraph& graph, const plan::Plan& plan, const Abilities& can);
+/// As mended(), of a row that was read before. Where `before` is given, a plan with alike stages that `plan`
+/// was changed from, what differs from it counts instead of what is most common.
+std::optional<plan::Plan> mended(const graph::OpGraph& graph, const plan::LayerRow& row,
+                                 const plan::Plan& plan, const plan::Plan* before, const Abilities& can);
 
 }  // namespace penstock::frameworks

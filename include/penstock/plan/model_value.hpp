@@ -7,8 +7,8 @@
 
 namespace penstock::plan {
 
-/// The text of a value. A switch of the zoo is yes or no; YAML programs read these as true and false and write them so
-/// (PyYAML): both are taken, without quotes.
+/// The text of a value. A switch of the zoo is yes or no; YAML programs read these as true and false and
+/// write them so (PyYAML): both are taken, without quotes.
 inline std::string model_value(const core::Yaml& value) {
   const std::string text = value.text();
   if (value.plain() && text == "true") return "yes";

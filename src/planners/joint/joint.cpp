@@ -111,7 +111,8 @@ class Joint {
         questions_(all_questions(problem, options, own, space_.units())),
         change_(own.word("change") == "cuts" ? Change::cuts : Change::all),
         layers_(own.word("units") == "layers"),
-        rows_(asked_planners(own) != AskedPlanners::direct && space_.units().operators.size() > kSmall &&
+        rows_(!options.runnable && asked_planners(own) != AskedPlanners::direct &&
+              space_.units().operators.size() > kSmall &&
               !only_direct(space_.units().operators.size(), problem.cluster.size()) &&
               space_.row_of_layers()) {}
 

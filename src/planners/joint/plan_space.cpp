@@ -165,6 +165,13 @@ bool PlanSpace::tidy(Draft& draft) const {
   return true;
 }
 
+std::optional<Draft> PlanSpace::runnable(Draft draft, const Plan* before) const {
+  if (!options_.runnable) return draft;
+  auto plan = options_.runnable(draft.plan, before);
+  if (!plan) return std::nullopt;
+  return Draft{std::move(*plan), draft.rule};
+}
+
 bool PlanSpace::pinned_well(const Plan& plan) const {
   return std::ranges::all_of(plan.stages, [&](const Stage& stage) {
     if (options_.micro_batch && stage.micro_batch != *options_.micro_batch * stage.replicas()) return false;

@@ -27,6 +27,9 @@ class PlanSpace {
   /// Problem and options must outlive it. Stages consist of whole `units`.
   PlanSpace(const cost::Problem& problem, const SearchOptions& options, Units units, PlanLimits limits = {});
 
+  /// Returns the next draft that options.runnable allows, changed from `before` (null: from none), or nothing.
+  /// Without that option returns the draft itself.
+  std::optional<Draft> runnable(Draft draft, const plan::Plan* before) const;
   /// Sorts stages, moves partitions to the stages of their operators, and drops settings without effect.
   /// Returns false if stages wait for each other or are empty.
   bool tidy(Draft& draft) const;

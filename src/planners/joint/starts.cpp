@@ -146,6 +146,11 @@ class PlannerQueries {
       out.foretold = found.estimate;
       out.late = !found.complete;
       run_with_flush(space_.problem(), found.plan);
+      if (options_.runnable) {
+        take_runnable(found.plan, question, out);
+        if (progress_ != nullptr) progress_->answered(out.plan);
+        return out;
+      }
       if (space_.torn_off(found.plan) || !score::violations(space_.problem(), found.plan).empty()) return out;
       if (!space_.limits().allow(found.plan))
         throw core::Infeasible(question.name + ": its plan is outside of joint's limits");
@@ -164,6 +169,19 @@ class PlannerQueries {
   }
 
  private:
+  /// The plan next to the answer that the framework can run.
+  void take_runnable(const plan::Plan& plan, const PlannerChoice& question, Answer& out) const {
+    auto draft = space_.runnable(Draft{plan}, nullptr);
+    if (draft && !space_.torn_off(draft->plan))
+      draft = space_.completed(std::move(*draft));
+    else
+      draft.reset();
+    if (!draft || !score::violations(space_.problem(), draft->plan).empty())
+      throw core::Infeasible(question.name + ": the framework can run no plan next to its own that fits");
+    const Worth worth = judge_.worth(draft->plan);
+    out.plan = JudgedDraft{std::move(*draft), worth};
+  }
+
   const PlanSpace& space_;
   const JointJudge& judge_;
   SearchOptions options_;

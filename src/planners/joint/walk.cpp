@@ -83,8 +83,10 @@ bool Walk::take_best(const std::vector<Move>& tried, std::size_t begin, std::siz
     Draft draft = now_.draft;
     tried[begin + i](draft);
     if (!space_->tidy(draft)) return;
-    keys[i] = space_->key(draft);
-    drafts[i] = std::move(draft);
+    auto fitted = space_->runnable(std::move(draft), &now_.draft.plan);
+    if (!fitted) return;
+    keys[i] = space_->key(*fitted);
+    drafts[i] = std::move(fitted);
   });
   // Skips known plans, in order, so that the result does not depend on the number of threads.
   for (std::size_t i = 0; i < count; ++i)
@@ -154,8 +156,9 @@ std::optional<Draft> Walk::kicked() {
     kind[static_cast<std::size_t>(random_.between(0, static_cast<int>(kind.size()) - 1))](next);
     if (space_->tidy(next) && space_->well_formed(next.plan)) draft = std::move(next);
   }
-  if (met_.contains(space_->key(draft))) return std::nullopt;
-  return space_->completed(std::move(draft));
+  auto fitted = space_->runnable(std::move(draft), &best_.draft.plan);
+  if (!fitted || met_.contains(space_->key(*fitted))) return std::nullopt;
+  return space_->completed(std::move(*fitted));
 }
 
 }  // namespace penstock::planners
