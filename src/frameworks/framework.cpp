@@ -20,7 +20,7 @@ using Exchange = plan::ContextExchange;
 const std::vector<std::string_view> kTorchSchedules = {
     "1f1b", "interleaved_1f1b", "gpipe", "looped_bfs", "interleaved_zb", "zbv", "dualpipev"};
 
-/// AutoModel lays stages in a V for ZBVZeroBubble alone, and would run DualPipeV's on a loop.
+/// AutoModel lays stages in a V only for ZBVZeroBubble, and would run DualPipeV's on a loop.
 const std::vector<std::string_view> kAutoModelSchedules = {"1f1b",       "interleaved_1f1b", "gpipe",
                                                            "looped_bfs", "interleaved_zb",   "zbv"};
 
@@ -127,7 +127,7 @@ class Check {
   }
 
   void check_schedule(bool with_order) {
-    if (layers_.ranks == 1 && layers_.chunks == 1) return;  // one stage runs them all alike
+    if (layers_.ranks == 1 && layers_.chunks == 1) return;  // one stage runs all of them in one order
     if (!check_micro_batches(with_order)) return;
     const bool known = std::ranges::count(can_.schedules, plan_.schedule) > 0;
     if (known && !with_order) return;
@@ -146,7 +146,7 @@ class Check {
                          plan_.schedule));
   }
 
-  /// Whether the schedule takes as few micro-batches as the plan has.
+  /// Returns true if the schedule takes as few micro-batches as the plan has.
   bool check_micro_batches(bool with_order) {
     const std::int64_t count = layers_.micro_batches(plan_);
     if (count >= layers_.ranks) return true;

@@ -21,8 +21,8 @@ struct HfArchitecture {
   std::string_view instead;               ///< what the zoo has in place of the others' ends
   /// Defaults of keys left out are those of transformers' configuration classes.
   void (*read)(ConfigKeys&, std::optional<std::int64_t> tokens, Parameters&);
-  std::string_view note = {};  ///< what the zoo computes otherwise, always said
-  /// Of transformers' configuration class (5.24), for keys that may be left out. A vocabulary, a width,
+  std::string_view note = {};  ///< what the zoo computes otherwise, always printed
+  /// Defaults of transformers' configuration class (5.24), for keys that may be left out. A vocabulary, a width,
   /// layers and heads are always stated.
   ConfigDefaults defaults = {};
 };

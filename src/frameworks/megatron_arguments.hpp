@@ -43,11 +43,11 @@ class MegatronArguments {
   std::string word(std::string_view name, const std::vector<std::string>& known,
                    const std::string& otherwise);
   std::string text(std::string_view name, const std::string& otherwise);
-  /// Whether a value says that there is none: null, false, no or off without quotes.
+  /// Returns true for a value that means none: null, false, no or off without quotes.
   bool nothing(std::string_view name);
   /// Leaves an argument out, as if it were not given. Throws BadInput where it is not.
   void ignore(std::string_view name);
-  /// Whether names are Megatron-LM's arguments, not fields of its configuration, which differ in what counts.
+  /// True if names are Megatron-LM's arguments, false for fields of its configuration, which follow other rules.
   bool of_command_line() const { return of_command_line_; }
   void set_of_command_line() { of_command_line_ = true; }
   /// Arguments that nobody has asked for, by name.

@@ -43,8 +43,8 @@ std::vector<std::size_t> rounded_ends(std::vector<std::size_t> stage_of_part, st
   return ends;
 }
 
-/// What most stages have; of equally many the larger. Of those that differ from `before`, where any do: its
-/// stages are alike, and what was changed in one is to change in all.
+/// The value that most stages have; in a tie the larger one. Only values that differ from `before` count, if
+/// any do: stages of `before` are equal, and a change of one stage is made in all.
 template <class Get>
 auto most_common(const Plan& plan, const Plan* before, const Get& get) {
   std::map<decltype(get(plan.stages.front())), std::size_t> count;
@@ -63,14 +63,14 @@ std::int64_t fitting_micro_batch(const Plan& plan, std::int64_t usual, std::int6
   return size;
 }
 
-/// Whether all its parts have a word: whole stages, and what `can` lacks, have none.
+/// Returns true if the framework has a word for the recomputation: whole stages, and parts that `can` lacks, have none.
 bool has_word(const Recomputation& how, const Abilities& can) {
   using enum Recomputation::Of;
   if (how.of == core) return can.recompute_core;
   return how.of != stage && !(how.of == layers && how.first > 0 && !can.recompute_first);
 }
 
-/// Of the stages with layers, the first that differs from what `before` has.
+/// Recomputation of the first stage with layers that differs from that of `before`.
 Recomputation changed_recomputation(const Plan& plan, const Plan& before, const Abilities& can) {
   Recomputation usual;
   for (const Stage& stage : before.stages)
@@ -79,7 +79,7 @@ Recomputation changed_recomputation(const Plan& plan, const Plan& before, const 
   for (const Stage& stage : plan.stages)
     if (stage.recompute != usual && (stage.recompute || !changed) && has_word(stage.recompute, can))
       changed = stage.recompute;
-  // A stage without layers has nothing to compute again: it alone is no change.
+  // A stage without layers has nothing to compute again: a difference only there is no change.
   const bool some = std::ranges::any_of(plan.stages, [](const Stage& s) { return bool(s.recompute); });
   if (changed && !*changed && some && before.stages.size() == plan.stages.size()) {
     for (std::size_t s = 0; s < plan.stages.size(); ++s)

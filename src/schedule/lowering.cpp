@@ -47,8 +47,8 @@ void append(const Schedule& schedule, const Action& action, std::size_t rank, st
   }
 }
 
-/// First `count` different stages that the row runs from `cell` on, in order of first use; one more if the
-/// last cell is a pair, whose two stages are needed together.
+/// First `count` different stages that the row runs from `cell` on, in order of first use. There is one more if
+/// the last cell is a pair, whose two stages are needed together.
 std::vector<std::int32_t> upcoming(const RankOrder& row, std::size_t cell, std::size_t count) {
   std::vector<std::int32_t> out;
   for (; cell < row.size() && out.size() < count; ++cell)

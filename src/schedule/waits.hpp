@@ -12,10 +12,10 @@
 
 namespace penstock::schedule {
 
-/// Cells of a rank, each SEND and REDUCE_GRAD with its wait. PyTorch's places: a REDUCE_GRAD's is right
-/// behind it; a SEND_F's is behind the stage's backward of the micro-batch, which proves that the activation
-/// has arrived; all others are at the end, in the order of the sends. The rules of _add_reduce_grad and
-/// _add_wait_send.
+/// Cells of a rank, each SEND and REDUCE_GRAD with its wait, in PyTorch's places. The wait of a REDUCE_GRAD
+/// follows it directly. The wait of a SEND_F follows the stage's backward of the micro-batch, which proves that
+/// the activation has arrived. All other waits are at the end, in the order of the sends. These are the rules
+/// of _add_reduce_grad and _add_wait_send.
 std::vector<std::string> cells_with_waits(const RankOrder& row);
 
 /// Reads the waits of a rank. They take no time here, where a send holds nothing back, and are no actions.
@@ -23,8 +23,8 @@ class WaitReader {
  public:
   /// Call for every action, in order.
   void pass(const Action& action);
-  /// Whether a cell is a wait. Returns "" for one of an action that has passed and has no wait yet, else what
-  /// is wrong; nothing for a cell of another kind.
+  /// Reads a cell. Returns "" for a wait of an action that has passed and has no wait yet. Returns the fault of
+  /// any other wait, and nothing for a cell that is no wait.
   std::optional<std::string> read(std::string_view cell);
 
  private:

@@ -227,7 +227,7 @@ TEST_CASE("Megatron-Bridge's names of a tied head and of precisions are read") {
             .find("gradients reduced in bf16") != std::string::npos);
 }
 
-// As tests/functional_tests/test_cases of Megatron-LM.
+// A file like those of tests/functional_tests/test_cases of Megatron-LM.
 TEST_CASE("a YAML file may have a command line's names, with dashes") {
   const MegatronRun run = read(
       "ENV_VARS: {CUDA_DEVICE_MAX_CONNECTIONS: 1}\nMODEL_ARGS:\n  --num-layers: 8\n  --hidden-size: 64\n"
@@ -240,7 +240,7 @@ TEST_CASE("a YAML file may have a command line's names, with dashes") {
   CHECK(run.unread == std::vector<std::string>{"CUDA_DEVICE_MAX_CONNECTIONS", "TEST_TYPE"});
 }
 
-TEST_CASE("what changes model, time or memory and has no place in a plan is refused, or ignored by name") {
+TEST_CASE("arguments without a place in a plan are refused, or ignored by name") {
   const std::string arguments[] = {"hybrid_layer_pattern M-M*",
                                    "experimental_attention_variant dsa",
                                    "attention_output_gate",
@@ -536,7 +536,7 @@ TEST_CASE("a plan with latent attention comes back, dense layers before those wi
     return read(latent + "--num-experts 8 --moe-layer-freq '" + pattern + "'", 1)
         .plan.model.parameters.at("dense_layers");
   };
-  // As Megatron-LM's and Megatron-Bridge's examples write it.
+  // The form of Megatron-LM's and Megatron-Bridge's examples.
   for (const char* same :
        {"[0]*3+[1]*5", "([0]*3+[1]*5)", "[0,0,0,1,1,1,1,1]", "([0]*3)+([1]*2+[1]*3)", "[0]*3 + [1]*5"})
     CHECK(dense(same) == "3");

@@ -43,7 +43,7 @@ std::string refusal(const std::string& text, std::optional<std::int64_t> tokens 
 
 // Counted by transformers 5.24 on the meta device, of its configuration classes without arguments.
 TEST_CASE("keys left out have the defaults of transformers' configuration classes") {
-  struct Family {
+  struct ConfigCount {
     const char *type, *sizes;
     std::int64_t parameters;
   };
@@ -53,7 +53,7 @@ TEST_CASE("keys left out have the defaults of transformers' configuration classe
              *qwen =
                  "\"vocab_size\": 151936, \"hidden_size\": 4096, \"num_hidden_layers\": 32, "
                  "\"num_attention_heads\": 32";
-  const Family families[] = {
+  const ConfigCount families[] = {
       {"llama", seven, 6'738'415'616},
       {"mistral", seven, 7'241'732'096},
       {"mixtral", seven, 46'702'792'704},
@@ -89,7 +89,7 @@ TEST_CASE("keys left out have the defaults of transformers' configuration classe
       {"bert",
        "\"vocab_size\": 30522, \"hidden_size\": 768, \"num_hidden_layers\": 12, \"num_attention_heads\": 12",
        109'482'240}};
-  for (const Family& family : families) {
+  for (const ConfigCount& family : families) {
     CAPTURE(family.type);
     const auto text = fmt::format("{{\"model_type\": \"{}\", {}}}", family.type, family.sizes);
     const auto model = parse_hf_config(text, "config.json", 64).model;

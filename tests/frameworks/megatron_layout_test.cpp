@@ -100,7 +100,7 @@ TEST_CASE("texts by other hands read as the regular expressions read them") {
   }
 }
 
-TEST_CASE("what is no layout is refused") {
+TEST_CASE("text that is no layout is refused") {
   CHECK(refusal("Ett|xL") == "layout 'Ett|xL': 'x' is none of E, t, m, L");
   CHECK(refusal("tt|L") == "layout 'tt|L': E must appear once, at the beginning");
   CHECK(refusal("Et|Et|L") == "layout 'Et|Et|L': E must appear once, at the beginning");

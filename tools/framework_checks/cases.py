@@ -1,4 +1,4 @@
-"""Random plans for exports: runs of Megatron-LM that `penstock import megatron` reads, and what stands in a plan file."""
+"""Random plans for exports: runs of Megatron-LM that `penstock import megatron` reads, and the settings of a plan file."""
 import collections
 import pathlib
 import random
@@ -66,7 +66,7 @@ def layout(rng, layers, stages):
 
 
 def imported(penstock, case, folder):
-    """The plan file of a run, or what Penstock says against it."""
+    """The plan file of a run, or the reason why Penstock refuses it."""
     script, plan = pathlib.Path(folder, "run.sh"), pathlib.Path(folder, "plan.yaml")
     script.write_text(case.text)
     done = subprocess.run(

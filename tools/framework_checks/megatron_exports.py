@@ -13,7 +13,7 @@ os.environ.update(CUDA_DEVICE_MAX_CONNECTIONS="1", RANK="0", LOCAL_RANK="0")
 
 import torch  # noqa: E402
 
-# Validation asks for the device, which a CPU does not have.
+# Validation needs a device, which a CPU machine does not have.
 torch.cuda.get_device_capability = lambda *_, **__: (9, 0)
 torch.cuda.get_device_properties = lambda *_, **__: types.SimpleNamespace(major=9, minor=0, total_memory=80 << 30)
 torch.cuda.device_count = lambda: 8

@@ -27,7 +27,7 @@ import cases  # noqa: E402
 
 
 def parameters(penstock, plan):
-    """Of the plan's model, by its own operators."""
+    """Counts of the plan's model, from its operators."""
     head = yaml.safe_load("".join(line for line in plan.read_text().splitlines(True) if "operators:" not in line))
     words = [word for key, value in head["model"]["parameters"].items()
              for word in ("-p", f"{key}={'yes' if value is True else 'no' if value is False else value}")]

@@ -27,7 +27,7 @@ RANKS, CHUNKS, MICRO_BATCHES = range(1, 9), range(1, 5), range(1, 18)
 
 
 class Stage:
-    """What a schedule asks of a stage before it runs."""
+    """Replaces the stage methods that a schedule calls before it runs."""
 
     def __init__(self, ranks, stages):
         self.num_stages, self.group_size, self.group_rank = stages, ranks, 0

@@ -24,7 +24,7 @@ struct Framework {
   std::string version;  ///< release whose words are written; of later ones as far as they take them
   std::string title;    ///< as its users call it
   std::string summary;  ///< what is written
-  std::string source;   ///< where its syntax is told
+  std::string source;   ///< where its syntax is documented
   Abilities can;
   std::vector<std::string>
       models;  ///< families of the zoo it can name the modules of; empty: any row of layers

@@ -56,7 +56,7 @@ struct LayerReading {
 LayerReading read_layers(const graph::OpGraph& graph, const plan::Plan& plan);
 LayerReading read_layers(const graph::OpGraph& graph, const plan::LayerRow& row, const plan::Plan& plan);
 
-/// What a framework's pipelines can be told beside stages.
+/// Settings of a framework's pipelines beside stages.
 struct Abilities {
   bool tensor_parallel = true, sequence_parallel = true;
   bool expert_parallel = false;
@@ -79,7 +79,7 @@ struct Abilities {
   std::vector<std::string_view> precisions;  ///< of plan::mixed_precision
 };
 
-/// Whether any layer routes its tokens to experts.
+/// Returns true if any layer routes its tokens to experts.
 bool has_experts(const graph::OpGraph& graph);
 
 /// In which numbers a plan trains, by its name; "" for a mixture that has none.
@@ -91,8 +91,8 @@ std::string_view precision_of(const graph::OpGraph& graph, const plan::Plan& pla
 /// Nothing where that is not to be had: the model is no row, there are more stages than parts, devices do not
 /// divide.
 std::optional<plan::Plan> mended(const graph::OpGraph& graph, const plan::Plan& plan, const Abilities& can);
-/// As mended(), of a row that was read before. Where `before` is given, a plan with alike stages that `plan`
-/// was changed from, what differs from it counts instead of what is most common.
+/// Like mended(), for a row that was read before. `before` is the plan with equal stages that `plan` was changed
+/// from: settings that differ from it count instead of the most common ones. null: there is no such plan.
 std::optional<plan::Plan> mended(const graph::OpGraph& graph, const plan::LayerRow& row,
                                  const plan::Plan& plan, const plan::Plan* before, const Abilities& can);
 
