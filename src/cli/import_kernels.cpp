@@ -12,7 +12,7 @@
 namespace penstock::cli {
 namespace {
 
-constexpr std::int64_t kMost = std::int64_t{1} << 40;
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;
 
 struct ImportKernelsFlags {
   std::vector<std::string> files;
@@ -43,20 +43,20 @@ void take_product(const report::CsvRecord& row, Tables& tables) {
     ++tables.others;
     return;
   }
-  const auto size = [&](const char* column) { return row.count(column, 1, kMost); };
+  const auto size = [&](const char* column) { return row.count(column, 1, kMostBytes); };
   cost::ProductTime out{size("m"), size("n"), size("k"), 0};
   out.seconds = latency(row, cost::least_flops(out), tables);
   tables.products.push_back(out);
 }
 
 void take_attention(const report::CsvRecord& row, Tables& tables) {
-  const auto size = [&](const char* column) { return row.count(column, 1, kMost); };
-  const std::int64_t heads = size("num_heads"), shared = row.count("num_key_value_heads", 0, kMost);
+  const auto size = [&](const char* column) { return row.count(column, 1, kMostBytes); };
+  const std::int64_t heads = size("num_heads"), shared = row.count("num_key_value_heads", 0, kMostBytes);
   // Generation is of one new token over all keys that are kept, which no training step has. Keys and values
   // that are kept in other numbers take another time.
   const bool context = !row.has("op_name") || !row.text("op_name").starts_with("generation"),
              cache = !row.has("kv_cache_dtype") || row.text("kv_cache_dtype") == "bfloat16",
-             windows = row.has("window_size") && row.count("window_size", 0, kMost) > 0;
+             windows = row.has("window_size") && row.count("window_size", 0, kMostBytes) > 0;
   const bool plain = context && cache && !windows && row.text("attn_dtype") == "bfloat16" &&
                      (shared == 0 || shared == heads);
   if (!plain) {
@@ -75,9 +75,10 @@ void take_collective(const report::CsvRecord& row, Tables& tables) {
     return;
   }
   const std::string kind = row.word("op_name", {"all_reduce", "all_gather", "reduce_scatter", "alltoall"});
-  const cluster::CollectiveTime out{
-      cluster::collective_kind(kind == "alltoall" ? "all_to_all" : kind), row.count("num_gpus", 2, kMost),
-      2 * row.count("message_size", 1, kMost / 2), row.positive("latency") * 1e-3};
+  const cluster::CollectiveTime out{cluster::collective_kind(kind == "alltoall" ? "all_to_all" : kind),
+                                    row.count("num_gpus", 2, kMostBytes),
+                                    2 * row.count("message_size", 1, kMostBytes / 2),
+                                    row.positive("latency") * 1e-3};
   if (const auto wrong = cost::above_link_bandwidth(cost::least_sent(out), out.seconds); !wrong.empty())
     row.fail("latency", "expected milliseconds; this is " + wrong);
   tables.collectives.push_back(out);

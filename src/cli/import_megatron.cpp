@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "import_command.hpp"
 #include "models/catalogue.hpp"
 #include "penstock/cluster/reserved.hpp"
@@ -37,12 +39,21 @@ std::string reserve_usual(const cost::Problem& problem, plan::Plan& plan) {
                      usual);
 }
 
+/// True if every GPU is an Ampere or later: FlashAttention-2 and cuDNN's fused attention need one. Earlier GPUs
+/// have no bf16 rate.
+bool runs_flash(const cluster::Cluster& cluster) {
+  return std::ranges::all_of(cluster.types(), [](const cluster::DeviceType& type) {
+    return type.peak[static_cast<std::size_t>(cluster::Precision::bf16)].value() > 0;
+  });
+}
+
 core::ExitCode run(const ImportMegatronFlags& flags) {
   plan::ClusterRef ref = flags.cluster.ref();
   const cluster::Cluster cluster = experiment::load_cluster(ref);
   ref.devices = static_cast<int>(cluster.size());
-  frameworks::MegatronRun read = frameworks::from_megatron(
-      core::read_file(flags.file), flags.file, ref, ref.devices, flags.model.ref().parameters, flags.ignored);
+  frameworks::MegatronRun read =
+      frameworks::from_megatron(core::read_file(flags.file), flags.file, ref, ref.devices,
+                                flags.model.ref().parameters, flags.ignored, runs_flash(cluster));
   const graph::OpGraph graph = models::build(read.plan.model.name, read.plan.model.parameters);
   if (const auto violations = plan::structural_violations(graph, cluster, read.plan); !violations.empty())
     experiment::refuse(flags.file, violations);

@@ -208,13 +208,13 @@ std::int64_t read_zero_over(MegatronArguments& args, std::int64_t replicas) {
 
 MegatronRun from_megatron(const std::string& text, const std::string& file, const plan::ClusterRef& cluster,
                           std::int64_t devices, const std::map<std::string, std::string>& given,
-                          const std::vector<std::string>& ignored) {
+                          const std::vector<std::string>& ignored, bool flash) {
   MegatronArguments args = read_megatron_arguments(text, file);
   for (const std::string& name : ignored) args.ignore(name);
   refuse_foreign(args);
   const Degrees degrees = read_degrees(args, devices);
   Plan plan;
-  plan.model = read_megatron_model(args, degrees.tensor, given);
+  plan.model = read_megatron_model(args, degrees.tensor, given, flash);
   plan.training = read_training(args, degrees.data * degrees.context, degrees.data);
   if (plan.training.precision) plan.model.parameters.emplace("element_bytes", "2");
   plan.cluster = cluster;

@@ -43,6 +43,12 @@ void demand_whole_attention(ConfigKeys& keys, std::int64_t tokens) {
                     size, tokens, size, size, size));
 }
 
+/// A window narrower than the samples hides tokens in every layer.
+void read_window(ConfigKeys& keys, Parameters& out) {
+  const std::int64_t tokens = std::stoll(out["sequence"]), size = keys.count("sliding_window", tokens);
+  if (size < tokens) out["window"] = shown(size);
+}
+
 /// What all decoders with rotary positions have in common.
 void read_decoder(ConfigKeys& keys, Tokens tokens, Parameters& out, std::int64_t usual_positions) {
   keys.demand("hidden_act", {"silu", "swish"}, "silu");
@@ -85,7 +91,7 @@ void read_mistral(ConfigKeys& keys, Tokens tokens, Parameters& out) {
   constexpr std::int64_t kPositions = 131'072;
   read_rotary_decoder(keys, tokens, out, kPositions, 0);
   read_rotary_statements(keys, {}, out);
-  demand_whole_attention(keys, std::stoll(out["sequence"]));
+  read_window(keys, out);
 }
 
 /// Qwen's windows are off unless switched on; the layers that would have one are told in words or by a
@@ -138,7 +144,7 @@ void read_mixtral(ConfigKeys& keys, Tokens tokens, Parameters& out) {
   constexpr double kBase = 1e6, kEpsilon = 1e-5;
   read_grouped_decoder(keys, tokens, out, kPositions, 0);
   read_rotary_statements(keys, {kBase, kEpsilon}, out);
-  demand_whole_attention(keys, std::stoll(out["sequence"]));
+  read_window(keys, out);
   keys.pass({"norm_topk_prob"});
   read_routing(keys, {}, out);
   out["router_normalised"] = "yes";

@@ -27,17 +27,16 @@ std::int64_t vocabulary(MegatronArguments& args, std::int64_t tensor, const Para
   args.fail("vocab_size", "is not given, and the tokenizer's is not read: -p vocabulary=N");
 }
 
-/// RMS norms, rotary positions and SwiGLU make a Llama; layer norms, learned positions and GELU a GPT.
+/// /// RMS norms, rotary positions and SwiGLU make a Llama; layer norms and learned positions make a GPT.
 bool is_llama(MegatronArguments& args) {
   const bool rms = args.word("normalization", {"LayerNorm", "RMSNorm"}, "LayerNorm") == "RMSNorm";
   const bool gated = args.flag("swiglu") || args.flag("gated_linear_unit");
   const std::string usual = args.flag("use_rotary_position_embeddings") ? "rope" : "learned_absolute";
   const bool rotary = args.word("position_embedding_type", {"learned_absolute", "rope"}, usual) == "rope";
-  if (rms != gated || rms != rotary)
+  if (rms != rotary || (rms && !gated))
     args.fail("normalization",
-              "no family of the zoo mixes these: RMSNorm, rope and swiglu make a llama; LayerNorm, "
-              "learned_absolute "
-              "and GELU a gpt");
+              "no family of the zoo mixes these: RMSNorm, rope and swiglu make a llama; LayerNorm and "
+              "learned_absolute a gpt");
   return rms;
 }
 
@@ -155,7 +154,14 @@ void read_gpt(MegatronArguments& args, Parameters& out) {
               "the zoo's gpt has biases");
   if (args.flag("group_query_attention"))
     args.fail("group_query_attention", "the zoo's gpt has keys and values of each head");
-  out["feed_forward"] = in_text(args.count("ffn_hidden_size", 4 * args.count("hidden_size")));
+  const bool gated = args.flag("swiglu") || args.flag("gated_linear_unit");
+  if (gated) out["activation"] = "swiglu";
+  out["feed_forward"] =
+      in_text(gated ? feed_forward(args) : args.count("ffn_hidden_size", 4 * args.count("hidden_size")));
+  // Masks of dropout take time and memory in every Megatron-LM that is not told to leave them out.
+  constexpr double kDropout = 0.1;
+  if (args.number("attention_dropout", kDropout) > 0 || args.number("hidden_dropout", kDropout) > 0)
+    out["dropout"] = "yes";
   out["positions"] = in_text(args.count("max_position_embeddings"));
 }
 
@@ -186,7 +192,8 @@ std::string family_of(MegatronArguments& args) {
 
 }  // namespace
 
-plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor, const Parameters& given) {
+plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor, const Parameters& given,
+                                   bool flash) {
   plan::ModelRef out{family_of(args), {}};
   Parameters& p = out.parameters;
   p["layers"] = in_text(args.count("num_layers"));
@@ -198,7 +205,7 @@ plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor,
   p["loss"] = "yes";
   const std::string backend =
       args.word("attention_backend", {"flash", "fused", "unfused", "local", "auto"}, "auto");
-  const bool plain = backend == "unfused" || backend == "local";
+  const bool plain = backend == "unfused" || backend == "local" || !flash;
   if (out.name != "deepseek_v3") p["attention"] = plain ? "plain" : "flash";
   if (out.name == "llama") read_llama(args, p);
   if (out.name == "mixtral") read_mixtral(args, p);

@@ -12,9 +12,9 @@
 namespace penstock::frameworks {
 
 /// A llama or a gpt of the zoo that ends in its loss; `tensor` devices divide its vocabulary. `given` goes
-/// before the arguments.
+/// before the arguments. Without `flash` attention is plain, whatever the arguments say.
 plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor,
-                                   const std::map<std::string, std::string>& given);
+                                   const std::map<std::string, std::string>& given, bool flash);
 
 /// Adds what computes nothing here, where it differs from the family's default: Megatron-LM's defaults for
 /// arguments that are not given.

@@ -147,7 +147,10 @@ void add_mask(MegatronLines& out, Named& p) {
 void add_learned_decoder(MegatronLines& out, Named& p) {
   if (p["activation"] == "swiglu") out.add("--swiglu");
   if (p["activation"] == "relu") out.leave_out("activation relu");
-  if (p["feed_forward"] != "0") out.add("--ffn-hidden-size {}", p["feed_forward"]);
+  const bool usual =
+      p["feed_forward"] == "0";  // four times the width, which Megatron-LM takes without a gate
+  if (!usual || p["activation"] == "swiglu")
+    out.add("--ffn-hidden-size {}", usual ? std::to_string(4 * std::stoll(p["hidden"])) : p["feed_forward"]);
   out.add("--max-position-embeddings {}", p["positions"] == "0" ? p["sequence"] : p["positions"]);
   out.add("--position-embedding-type learned_absolute");
   add_norms_and_dropout(out, p);

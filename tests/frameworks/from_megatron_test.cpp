@@ -366,6 +366,9 @@ TEST_CASE("an attention backend is one of Megatron-LM's, and expert groups need 
   };
   for (const char* flash : {"flash", "fused", "auto"}) CHECK(attention(flash) == "flash");
   for (const char* plain : {"unfused", "local"}) CHECK(attention(plain) == "plain");
+  // GPUs before Ampere have no fused attention.
+  CHECK(from_megatron(kModel + "--attention-backend flash", "train.sh", {"8xV100-32", 1}, 1, {}, {}, false)
+            .plan.model.parameters.at("attention") == "plain");
   CHECK(refusal(kLlama + "--attention-backend triton", 1).find("attention_backend: expected flash or") !=
         std::string::npos);
   CHECK(refusal(kLlama + "--expert-model-parallel-size 2").find("the model has no experts") !=
@@ -569,7 +572,8 @@ TEST_CASE(
   CHECK(refusal(kLlama + "--num-experts 8 --expert-model-parallel-size 3") ==
         "train.sh:2: expert_model_parallel_size: 4 replicas are not groups of 3");
   CHECK(refusal(kModel + "--context-parallel-size 1") == "taken");
-  CHECK(refusal(kModel + "--swiglu").find("no family of the zoo mixes these") != std::string::npos);
+  CHECK(refusal(kModel + "--normalization RMSNorm").find("no family of the zoo mixes these") !=
+        std::string::npos);
   CHECK(refusal(kModel + "--pipeline-model-parallel-size 3") ==
         "train.sh:2: pipeline_model_parallel_size: 4 devices are not replicas of TP1 x PP3");
   CHECK(refusal(kModel + "--pipeline-model-parallel-size 2 --decoder-first-pipeline-num-layers 9")
@@ -700,6 +704,15 @@ TEST_CASE("what no operator depends on and a script leaves out is Megatron-LM's"
   };
   CHECK(all(kModel).at("attention_dropout") == "0.1");
   CHECK(all(kModel).at("hidden_dropout") == "0.1");
+  // A GPT's dropout takes time and memory unless both shares are zero; a gate's width is two thirds of 4 h.
+  CHECK(all(kModel).at("dropout") == "yes");
+  CHECK(all(kModel + "--attention-dropout 0 --hidden-dropout 0").at("dropout") == "no");
+  CHECK(all(kModel + "--attention-dropout 0").at("dropout") == "yes");
+  CHECK(all(kModel).at("activation") == "gelu");
+  CHECK(all(kModel + "--swiglu").at("activation") == "swiglu");
+  const std::int64_t hidden = std::stoll(all(kModel).at("hidden"));
+  CHECK(all(kModel + "--swiglu").at("feed_forward") == std::to_string(4 * hidden * 2 / 3 / 64 * 64));
+  CHECK(all(kModel + "--swiglu --ffn-hidden-size 96").at("feed_forward") == "96");
   CHECK(all(kLlama).at("attention_dropout") == "0.1");
   CHECK(all(kLlama).at("rope_base") == "10000");
   CHECK(all(kLlama).at("rope_scaling") == "none");

@@ -139,10 +139,15 @@ TEST_CASE("Mistral's window is 4,096 tokens where it is left out, and none where
   const std::string mistral =
       "{\"model_type\": \"mistral\", \"vocab_size\": 64, \"hidden_size\": 64, \"num_hidden_layers\": 1, "
       "\"num_attention_heads\": 8";
-  CHECK(refusal(mistral + "}", 4096) == "taken");
-  CHECK(refusal(mistral + "}", 4097).find("sliding_window is left out: attention sees 4096 tokens of 4097") !=
-        std::string::npos);
-  CHECK(refusal(mistral + ", \"sliding_window\": null}", 8192) == "taken");
+  const auto window = [&](const std::string& rest, std::int64_t tokens) {
+    const auto read = parse_hf_config(mistral + rest + "}", "f", tokens).model.parameters;
+    const auto found = read.find("window");
+    return found == read.end() ? "none" : found->second;
+  };
+  CHECK(window("", 4096) == "none");
+  CHECK(window("", 4097) == "4096");
+  CHECK(window(", \"sliding_window\": 512", 4096) == "512");
+  CHECK(window(", \"sliding_window\": null", 8192) == "none");
 }
 
 TEST_CASE("keys that transformers 5 adds change nothing") {
@@ -297,12 +302,13 @@ TEST_CASE("a key that nobody knows is refused, with the nearest known one") {
         std::string::npos);
 }
 
-TEST_CASE("a window of attention is taken where samples fit in it") {
-  CHECK(refusal(config("mistral_7b")) ==
-        "config.json:13: sliding_window: attention sees 4096 tokens of 32768, where the zoo's sees all: take "
-        "samples "
-        "of 4096 tokens or fewer (--tokens 4096; of --model, -p sequence=4096)");
-  CHECK(refusal(config("mistral_7b"), 4096) == "taken");
+TEST_CASE("a window of attention is a model's where samples do not fit in it") {
+  const auto read = [](std::int64_t tokens) {
+    return parse_hf_config(config("mistral_7b"), "f", tokens).model.parameters;
+  };
+  CHECK(read(32768).at("window") == "4096");
+  CHECK_FALSE(read(4096).contains("window"));
+
   CHECK(refusal(config("gpt2"), 1025) ==
         "config.json:13: n_positions: the model knows 1024 positions, fewer than 1025 tokens");
 }

@@ -77,6 +77,7 @@ std::string through_megatron(const World& world) {
   const std::string text = frameworks::exported(megatron, world.graph(), plan, "");
   auto read =
       frameworks::from_megatron(text, "train.sh", plan.cluster, world.spec().cluster.count(), {}).plan;
+  read.model.parameters.erase("dropout");  // an import states it, a model of the zoo leaves it out
   const auto graph = models::build(read.model.name, read.model.parameters);
   const cost::Problem problem{graph, world.cluster(), world.costs(), read.training};
   score::derive_in_flight(problem, read);

@@ -20,11 +20,12 @@ struct MegatronRun {
 /// layout, first and last stage, batches, recomputation, sequence parallelism, distributed optimizer,
 /// precision, buckets. `devices` of the cluster take part; what tensor and pipeline parallelism leave of them
 /// are replicas. `given` goes before what the arguments say of the model (a vocabulary, which scripts leave
-/// to the tokenizer). Arguments of `ignored` count as not given. Defaults are Megatron-LM's. Throws BadInput
+/// to the tokenizer). Arguments of `ignored` count as not given. Without `flash` the GPUs run
+/// attention kernel by kernel. Defaults are Megatron-LM's. Throws BadInput
 /// naming file, line and argument: for what is missing, does not divide, or would be another computation
 /// (context parallelism, latent attention, multi-token prediction, 8-bit numbers, Megatron-FSDP).
 MegatronRun from_megatron(const std::string& text, const std::string& file, const plan::ClusterRef& cluster,
                           std::int64_t devices, const std::map<std::string, std::string>& given,
-                          const std::vector<std::string>& ignored = {});
+                          const std::vector<std::string>& ignored = {}, bool flash = true);
 
 }  // namespace penstock::frameworks
