@@ -26,7 +26,7 @@ import pages as site  # noqa: E402
 RUN_ELSEWHERE = {"docs/tutorial.md": "tutorial_test.sh", "docs/site/gallery.md": "tools/gallery --check"}
 GENERATED = {"src/cli/REFERENCE.md", "results/README.md"}
 # Commands of these pages are for files and machines of the reader, or take minutes.
-CHECKED = {"README.md", "docs/frameworks.md", "experiments/README.md", "tests/README.md", "results/README.md"}
+CHECKED = {"README.md", "docs/frameworks.md", "docs/examples.md", "experiments/README.md", "tests/README.md", "results/README.md"}
 # Pages of docs that are no pages of the site.
 OUTSIDE: set[str] = set()
 BLOCK = re.compile(r"(?P<mark><!-- commands: check -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
