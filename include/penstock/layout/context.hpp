@@ -17,9 +17,8 @@ std::optional<std::string> token_violation(const graph::OpGraph& graph, core::Op
 
 /// Returns one context group's shard of an operator: its tokens, FLOPs and bytes are divided, its weights are
 /// not. Attention has its part of the queries and of the projected keys, and attends to all keys. All groups
-/// have equal work, because Penstock counts no mask. With a causal mask each group is assumed to have early
-/// and late tokens (Llama 3, section 3.3.2; Megatron-LM's zig-zag). Precondition: token_violation returns
-/// nothing.
+/// have equal work: with a causal mask each group has early and late tokens (Llama 3, section 3.3.2;
+/// Megatron-LM's zig-zag). Precondition: token_violation returns nothing.
 graph::Operator token_shard(const graph::Operator& op, int context);
 
 /// Returns the model as one context group computes it, operator by operator.

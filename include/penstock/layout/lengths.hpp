@@ -30,7 +30,7 @@ core::Bytes sequence_bytes(const graph::OpGraph& graph, const plan::StageGraph& 
 
 /// Returns the model with samples of this fill. FLOPs, bytes and extents (rounded, at least one) of operators
 /// over the sequence shrink; weights do not. If keys equal tokens, this is the model of a shorter sequence.
-/// Masks are ignored, as everywhere: a causal mask halves attention at any length.
+/// The mask stays: a causal one halves attention at any length.
 graph::OpGraph shortened(const graph::OpGraph& graph, const Fill& fill);
 
 }  // namespace penstock::layout
