@@ -289,7 +289,7 @@ def test_stage_memory_is_what_plans_are_checked_by(problem):
         (dict(devices=[0, 9]), ps.InvalidPlan, "there is no device 9"),
         (dict(operators=["none"]), ps.BadInput, "stage 0: .*none"),
         (dict(micro_batch=0), ps.BadInput, "micro_batch"),
-        (dict(tensor_parallel=3), ps.InvalidPlan, "no whole number"),
+        (dict(tensor_parallel=3), ps.InvalidPlan, "cannot be divided"),
         (dict(zero=7), ps.BadInput, "zero"),
         (dict(zeros=1), ps.BadInput, "zeros"),
     ],

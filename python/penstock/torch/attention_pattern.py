@@ -122,4 +122,5 @@ def _describe(t: Tensors, core: fx.Node, last: fx.Node, layers: list[fx.Node], p
         qkv_bias=biases[0] and not biases[3],
         rotary=any(packet(node) is aten.neg for node in paths[0].inside),
         qk_norm=any(packet(node) in (aten.rsqrt, aten.rms_norm) for node in paths[0].inside),
+        causal=bool(argument(core, 5, "is_causal", False)),
     )

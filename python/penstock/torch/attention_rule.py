@@ -25,6 +25,7 @@ class Attention:
     rotary: bool = False
     qk_norm: bool = False
     core: str = "flash"  #: or "plain"; as docs/formats/model.md
+    causal: bool = False  #: the kernel's own mask; one that the module makes is a tensor of unknown numbers
 
     @property
     def inner(self) -> int:
@@ -54,6 +55,7 @@ class Attention:
             "inner": 0 if self.inner == self.hidden else self.inner,
             "qkv_bias": int(self.qkv_bias),
             "qk_norm": int(self.qk_norm),
+            "causal": int(self.causal),
         }
 
     def saved_numbers(self, element_bytes: int) -> int:

@@ -124,6 +124,7 @@ def test_llama_equals_the_zoos(name, tied, zoo):
     )
     ours = read(module, inputs)
     parameters = dict(hidden=hidden, heads=heads, kv_heads=kv_heads, feed_forward=width, vocabulary=vocabulary)
+    parameters["mask"] = "none"  # transformers hands over a mask as a tensor, whose numbers a graph does not have
     theirs = zoo("llama", layers=1, sequence=256, tied_head="yes" if tied else "no", **parameters)
     for size in SIZES:
         assert total(ours, size) == total(theirs, size), size
@@ -138,7 +139,7 @@ def test_attention_has_the_zoos_extents(zoo):
                            num_key_value_heads=2, intermediate_size=160, vocab_size=100)  # fmt: skip
     ours = read(module, inputs)
     theirs = zoo("llama", layers=1, sequence=256, hidden=64, heads=4, kv_heads=2, feed_forward=160, vocabulary=100,
-                 element_bytes=2)  # fmt: skip
+                 element_bytes=2, mask="none")  # fmt: skip
     (mine,), (other,) = ([op for op in ops if op["kind"] == "attention"] for ops in (ours, theirs))
     assert figures(mine) == figures(other)
     assert mine["shape"]["kv_heads"] == 2 and mine["shape"]["rotary"] == 1
@@ -152,3 +153,22 @@ def test_penstock_reads_what_was_written(penstock, tmp_path):
     assert "BertModel" in json.dumps(shown)
     plan = penstock("plan", "--model", path, "--cluster", "8xH100", "--mini-batch", 8, "--devices", 2)
     assert "stage" in plan.lower()
+
+
+class CausalAttention(torch.nn.Module):
+    """Two heads of eight, with the mask of torch's own kernel."""
+
+    def __init__(self):
+        super().__init__()
+        self.query, self.key, self.value, self.output = (torch.nn.Linear(16, 16) for _ in range(4))
+
+    def forward(self, x):
+        heads = [layer(x).unflatten(-1, (2, 8)).transpose(1, 2) for layer in (self.query, self.key, self.value)]
+        context = torch.nn.functional.scaled_dot_product_attention(*heads, is_causal=True)
+        return self.output(context.transpose(1, 2).flatten(2))
+
+
+def test_the_kernels_own_mask_is_causal():
+    ours = read(CausalAttention(), {"x": torch.zeros(2, 4, 16)})
+    (attention,) = (op for op in ours if op["kind"] == "attention")
+    assert attention["shape"]["causal"] == 1 and attention["shape"]["flash"] == 1
