@@ -15,7 +15,7 @@ using NamedText = std::pair<std::string, std::string>;
 using Parameters = std::map<std::string, std::string>;
 
 /// The plan; the model's name, parameters and graph; the cluster's name, devices, runtime and, of a file,
-/// text; the costs' name and text, empty of the analytic model.
+/// text; the costs' name and text, empty without a file.
 using PlanState =
     std::tuple<NamedText, std::string, Parameters, std::string, NamedText, int, std::string, NamedText>;
 

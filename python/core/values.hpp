@@ -30,7 +30,7 @@ struct Problem {
   Cluster cluster;  ///< as the costs have measured it
   std::shared_ptr<const cost::CostModel> costs;
   plan::Training training;
-  std::optional<std::string> costs_path{};  ///< none of the analytic model
+  std::optional<std::string> costs_path{};  ///< none: built-in efficiency curves
   cost::MemoryRule memory{};                ///< an experiment may count it otherwise
   experiment::StatedParts stated{};
 

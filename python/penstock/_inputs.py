@@ -60,7 +60,7 @@ def load(
     Args:
         path: The file.
         cluster: For a plan: replaces its own cluster.
-        costs: For a plan: a calibration or profile. None: the analytic model.
+        costs: For a plan: a calibration, kernel tables or profile file. None: built-in efficiency curves.
         allow_foreign: For a plan: accept costs of other devices.
         parameters: For a file that names a model: further parameters.
 

@@ -19,7 +19,6 @@ struct ExplainCommandFlags {
 };
 
 core::ExitCode run(const ExplainCommandFlags& flags) {
-  constexpr std::size_t kUsualWidth = 80;  ///< where there is no terminal
   experiment::PlanInput input = read_plan(flags.file, flags.model, flags.cluster, flags.costs);
   const cost::Problem problem = input.problem();
   experiment::complete(problem, input.plan, flags.file);
@@ -31,8 +30,7 @@ core::ExitCode run(const ExplainCommandFlags& flags) {
       false);
   for (const std::string& doubt : experiment::doubts(problem, outcome)) warn(doubt);
   const auto explained = experiment::plan_sentences(input, outcome, options);
-  const std::size_t width = screen().width;
-  print(flags.json ? to_json(explained) : in_lines(explained, width == 0 ? kUsualWidth : width));
+  print(flags.json ? to_json(explained) : in_lines(explained, text_width(screen())));
   return core::ExitCode::done;
 }
 

@@ -19,12 +19,6 @@ struct ExportFlags {
   CostFlags costs;
 };
 
-std::vector<std::string> framework_names() {
-  std::vector<std::string> out;
-  for (const Framework& each : frameworks::catalogue()) out.push_back(each.name);
-  return out;
-}
-
 /// The plan to hand over: as it is, or with --nearest the one that is near it; all others are refused.
 plan::Plan handed_over(const ExportFlags& flags, const Framework& framework, const cost::Problem& problem,
                        const plan::Plan& plan) {
@@ -88,7 +82,7 @@ void add_export(CLI::App& app, Action& action) {
   command->add_option("--to", flags->framework, "megatron, torchtitan, deepspeed, automodel or pytorch")
       ->required()
       ->type_name("NAME")
-      ->check(one_of(framework_names()));
+      ->check(one_of(frameworks::framework_names()));
   command
       ->add_option("--for-version", flags->version,
                    "release of the framework to write for; default: the release listed below")

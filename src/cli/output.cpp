@@ -118,6 +118,11 @@ report::Screen screen() {
   return out;
 }
 
+std::size_t text_width(const report::Screen& screen) {
+  constexpr std::size_t kUsual = 80;
+  return screen.width == 0 ? kUsual : screen.width;
+}
+
 void WideFlag::add(CLI::App& command) {
   command
       .add_option(

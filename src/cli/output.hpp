@@ -38,6 +38,9 @@ inline constexpr std::size_t kMainColumns = 7;
 /// kMainColumns columns.
 report::Screen screen();
 
+/// Width of running text: that of the screen, or 80 where there is no terminal.
+std::size_t text_width(const report::Screen& screen);
+
 /// --columns and --wide.
 struct WideFlag {
   bool wide = false;

@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
-#include "penstock/experiment/plan_input.hpp"
-#include "penstock/frameworks/framework.hpp"
+#include "framework_flag.hpp"
 #include "plan_flags.hpp"
 #include "problem_flags.hpp"
 
@@ -15,7 +14,8 @@ struct PlanFlags {
   std::vector<std::string> planner_options;
   planners::SearchOptions options;
   std::int64_t micro_batch = 0, pipeline_micro_batch = 0;
-  std::string choose_by = "simulation", framework;
+  std::string choose_by = "simulation";
+  FrameworkFlag framework;
   int top = 1;
   PlanSearch search;
 };
@@ -35,35 +35,13 @@ void check_top(const PlanFlags& flags, const cluster::Cluster& cluster) {
     throw core::BadInput("--top ranks plans by time; it needs --aim time");
 }
 
-/// Options of joint that leave out what the framework lacks, where the user states none.
-void limit_joint(const frameworks::Framework& framework, planners::PlannerChoice& planner) {
-  if (planner.name != "joint")
-    throw core::BadInput("--for limits the search of --planner joint: " + planner.name +
-                         "'s plan is handed over by penstock export --nearest");
-  const frameworks::Abilities& can = framework.can;
-  const std::pair<const char*, std::string> usual[] = {
-      {"units", "layers"},
-      {"starts", "direct"},
-      {"colocated", "never"},
-      {"hybrid_sharding", "never"},
-      {"max_zero", std::to_string(can.zero.back())},
-      {"sequence_parallel", can.sequence_parallel || !can.context.empty() ? "try" : "never"},
-      {"max_context_parallel", can.context.empty() ? "1" : ""},
-      {"max_expert_parallel", can.expert_parallel ? "" : "1"},
-      {"max_tensor_parallel", can.tensor_parallel ? "" : "1"}};
-  for (const auto& [key, value] : usual)
-    if (!value.empty()) planner.options.try_emplace(key, value);
-}
-
 core::ExitCode run(const PlanFlags& flags, const Session& session) {
   flags.search.check(session.force);
   const ThreadLimit limit(flags.search.threads);
-  auto planner = from_command_line([&] { return chosen(flags); });
-  const frameworks::Framework* framework = nullptr;
-  from_command_line([&] {
-    if (flags.framework.empty()) return;
-    framework = &frameworks::framework_named(flags.framework);
-    limit_joint(*framework, planner);
+  const auto planner = from_command_line([&] {
+    planners::PlannerChoice out = chosen(flags);
+    flags.framework.limit(out);
+    return out;
   });
   LoadedProblem loaded = flags.problem.load();
   loaded.cell.planner = planner;
@@ -74,28 +52,11 @@ core::ExitCode run(const PlanFlags& flags, const Session& session) {
   if (flags.pipeline_micro_batch > 0) setting.options.pipeline_micro_batch = flags.pipeline_micro_batch;
   setting.options.judge_by_estimate = flags.choose_by == "estimate";
   setting.top = static_cast<std::size_t>(flags.top);
-  std::optional<frameworks::RunnablePlans> runnable;
-  if (framework) {
-    runnable.emplace(*framework, problem.graph);
-    loaded.cell.planner = planner;
-    setting.options.model = experiment::resolved(loaded.cell.model);
-    setting.options.runnable = [&, name = setting.options.model](const plan::Plan& plan,
-                                                                 const plan::Plan* before) {
-      plan::Plan named = plan;
-      named.model = name;
-      return runnable->nearest(named, before);
-    };
-  }
+  flags.framework.limit(setting.options, loaded.cell.model, problem.graph);
 
   const auto found = flags.search.run(written(planner), problem, loaded.cell, setting, session.end_search());
   flags.search.leave(problem, found, loaded.assumptions, session);
   return flags.search.show(problem, found, loaded.assumptions);
-}
-
-std::vector<std::string> framework_names() {
-  std::vector<std::string> out;
-  for (const frameworks::Framework& each : frameworks::catalogue()) out.push_back(each.name);
-  return out;
 }
 
 /// What decides the search, beside the problem.
@@ -173,13 +134,7 @@ void add_plan(CLI::App& app, Action& action) {
                    "option of this planner; can be repeated (penstock planners NAME lists them)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  command
-      ->add_option(
-          "--for", flags->framework,
-          "search among the plans that this framework can run: one set of degrees for all stages, whole "
-          "layers, its own schedules. penstock export writes the answer as it is")
-      ->type_name("FRAMEWORK")
-      ->check(one_of(framework_names()));
+  flags->framework.add(*command);
   add_search(*command, *flags);
   flags->problem.add_training(*command);
   flags->search.add(*command);

@@ -4,7 +4,6 @@
 
 #include "command.hpp"
 #include "penstock/report/table.hpp"
-#include "planner_brief.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -25,8 +24,6 @@ Json planner_json(const planners::PlannerInfo& info) {
           {"source", info.source},
           {"options", own}};
 }
-
-constexpr std::size_t kUsualWidth = 80;  ///< where there is no terminal
 
 /// `text` behind `before`, further lines below its beginning.
 std::string hanging(const std::string& before, const std::string& text, std::size_t width) {
@@ -55,12 +52,9 @@ std::string planner_page(const planners::PlannerInfo& info, std::size_t width) {
 
 /// Name, idea and limits of each planner, in at most 80 columns.
 std::string planner_list(report::Screen screen) {
-  if (screen.width == 0) screen.width = kUsualWidth;
+  screen.width = text_width(screen);
   Table table({{"planner"}, {.title = "idea", .folds = true}, {.title = "limits", .folds = true}});
-  for (const auto& info : planners::catalogue()) {
-    const PlannerBrief brief = planner_brief(info.name);
-    table.add({info.name, brief.idea, brief.limits});
-  }
+  for (const auto& info : planners::catalogue()) table.add({info.name, info.brief.idea, info.brief.limits});
   return table.text(screen) +
          "\nTP: tensor parallelism. The limits are the main ones; `penstock planners NAME`\n"
          "shows all of them, with source and options.\n";
@@ -92,7 +86,7 @@ core::ExitCode list_planners(const PlannersFlags& flags) {
   if (flags.json)
     print((flags.name.empty() ? all : all.front()).dump(2) + "\n");
   else if (!flags.name.empty())
-    print(planner_page(planners::planner(flags.name), screen.width == 0 ? kUsualWidth : screen.width));
+    print(planner_page(planners::planner(flags.name), text_width(screen)));
   else
     flags.wide.wide ? print(planner_tables()) : print_page(planner_list(screen), screen);
   return core::ExitCode::done;

@@ -90,21 +90,14 @@ std::string replicas_sentence(const plan::Strategy& strategy) {
   return out + "." + zero_words(strategy.zero);
 }
 
-/// "1F1B" of "PP4 x DP2, 1F1B, mb 8".
-std::string schedule_of(const std::string& strategy) {
-  const auto begin = strategy.find(", ") + 2;
-  return strategy.substr(begin, strategy.find(',', begin) - begin);
-}
-
-std::string batch_sentence(const plan::Plan& plan, const report::CellResult& row,
-                           const plan::Strategy& strategy) {
+std::string batch_sentence(const plan::Plan& plan, const plan::Strategy& strategy) {
   const std::string again =
       strategy.recomputing == 0
           ? "keeps all activations"
           : fmt::format("recomputes activations in {} of {} stages", strategy.recomputing, strategy.stages);
   return fmt::format(
       "An iteration trains {} samples; a replica takes {} at a time in the order of {}, and {}.",
-      plan.training.mini_batch, plan::text(strategy.micro_batch), schedule_of(*row.strategy), again);
+      plan.training.mini_batch, plan::text(strategy.micro_batch), plan::schedule_words(strategy), again);
 }
 
 std::string speed_sentence(const report::CellResult& row) {
@@ -239,7 +232,7 @@ PlanSentences plan_sentences(const PlanInput& input, const CellOutcome& outcome,
   out.changes = tried_changes(input, simulation);
   out.sentences = {{"stages", stages_sentence(input, row, strategy)},
                    {"replicas", replicas_sentence(strategy)},
-                   {"batch", batch_sentence(plan, row, strategy)},
+                   {"batch", batch_sentence(plan, strategy)},
                    {"speed", speed_sentence(row)},
                    {"losses", losses_sentence(sim::waterfall(problem, scheduled, simulation))},
                    {"path", path_sentence(sim::explain(problem, scheduled, simulation, 1))},

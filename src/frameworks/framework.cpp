@@ -216,7 +216,7 @@ const std::vector<Framework>& catalogue() {
        titan_abilities({Exchange::all_gather}),
        {"llama"},
        to_torchtitan,
-       {{"qkv_bias", "no"}, {"qk_norm", "no"}, {"head_width", "0"}}},
+       {{"qkv_bias", "no"}, {"qk_norm", "no"}, {"head_width", "0"}, {"mask", "causal"}, {"window", "0"}}},
       {"deepspeed",
        "0.19",
        "DeepSpeed",
@@ -280,18 +280,24 @@ const std::vector<Framework>& older_versions() {
   return all;
 }
 
+std::vector<std::string> framework_names() {
+  std::vector<std::string> out;
+  for (const Framework& each : catalogue()) out.push_back(each.name);
+  return out;
+}
+
 const Framework& framework_named(std::string_view name, std::string_view version) {
-  std::vector<std::string> names, versions;
+  std::vector<std::string> versions;
   for (const auto* list : {&catalogue(), &older_versions()})
     for (const Framework& each : *list) {
       if (each.name == name && (version.empty() || each.version == version)) return each;
       if (each.name == name) versions.push_back(each.version);
-      if (list == &catalogue()) names.push_back(each.name);
     }
   if (!versions.empty())
     throw core::BadInput(
         fmt::format("{} {} is not known; known: {}", name, version, fmt::join(versions, ", ")));
-  throw core::BadInput(fmt::format("unknown framework '{}'; {}", name, core::did_you_mean(name, names)));
+  throw core::BadInput(
+      fmt::format("unknown framework '{}'; {}", name, core::did_you_mean(name, framework_names())));
 }
 
 std::vector<std::string> refusals(const Framework& framework, const graph::OpGraph& graph,

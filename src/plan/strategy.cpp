@@ -48,12 +48,6 @@ std::string degree_words(const Strategy& s) {
   return out.empty() ? "PP1" : out;
 }
 
-/// Returns "1F1B"; with runs of k, "2F2B".
-std::string schedule_words(const Strategy& s) {
-  if (s.schedule != "1f1b") return s.schedule;
-  return s.k.least == s.k.most ? fmt::format("{0}F{0}B", s.k.most) : "kFkB, k " + text(s.k);
-}
-
 /// Kind of recomputation if all stages that recompute have the same; empty for whole stages or different
 /// kinds.
 std::string recomputed(const Plan& plan) {
@@ -114,6 +108,11 @@ Strategy strategy(const Plan& plan, int depth) {
                         [&](const Stage& stage) { return whole(stage) && bool(stage.recompute); }),
           recomputed(plan),
           plan.schedule};
+}
+
+std::string schedule_words(const Strategy& s) {
+  if (s.schedule != "1f1b") return s.schedule;
+  return s.k.least == s.k.most ? fmt::format("{0}F{0}B", s.k.most) : "kFkB, k " + text(s.k);
 }
 
 std::string in_words(const Strategy& s) {

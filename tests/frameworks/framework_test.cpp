@@ -661,6 +661,15 @@ TEST_CASE("torchtitan 0.3 is handed a config function, with modules of every sta
   CHECK(to("torchtitan", normed, normed.plan({1, 3}, 2)) ==
         "torchtitan is handed llama with qk_norm no alone: the plan's has yes");
   CHECK(says(older_titan(normed, normed.plan({1, 3}, 2)), "qk_norm yes"));
+  const Case windowed("llama", {{"layers", "2"},
+                                {"hidden", "64"},
+                                {"heads", "4"},
+                                {"kv_heads", "4"},
+                                {"window", "16"},
+                                {"element_bytes", "2"}});
+  CHECK(to("torchtitan", windowed, windowed.plan({1, 3}, 2)) ==
+        "torchtitan is handed llama with window 0 alone: the plan's has 16");
+  CHECK(says(older_titan(windowed, windowed.plan({1, 3}, 2)), "window 16"));
 }
 
 TEST_CASE("a replica of one stage takes a micro-batch at a time, and accumulates") {

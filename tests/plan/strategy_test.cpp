@@ -59,6 +59,16 @@ TEST_CASE("stages with unlike degrees have the least and the most, graphs of sta
   CHECK(words(plan, 3) == "PP3 x DP1-2 x TP1-4, kFkB, k 1-2, mb 4-8, ZeRO 0-2");
 }
 
+TEST_CASE("a schedule has its name by itself, of graphs of stages on few devices too") {
+  auto plan = stages({1, 1, 1, 1}, 8);
+  plan.stages[2].devices = plan.stages[0].devices, plan.stages[3].devices = plan.stages[1].devices;
+  plan.schedule = "interleaved_1f1b";
+  const plan::Strategy strategy = plan::strategy(plan, 3);
+  CHECK(plan::in_words(strategy) == "PP2 (4 stages, depth 3), interleaved_1f1b, mb 8");
+  CHECK(plan::schedule_words(strategy) == "interleaved_1f1b");
+  CHECK(plan::schedule_words(plan::strategy(stages({1, 1}, 4), 2)) == "1F1B");
+}
+
 TEST_CASE("the number of stages on one set of devices is beside the degree") {
   auto plan = stages({1, 1, 1, 1}, 4);
   plan.stages[2].devices = plan.stages[0].devices;

@@ -20,9 +20,9 @@ namespace {
 
 // A thread sanitizer is ten times as slow, and finds a race on a few problems as on many.
 #ifdef __SANITIZE_THREAD__
-constexpr bool kSlow = true;
+constexpr bool kSanitized = true;
 #else
-constexpr bool kSlow = false;
+constexpr bool kSanitized = false;
 #endif
 
 /// The plan as text and the planner's messages; or the reason why there is none.
@@ -78,12 +78,12 @@ int small_problems(std::uint64_t seeds) {
 }  // namespace
 
 TEST_CASE("1, 2 and 4 threads find the same plan, byte by byte, or report the same failure") {
-  if (!kSlow) check_model("mmt", {{"branches", "2"}, {"layers", "2"}});
+  if (!kSanitized) check_model("mmt", {{"branches", "2"}, {"layers", "2"}});
   check_model("candle_uno", {{"towers", "3"}, {"tower_layers", "3"}});
 }
 
 TEST_CASE("1, 2 and 4 threads find the same plan of small problems, by exhaustive search too") {
-  CHECK(small_problems(kSlow ? 4 : 10) > (kSlow ? 16 : 40));
+  CHECK(small_problems(kSanitized ? 4 : 10) > (kSanitized ? 16 : 40));
 }
 
 TEST_SUITE_BEGIN("slow");

@@ -35,6 +35,7 @@ struct Framework {
 
 /// megatron, torchtitan, deepspeed, automodel, pytorch; each in its current release.
 const std::vector<Framework>& catalogue();
+std::vector<std::string> framework_names();  ///< of the catalogue
 /// Older releases whose words differ: torchtitan 0.2.
 const std::vector<Framework>& older_versions();
 /// `version` "": the one of the catalogue. Throws BadInput with a hint.

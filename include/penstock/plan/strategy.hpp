@@ -39,6 +39,9 @@ struct Strategy {
 /// Devices per tensor-parallel group.
 Extent tensor_parallel(const Strategy& strategy);
 
+/// Name of the schedule in the field's notation: "1F1B"; with runs of k "2F2B"; any other name unchanged.
+std::string schedule_words(const Strategy& strategy);
+
 /// Precondition: the plan has stages. `depth` is StageGraph::depth().
 Strategy strategy(const Plan& plan, int depth);
 

@@ -112,6 +112,12 @@ struct PlannerOption {
 /// Allowed values as text: "paper, code", "1 to 20", or "all, or numbers of 0 to 20 as in 3-4-3-2".
 std::string allowed(const PlannerOption& option);
 
+/// A planner in one line of 80 columns.
+struct PlannerBrief {
+  std::string idea;    ///< at most 31 characters
+  std::string limits;  ///< the main ones, at most 30 characters
+};
+
 struct PlannerInfo {
   std::string name;
   std::string summary;  ///< one line
@@ -121,6 +127,7 @@ struct PlannerInfo {
   std::vector<PlannerOption> options{};
   /// True if the options state the plan: used by name only, never as one of all planners.
   bool states = false;
+  PlannerBrief brief{};
 };
 
 /// All planners of Penstock, in the order of reports.

@@ -1,0 +1,27 @@
+#pragma once
+// --for: a search among the plans that a training framework can run.
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "penstock/graph/op_graph.hpp"
+#include "penstock/planners/planner.hpp"
+
+namespace penstock::cli {
+
+class FrameworkFlag {
+ public:
+  void add(CLI::App& command);
+  /// Sets options of joint that leave out what the framework lacks, unless the user states them. Throws
+  /// BadInput for another planner. Does nothing without the flag.
+  void limit(planners::PlannerChoice& planner) const;
+  /// Sets `options.runnable` for a model of this graph, which must outlive the search. Throws BadInput for a
+  /// model that is no row of layers. Does nothing without the flag.
+  void limit(planners::SearchOptions& options, const plan::ModelRef& model,
+             const graph::OpGraph& graph) const;
+
+ private:
+  std::string name_;
+};
+
+}  // namespace penstock::cli
