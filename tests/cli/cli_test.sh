@@ -157,7 +157,7 @@ expect 0 'pipeline_parallel_schedule_csv = "order.csv"' "$penstock" export titan
 expect 11 "torchtitan 0.1 is not known; known: 0.3, 0.2" "$penstock" export titan.yaml --to torchtitan --for-version 0.1
 expect 0 "PP" "$penstock" plan --model llama -p layers=4 --gpus 8xH100 --mini-batch 32 --for megatron --option evaluations=100 -o runnable.yaml
 expect 0 "--tensor-model-parallel-size" "$penstock" export runnable.yaml --to megatron
-expect 10 "--for limits the search of --planner joint: spp's plan is handed over by penstock export" "$penstock" plan --model llama -p layers=4 --gpus 8xH100 --mini-batch 32 --for megatron --planner spp
+expect 10 "--for needs --planner joint; for a plan of spp use penstock export --nearest" "$penstock" plan --model llama -p layers=4 --gpus 8xH100 --mini-batch 32 --for megatron --planner spp
 expect 0 "makespan" "$penstock" schedule order.csv
 expect 10 "Megatron-LM reads no order of passes from a file" "$penstock" export run.yaml --to megatron --csv order.csv
 expect 10 "'megatrn' is unknown; did you mean 'megatron'?" "$penstock" export run.yaml --to megatrn
