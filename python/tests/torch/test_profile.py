@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch", minversion="2.15")
 yaml = pytest.importorskip("yaml")
 from torch import nn  # noqa: E402
 
-from penstock.torch import from_torch, profile  # noqa: E402
+from penstock.torch import from_torch, profile, profiling  # noqa: E402
 
 
 def convolutions():
@@ -82,6 +82,20 @@ def test_penstock_plans_with_the_file(penstock, tmp_path):
     penstock("plan", *problem, "--costs", costs, "--planner", "gpipe_equal", "-o", plan)
     assert [len(stage["devices"]) for stage in yaml.safe_load(plan.read_text())["stages"]] == [1, 1]
     assert "iteration" in penstock("simulate", plan, "--costs", costs).lower()
+
+
+def test_medians_that_fall_are_pooled(monkeypatch):
+    """The clock says 14, 12, 10 and 20 us for 1, 2, 4 and 8 samples; the nearest curve that rises has 12 three times."""
+    clock = {1: 14e-6, 2: 12e-6, 4: 10e-6, 8: 20e-6}
+
+    def timed(runner, grouping, group, repeats):
+        seconds = clock[next(iter(runner.alone(group)()[0])).shape[0]]
+        return seconds, 2 * seconds
+
+    monkeypatch.setattr(profiling, "_time_group", timed)
+    measured = profile(nn.Sequential(nn.Linear(4, 4)), [torch.randn(n, 4) for n in clock], repeats=1)
+    assert measured.forward["0"] == pytest.approx({1: 12e-6, 2: 12e-6, 4: 12e-6, 8: 20e-6})
+    assert measured.backward["0"] == pytest.approx({1: 24e-6, 2: 24e-6, 4: 24e-6, 8: 40e-6})
 
 
 def test_no_batch_is_refused():
