@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "evidence.hpp"
+#include "penstock/schedule/plan_order.hpp"
 
 namespace penstock::check {
 namespace {
@@ -24,11 +25,14 @@ Picoseconds through(const Evidence& evidence, std::int64_t count) {
 void check_end(Evidence& evidence) {
   Picoseconds last;
   for (const Span& span : evidence.trace.spans) last = std::max(last, span.end);
-  const std::int64_t all = evidence.trace.mini_batches, half = all / 2;
-  if (all > 1) last = (through(evidence, all) - through(evidence, half)) / (all - half);
+  const bool one = evidence.trace.mini_batches == 1;
+  if (!one) {
+    const auto [begin, end] = schedule::steady_part(evidence.plan);
+    last = (through(evidence, end) - through(evidence, begin)) / (end - begin);
+  }
   if (evidence.trace.iteration != last)
     evidence.violation("the iteration takes {} ps, {} {} ps", evidence.trace.iteration.value(),
-                       all > 1 ? "a later mini-batch adds" : "its last task ends at", last.value());
+                       one ? "its last task ends at" : "a mini-batch of the steady part adds", last.value());
 }
 
 }  // namespace

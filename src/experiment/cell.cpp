@@ -12,6 +12,7 @@
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/graph/work.hpp"
 #include "penstock/planners/planner.hpp"
+#include "penstock/schedule/plan_order.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
@@ -76,10 +77,10 @@ void add_utilisation(const graph::OpGraph& graph, const cluster::Cluster& cluste
 
 /// Fill, without padding, of the samples whose time an iteration takes (trace::Trace::iteration).
 sim::Filling timed_samples(const cost::Problem& problem, const sim::SimulationOptions& simulation,
-                           std::int64_t mini_batches) {
+                           schedule::SteadyPart timed) {
   const sim::Lengths& lengths = *simulation.perturbation->lengths;
   sim::Filling out;
-  for (std::int64_t k = mini_batches / 2; k < mini_batches; ++k)
+  for (std::int64_t k = timed.begin; k < timed.end; ++k)
     for (const sim::Filling& sample :
          sim::fillings(lengths, sim::room(lengths, problem.graph), problem.training.mini_batch,
                        simulation.seed, k, simulation.stop))
@@ -89,21 +90,20 @@ sim::Filling timed_samples(const cost::Problem& problem, const sim::SimulationOp
 
 /// Adds rates by the tokens that sequences have.
 void add_filled_rates(const cost::Problem& problem, const sim::SimulationOptions& simulation,
-                      const trace::Summary& summary, report::CellResult& row) {
-  const std::int64_t samples =
-      problem.training.mini_batch * (summary.mini_batches - summary.mini_batches / 2);
-  const layout::Fill mean = timed_samples(problem, simulation, summary.mini_batches).per_sample(samples);
+                      schedule::SteadyPart timed, const trace::Summary& summary, report::CellResult& row) {
+  const std::int64_t samples = problem.training.mini_batch * (timed.end - timed.begin);
+  const layout::Fill mean = timed_samples(problem, simulation, timed).per_sample(samples);
   const double share = mean.tokens / static_cast<double>(layout::sequence(problem.graph));
   if (const auto tokens = graph::tokens(problem.graph))
     row.tokens_per_s = summary.samples_per_second * static_cast<double>(*tokens) * share;
   add_utilisation(layout::shortened(problem.graph, mean), problem.cluster, summary.samples_per_second, row);
 }
 
-void add_rates(const cost::Problem& problem, const sim::SimulationOptions& simulation,
+void add_rates(const cost::Problem& problem, const sim::SimulationOptions& simulation, const plan::Plan& plan,
                const trace::Summary& summary, report::CellResult& row) {
   row.samples_per_s = summary.samples_per_second;
   if (simulation.perturbation && simulation.perturbation->lengths)
-    return add_filled_rates(problem, simulation, summary, row);
+    return add_filled_rates(problem, simulation, schedule::steady_part(plan), summary, row);
   if (const auto tokens = graph::tokens(problem.graph))
     row.tokens_per_s = summary.samples_per_second * static_cast<double>(*tokens);
   add_utilisation(problem.graph, problem.cluster, summary.samples_per_second, row);
@@ -125,7 +125,7 @@ CellOutcome simulated(const cost::Problem& problem, const schedule::ScheduledPla
     out.row.estimate_s = score::estimate(problem, plan, scheduled.stages).iteration.value();
   out.row.iteration_s = out.summary->iteration.value();
   out.row.estimate_error = *out.row.estimate_s / *out.row.iteration_s - 1;
-  add_rates(problem, simulation, *out.summary, out.row);
+  add_rates(problem, simulation, plan, *out.summary, out.row);
   out.row.bubble = out.summary->bubble;
   out.row.peak_memory_bytes = out.summary->peak_memory.value();
   out.row.status = "ok";

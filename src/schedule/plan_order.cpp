@@ -262,13 +262,22 @@ void demand_own_devices(const Plan& plan) {
           "{} runs one stage on a device; stage {} shares its devices with another", plan.schedule, s));
 }
 
-std::int64_t mini_batches(const Plan& plan) {
-  if (!plan::asynchronous(plan)) return 1;
-  // A micro-batch passes every stage twice; of three times that many mini-batches, at least two, the second
+SteadyPart steady_part(const Plan& plan) {
+  if (!plan::asynchronous(plan)) return {0, 1};
+  // A micro-batch passes every stage twice; of three times that many mini-batches, at least four, the second
   // half is steady.
   const std::int64_t micro_batches = plan.training.mini_batch / plan.stages.front().micro_batch;
-  const auto devices = static_cast<std::int64_t>(plan.stages.size()) * 6;
-  return 4 + devices / micro_batches / 2 * 2;
+  const std::int64_t end = 4 + static_cast<std::int64_t>(plan.stages.size()) * 6 / micro_batches / 2 * 2;
+  return {end / 2, end};
+}
+
+std::int64_t mini_batches(const Plan& plan) {
+  if (!plan::asynchronous(plan)) return 1;
+  // Beside the last backward pass of the steady part, a stage has begun all that it may hold in flight; these
+  // mini-batches follow, so that no forward pass is missing there.
+  std::int64_t held = 0;
+  for (const Stage& stage : plan.stages) held = std::max(held, stage.in_flight);
+  return steady_part(plan).end + (held + plan.training.mini_batch - 1) / plan.training.mini_batch;
 }
 
 Schedule with_updates(const Plan& plan, Schedule computations) {

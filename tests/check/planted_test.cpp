@@ -169,7 +169,7 @@ TEST_CASE("faults of all-reduces in closed form are found") {
 TEST_CASE("every mini-batch of a stream has its all-reduce, and its update in its place") {
   const Scenario stream("pipedream", {{0, 1}, {2, 3}}, {1, 1}, 4,
                         {NetworkModel::fair, sim::collective("ring")});
-  stream.finds("a later mini-batch adds", [](auto& t) { t.iteration += Picoseconds(1); });
+  stream.finds("a mini-batch of the steady part adds", [](auto& t) { t.iteration += Picoseconds(1); });
   const Scenario closed("pipedream", {{0, 1}, {2, 3}}, {1, 1}, 4);
   closed.finds("bytes of", [](auto& t) {
     t.spans.erase(t.spans.begin() + (&span(t, TaskKind::all_reduce, 0) - t.spans.data()));

@@ -52,7 +52,7 @@ kernels::MachineShare share_of_machine(const DevicePrograms& program, const Proc
 
 /// Runs `program` on workers, one per device with instructions (others null). With a flush, iterations follow
 /// each other. Without one, the whole program is one run, and its iteration time is the time per mini-batch
-/// in the second half. A worker that throws ends all others within a bounded time; the error is rethrown with
+/// of schedule::steady_part. A worker that throws ends all others within a bounded time; the error is rethrown with
 /// device and task in front of its text. Throws core::Interrupted when stopped; Error(device_failed) naming
 /// device and awaited message if nothing moves for `patience`, in sequential emulation at once. A pass that
 /// never ends cannot be stopped: a worker must return or throw. Throws BadInput if more devices of the host

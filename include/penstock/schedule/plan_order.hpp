@@ -56,6 +56,14 @@ bool by_cost(const plan::Plan& plan);
 /// Mini-batches that plan_order covers: 1 with a flush, else enough to show a steady state.
 std::int64_t mini_batches(const plan::Plan& plan);
 
+/// Part of a run that its iteration time is the mean of: with a flush all, the one mini-batch. Without one the
+/// part in which the pipeline neither fills nor drains, from the end of the backward passes of the first
+/// `begin` mini-batches to that of the first `end`.
+struct SteadyPart {
+  std::int64_t begin = 0, end = 0;
+};
+SteadyPart steady_part(const plan::Plan& plan);
+
 /// Checks condition C4 of GraphPipe (section 3), for several stages per device. Every stage runs every
 /// micro-batch once forward, then backward, and never holds more than its in-flight count. Returns violations
 /// in words; empty if there are none.

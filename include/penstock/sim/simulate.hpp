@@ -10,7 +10,7 @@ namespace penstock::sim {
 
 /// Executes the plan in its order on the problem's cluster. Every device computes in the order of its rank;
 /// transfers use the links as the network model states; gradients are reduced as the options state. For an
-/// order of several mini-batches, the iteration time is the time per mini-batch in the second half. The plan
+/// order of several mini-batches, the iteration time is the time per mini-batch of schedule::steady_part. The plan
 /// must be structurally valid (plan::structural_violations), the order without violations. Equal inputs give
 /// equal traces on every platform. Throws an invalid-plan error if the order deadlocks.
 trace::Trace simulate(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,

@@ -6,6 +6,7 @@
 
 #include "links/reductions.hpp"
 #include "penstock/program/instruction.hpp"
+#include "penstock/schedule/plan_order.hpp"
 
 namespace penstock::replay {
 namespace {
@@ -169,13 +170,13 @@ class Tracer {
 }  // namespace
 
 Seconds iteration_time(const DevicePrograms& program, const plan::Plan& plan, const Record& record) {
-  const std::int64_t all = program.mini_batches, half = all / 2;
-  if (half == 0) {
+  if (program.mini_batches == 1) {
     const Interval whole = extent(program, record);
     return whole.end - whole.start;
   }
-  return (end_of(all, program, plan, record) - end_of(half, program, plan, record)) /
-         static_cast<double>(all - half);
+  const auto [begin, end] = schedule::steady_part(plan);
+  return (end_of(end, program, plan, record) - end_of(begin, program, plan, record)) /
+         static_cast<double>(end - begin);
 }
 
 trace::Trace trace_of(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,

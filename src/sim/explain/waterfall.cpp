@@ -39,7 +39,8 @@ bool idles(std::size_t part) {
 
 /// Divides one iteration: the model's FLOPs of one mini-batch first; then other work, then waits, as far as
 /// the iteration has room; the bubble last. A run of one mini-batch has room for everything. With several,
-/// the busiest device may seem to work longer than the iteration, which is measured in the second half.
+/// the busiest device may seem to work longer than the iteration, where the steady part
+/// has shorter passes than the rest.
 PartSums per_iteration(const PartTimes& times, std::int64_t mini_batches, Picoseconds iteration) {
   PartSums out{};
   for (std::size_t p = 0; p < kTimeParts; ++p)

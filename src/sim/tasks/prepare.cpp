@@ -5,6 +5,7 @@
 #include "alike_copies.hpp"
 #include "alike_lanes.hpp"
 #include "engine.hpp"
+#include "penstock/schedule/plan_order.hpp"
 #include "tasks/apply.hpp"
 #include "tasks/crowding.hpp"
 
@@ -59,10 +60,10 @@ std::int64_t mini_batches(const plan::Plan& plan, const Iteration& iteration) {
 }
 
 Picoseconds iteration_time(const plan::Plan& plan, const Iteration& iteration, const Times& times) {
-  const std::int64_t all = mini_batches(plan, iteration), half = all / 2;
-  if (half == 0) return Picoseconds(times.makespan);
-  return Picoseconds((end_of(all, plan, iteration, times) - end_of(half, plan, iteration, times)) /
-                     (all - half));
+  if (mini_batches(plan, iteration) == 1) return Picoseconds(times.makespan);
+  const auto [begin, end] = schedule::steady_part(plan);
+  return Picoseconds((end_of(end, plan, iteration, times) - end_of(begin, plan, iteration, times)) /
+                     (end - begin));
 }
 
 Picoseconds time_of(const plan::Plan& plan, const Iteration& iteration, const SimulationOptions& options) {
