@@ -186,9 +186,9 @@ TEST_CASE("without a flush mini-batches follow each other") {
   // Two stages on a device each, two micro-batches: the first holds two, and steps right after each
   // mini-batch.
   const auto p = derived(chain({0, 1}, 2, "pipedream"));
-  CHECK(schedule::mini_batches(p) == 11);  // one more than the steady part: what the first stage holds
-  CHECK(schedule::steady_part(p).begin == 5);
-  CHECK(schedule::steady_part(p).end == 10);
+  CHECK(schedule::mini_batches(p) == 21);  // one more than the steady part: what the first stage holds
+  CHECK(schedule::steady_part(p).begin == 10);
+  CHECK(schedule::steady_part(p).end == 20);
   CHECK(row(p).starts_with("0F0 0F1 0B0 0F2 0B1 0STEP 0F3 0B2 0F4 0B3 0STEP"));
   CHECK(schedule::order_violations(p, schedule::plan_order(p)).empty());
   // On two replicas each runs every other micro-batch; the reduction hides behind one mini-batch.
