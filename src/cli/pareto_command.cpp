@@ -8,6 +8,7 @@
 #include "heartbeat.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/experiment/doubts.hpp"
 #include "penstock/experiment/pareto.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "problem_flags.hpp"
@@ -91,6 +92,9 @@ core::ExitCode run(const ParetoFlags& flags, const Session& session) {
   if (!flags.output.empty())
     write(flags.output, loaded.graph, found, experiment::pareto_table(found) + assumed, json);
   flags.json ? print(json) : print_page(experiment::pareto_table(found, screen) + assumed, screen);
+  for (const experiment::ParetoPlan& plan : found.plans)
+    for (const std::string& doubt : experiment::doubts(loaded.problem(), plan.outcome))
+      warn(fmt::format("{}: {}", *plan.outcome.row.strategy, doubt));
   if (!found.complete)
     say(fmt::format("{} ended the search; better plans may exist\n",
                     found.interrupted ? "an interrupt" : "a limit"));

@@ -4,6 +4,7 @@
 
 #include "command.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/experiment/doubts.hpp"
 #include "penstock/experiment/load_results.hpp"
 #include "penstock/experiment/run.hpp"
 #include "penstock/report/column_choice.hpp"
@@ -44,6 +45,7 @@ std::string page(const ReportFlags& flags, const Session& session) {
   report::Page out = experiment::load_page(flags.folder, session.stop());
   choose_baseline(flags, out.results);
   out.title = "Penstock: " + name_of(flags.folder);
+  for (const std::string& warning : out.warnings) warn(warning);
   return report::to_html(out);
 }
 
@@ -57,6 +59,7 @@ std::string table(const ReportFlags& flags) {
   report::Results results = experiment::load_results(flags.folder);
   choose_baseline(flags, results);
   const auto& rows = results.rows;
+  for (const std::string& doubt : experiment::doubts(rows)) warn(doubt);
   const bool all = flags.columns == "all";
   std::vector<std::string> names;
   if (all && (flags.format == "markdown" || flags.format == "latex")) names = report::column_names(rows);

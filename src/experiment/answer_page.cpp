@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/experiment/doubts.hpp"
 #include "penstock/experiment/page_cells.hpp"
 
 namespace penstock::experiment {
@@ -79,6 +80,7 @@ report::Page plan_page(const cost::Problem& problem, const AimedPlan& found,
   out.summary = in_sentences(found.reached.words + "\n" + ground + assumed);
   out.cells = {cell_of(problem, *found.outcome.plan, simulation, row)};
   add_others(problem, found.outcome, simulation, out);
+  out.warnings = doubts(problem, found.outcome);
   return out;
 }
 
@@ -103,6 +105,7 @@ report::Page comparison_page(const cost::Problem& problem, const Comparison& com
                                             : cell_of(problem, plan->second, simulation, rows[r]);
     bytes += out.cells[r].data.size();
   }
+  out.warnings = doubts(rows);
   return out;
 }
 

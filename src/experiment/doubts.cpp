@@ -52,6 +52,9 @@ std::vector<std::string> doubts(const cost::Problem& problem, const CellOutcome&
                     "please report this",
                     core::show(core::Bytes(static_cast<std::int64_t>(held))),
                     core::show(core::Bytes(static_cast<std::int64_t>(weights)))));
+  for (const CellOutcome& other : outcome.others)
+    for (const std::string& doubt : doubts(problem, other))
+      out.push_back(fmt::format("{}: {}", *other.row.strategy, doubt));
   return out;
 }
 

@@ -15,6 +15,7 @@
 #include "penstock/cost/analytic.hpp"
 #include "penstock/cost/curve_costs.hpp"
 #include "penstock/experiment/snapshot.hpp"
+#include "penstock/experiment/spec.hpp"
 #include "penstock/frameworks/hf_config.hpp"
 #include "penstock/frameworks/model_reference.hpp"
 #include "penstock/graph/graph_file.hpp"
@@ -101,8 +102,10 @@ graph::OpGraph load_model(const plan::ModelRef& given) {
 plan::ModelRef in_numbers_of(const plan::Training& training, plan::ModelRef model) {
   constexpr int kUsual = 4;
   const int bytes = training.precision ? plan::bytes(training.precision->weights) : kUsual;
-  if (bytes != kUsual && !is_model_file(model.name))
-    model.parameters.emplace("element_bytes", std::to_string(bytes));
+  if (bytes == kUsual || is_model_file(model.name) || model.parameters.contains("element_bytes"))
+    return model;
+  model.label = model_name(model);  // the precision is told elsewhere
+  model.parameters.emplace("element_bytes", std::to_string(bytes));
   return model;
 }
 

@@ -8,6 +8,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/json_text.hpp"
+#include "penstock/experiment/doubts.hpp"
 #include "penstock/experiment/load_results.hpp"
 #include "penstock/experiment/page_cells.hpp"
 #include "penstock/report/claims.hpp"
@@ -92,6 +93,7 @@ report::Page load_page(const std::string& folder, core::StopToken stop) {
   } else {
     page.results = load_results(folder);
     page.cells = page_cells(folder, page.results.rows, stop);
+    page.warnings = doubts(page.results.rows);
   }
   page.summary = summary_of(folder);
   page.validation = validation_of(folder);

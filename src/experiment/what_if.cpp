@@ -6,6 +6,7 @@
 
 #include "changed_cluster.hpp"
 #include "changed_plan.hpp"
+#include "penstock/experiment/doubts.hpp"
 #include "penstock/score/order.hpp"
 #include "without_bound.hpp"
 
@@ -79,6 +80,8 @@ void simulate(const PlanInput& input, const std::vector<WhatIfChange>& changes,
       evaluated_without_bound(problem, score::scheduled(problem, std::move(now.plan)), about, simulation);
   row.result = outcome.row;
   if (!outcome.summary->out_of_memory.empty()) row.note = "does not fit in memory";
+  for (const std::string& doubt : doubts(problem, outcome))
+    row.note += (row.note.empty() ? "warning: " : "; warning: ") + doubt;
 }
 
 /// First violation of an invalid plan.

@@ -81,6 +81,12 @@ std::string claims(const std::vector<PageClaim>& all) {
   return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+std::string warnings(const Page& page) {
+  std::string out;
+  for (const std::string& warning : page.warnings) out += paragraph("note", "warning: " + warning);
+  return out;
+}
+
 std::string scripts() {
   std::string out = "'use strict';\n";
   for (const std::string_view script : assets::kScripts) out += script;
@@ -106,7 +112,7 @@ std::string to_html(const Page& page) {
                                  {"summary", paragraph("summary", page.summary)},
                                  {"headline", headlines(page)},
                                  {"provenance", provenance(page.results.provenance)},
-                                 {"advice", paragraph("note", page.advice)},
+                                 {"advice", warnings(page) + paragraph("note", page.advice)},
                                  {"drawings", drawings(page.cells)},
                                  {"rows", packed(columns_json(page))},
                                  {"validation", packed(validation(page.validation))},

@@ -63,6 +63,24 @@ TEST_CASE("a plan's page lists its assumptions, and has the next best plans as r
   CHECK(report::to_html(page).find(*found.outcome.row.strategy) != std::string::npos);
 }
 
+TEST_CASE("pages warn of rows that break a limit, the next best plans' too") {
+  const Case one;
+  const auto problem = one.problem();
+  experiment::SearchSetting setting;
+  setting.top = 2;
+  experiment::AimedPlan found = experiment::search_for({}, problem, one.cell, setting, {});
+  REQUIRE(found.outcome.others.size() == 1);
+  const auto page = [&] { return experiment::plan_page(problem, found, {}, {.version = "9"}); };
+  CHECK(page().warnings.empty());
+  found.outcome.others[0].row.mfu = 2;
+  REQUIRE(page().warnings.size() == 1);
+  CHECK(page().warnings[0].starts_with(*found.outcome.others[0].row.strategy + ": MFU 200.0 %"));
+  CHECK(report::to_html(page()).find(page().warnings[0]) != std::string::npos);
+  experiment::Comparison comparison;
+  comparison.rows = {found.outcome.others[0].row};
+  CHECK(experiment::comparison_page(problem, comparison, {}, {.version = "9"}).warnings.size() == 1);
+}
+
 TEST_CASE("a comparison's page draws every plan, those for cost on the devices that they use") {
   const Case one;
   const auto problem = one.problem();

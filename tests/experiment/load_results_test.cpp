@@ -47,6 +47,15 @@ TEST_CASE("results in several files are read as the run returned them") {
     CHECK_FALSE(rest.rows[0].search_s);
     CHECK(rest.rows[0].iteration_s == rows[0].iteration_s);
   }
+  SUBCASE("the page warns of a row that breaks a limit") {
+    CHECK(experiment::load_page(options.folder, {}).warnings.empty());
+    auto wrong = rows;
+    wrong[1].mfu = 2;
+    core::write_file(options.folder + "/results.json", report::to_json(wrong, options.provenance));
+    const auto warnings = experiment::load_page(options.folder, {}).warnings;
+    REQUIRE(warnings.size() == 1);
+    CHECK(warnings[0].find("MFU 200.0 %") != std::string::npos);
+  }
   SUBCASE("without a birth certificate nothing is") {
     fs::remove(options.folder + "/provenance.json");
     CHECK_THROWS_AS(experiment::load_results(options.folder), core::BadInput);

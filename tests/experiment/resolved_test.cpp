@@ -55,6 +55,21 @@ TEST_CASE("inputs of a plan's evaluation are written and read back") {
   CHECK(read.setting == "network=fifo bucket=1MiB");
 }
 
+TEST_CASE("a model takes the bytes of the training's weights, and keeps its name") {
+  plan::Training training;
+  training.precision = plan::mixed_precision("mixed_bf16");
+  const auto named = [&](const plan::ModelRef& model) {
+    return experiment::model_name(experiment::in_numbers_of(training, model));
+  };
+  const plan::ModelRef small{"gpt", {{"layers", "2"}}};
+  CHECK(experiment::in_numbers_of(training, small).parameters.at("element_bytes") == "2");
+  CHECK(named(small) == "gpt layers=2");
+  CHECK(named({"gpt", {}, "my model"}) == "my model");
+  CHECK(named({"gpt", {{"element_bytes", "2"}}}) == "gpt element_bytes=2");  // the user asked for it
+  training.precision.reset();
+  CHECK(experiment::in_numbers_of(training, small).parameters == small.parameters);
+}
+
 TEST_CASE("costs are a file, data sheets or built-in curves") {
   const auto costs = [](const std::string& text) {
     return experiment::parse_judgement(text, "c.json").costs;

@@ -230,6 +230,14 @@ TEST_CASE("changes count in one order, whatever order they are given in") {
   CHECK(other[3].result->mini_batch == 128);
 }
 
+TEST_CASE("an answer that breaks a limit has a note") {
+  auto fast = input("summit", 2, 2, 64);
+  CHECK(asked(fast, "memory=2x")[1].note.empty());
+  fast.costs = std::make_shared<support::FixedCosts>(
+      support::FixedCosts::uniform(fast.graph.size(), 1e-9, 1e-9));  // seconds per sample
+  for (const WhatIfRow& row : asked(fast, "memory=2x")) CHECK(holds(row.note, "warning: MFU "));
+}
+
 namespace {
 
 experiment::PlanSentences explained(const experiment::PlanInput& input) {

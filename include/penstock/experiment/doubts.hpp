@@ -16,7 +16,7 @@ namespace penstock::experiment {
 std::vector<std::string> doubts(const report::CellResult& row);
 
 /// Like the other overload; for a plan also checks that memory peaks together are not below the model's
-/// weights.
+/// weights. Includes doubts of the next best plans, each after its strategy.
 std::vector<std::string> doubts(const cost::Problem& problem, const CellOutcome& outcome);
 
 /// Doubts of all rows, each named by model, devices and planner; at most 20.
