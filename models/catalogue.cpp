@@ -59,9 +59,27 @@ const std::vector<ModelInfo>& catalogue() {
 }
 
 bool is_language_model(std::string_view name) {
+  return has_parameter(name, "vocabulary");
+}
+
+namespace {
+
+const ParameterInfo* parameter_of(std::string_view name, std::string_view parameter) {
   const auto model = std::ranges::find(catalogue(), name, &ModelInfo::name);
-  return model != catalogue().end() &&
-         std::ranges::find(model->parameters, "vocabulary", &ParameterInfo::name) != model->parameters.end();
+  if (model == catalogue().end()) return nullptr;
+  const auto found = std::ranges::find(model->parameters, parameter, &ParameterInfo::name);
+  return found == model->parameters.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+bool has_parameter(std::string_view name, std::string_view parameter) {
+  return parameter_of(name, parameter) != nullptr;
+}
+
+std::string default_of(std::string_view name, std::string_view parameter) {
+  const ParameterInfo* found = parameter_of(name, parameter);
+  return found ? found->default_value : "";
 }
 
 graph::OpGraph build(std::string_view name, const std::map<std::string, std::string>& parameters) {

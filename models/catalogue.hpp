@@ -42,6 +42,12 @@ const std::vector<ModelInfo>& catalogue();
 /// True if a model reads words, so has a vocabulary; false for an unknown name.
 bool is_language_model(std::string_view name);
 
+/// True if a family of the zoo has the parameter; false for other names.
+bool has_parameter(std::string_view name, std::string_view parameter);
+
+/// A parameter's default in a family of the zoo; "" where there is none.
+std::string default_of(std::string_view name, std::string_view parameter);
+
 /// Builds the operator graph of model `name`; parameters not given take their defaults. Throws BadInput
 /// naming the model, the parameter and the expected values.
 graph::OpGraph build(std::string_view name, const std::map<std::string, std::string>& parameters = {});

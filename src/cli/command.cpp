@@ -284,6 +284,11 @@ void PrecisionFlag::add(CLI::App& command) {
           "pass. Default: for language models the dtype of the config, or mixed_bf16 (mixed_fp16 or fp32 "
           "if devices have no bf16 rate); for other models the model's own numbers")
       ->type_name("NAME")
+      ->check([](const std::string& text) {
+        return text.find("fp8") != text.npos || text.find("fp4") != text.npos
+                   ? "training in 8 or 4 bits is not supported; mixed_bf16 is the nearest"
+                   : "";
+      })
       ->check(one_of({"fp32", "bf16", "mixed_bf16", "mixed_fp16", "deepspeed_bf16"}));
 }
 

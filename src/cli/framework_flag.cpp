@@ -43,8 +43,8 @@ void FrameworkFlag::limit(planners::SearchOptions& options, const plan::ModelRef
                           const graph::OpGraph& graph) const {
   if (name_.empty()) return;
   options.model = experiment::resolved(model);
-  const auto runnable =
-      std::make_shared<const frameworks::RunnablePlans>(frameworks::framework_named(name_), graph);
+  const auto runnable = std::make_shared<const frameworks::RunnablePlans>(frameworks::framework_named(name_),
+                                                                          graph, options.model);
   options.runnable = [runnable, named = options.model](const plan::Plan& plan, const plan::Plan* before) {
     plan::Plan of_model = plan;
     of_model.model = named;

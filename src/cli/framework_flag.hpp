@@ -20,6 +20,9 @@ class FrameworkFlag {
   void limit(planners::SearchOptions& options, const plan::ModelRef& model,
              const graph::OpGraph& graph) const;
 
+  /// Attention of models that do not state theirs: "flash", or "" without the flag.
+  std::string attention() const { return name_.empty() ? "" : "flash"; }
+
  private:
   std::string name_;
 };

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
+#include "framework_flag.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/experiment/cell.hpp"
 #include "penstock/score/order.hpp"
@@ -18,6 +19,7 @@ struct ImproveFlags {
   ClusterFlags cluster;
   CostFlags costs;
   bool layers = false;
+  FrameworkFlag framework;
   std::string change = "all";
   std::int64_t evaluations = 6000;
   PlanSearch search;
@@ -29,11 +31,15 @@ planners::PlannerChoice search_of(const ImproveFlags& flags) {
   planners::set_option(out, "change=" + flags.change);
   planners::set_option(out, fmt::format("evaluations={}", flags.evaluations));
   if (flags.layers) planners::set_option(out, "units=layers");
+  flags.framework.limit(out);
   return out;
 }
 
 /// "iteration 2.13 s instead of 2.31 s: 1.08 times as fast".
 std::string gained(core::Seconds before, core::Seconds after) {
+  if (after > before)
+    return fmt::format("the framework cannot run the given plan; next to it: iteration {} instead of {}\n",
+                       core::show(after), core::show(before));
   if (!(after < before)) return fmt::format("no plan near is faster: iteration {}\n", core::show(before));
   return fmt::format("iteration {} instead of {}: {:.3f} times as fast\n", core::show(after),
                      core::show(before), before / after);
@@ -57,6 +63,7 @@ core::ExitCode run(const ImproveFlags& flags, const Session& session) {
       core::to_seconds(sim::simulate_time(problem, score::scheduled(problem, plan), once));
   planners::SearchOptions options;
   options.from = &plan;
+  flags.framework.limit(options, plan.model, problem.graph);
   const auto found =
       flags.search.run("improve", problem, {plan.model, plan.cluster, search_of(flags), plan.training, {}},
                        flags.search.setting(std::move(options)), once.stop);
@@ -78,13 +85,13 @@ void add_improve(CLI::App& app, Action& action) {
       "from this plan only; the result is never slower. Ctrl-C ends the search with the best plan so "
       "far and exit code 30.\n"
       "--change cuts keeps stages, devices, degrees and schedule, and moves only the cuts between "
-      "stages. With --layers the plan has whole layers per stage, so that `penstock export` accepts "
-      "it. For a plan with colocated stages the search reassigns branches to devices. For a language "
+      "stages. With --for the answer is a plan that the framework can run, with equal degrees in all "
+      "stages; with --layers only its stages hold whole layers. For a plan with colocated stages the search reassigns branches to devices. For a language "
       "model on GPUs the usual memory is reserved (--reserved) if the plan leaves it free.\n"
       "\n"
       "Example:\n"
       "  penstock import megatron train.sh --gpus 8xH100x4 -o run.yaml\n"
-      "  penstock improve run.yaml --layers --change cuts -o better.yaml\n"
+      "  penstock improve run.yaml --for megatron -o better.yaml\n"
       "  penstock export better.yaml --to megatron");
   auto flags = std::make_shared<ImproveFlags>();
   command->add_option("PLAN", flags->file, "the plan file")->required()->type_name("FILE");
@@ -100,6 +107,7 @@ void add_improve(CLI::App& app, Action& action) {
   command->add_flag(
       "--layers", flags->layers,
       "stages hold whole layers, as training frameworks need; the model must be a chain of layers");
+  flags->framework.add(*command);
   command->add_option("--evaluations", flags->evaluations, "search budget: number of plans to evaluate")
       ->capture_default_str()
       ->type_name("N")

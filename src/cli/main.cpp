@@ -31,8 +31,30 @@ int fail(core::ExitCode code, const std::string& message) {
   return static_cast<int>(code);
 }
 
+/// Option that stands for what training frameworks call otherwise; "" if there is none in this command.
+std::string called_otherwise(const CLI::App& app, std::string_view given) {
+  struct Name {
+    std::string_view theirs, ours, option;
+  };
+  constexpr Name kNames[] = {{"--sequence", "-p sequence=N", "--parameter"},
+                             {"--seq-length", "-p sequence=N", "--parameter"},
+                             {"--seq-len", "-p sequence=N", "--parameter"},
+                             {"--vocab-size", "-p vocabulary=N", "--parameter"},
+                             {"--num-layers", "-p layers=N", "--parameter"},
+                             {"--global-batch-size", "--mini-batch", "--mini-batch"},
+                             {"--batch-size", "--mini-batch", "--mini-batch"},
+                             {"--micro-batch-size", "--micro-batch", "--micro-batch"},
+                             {"--nodes", "--gpus 8xH100xNODES", "--gpus"}};
+  for (const Name& name : kNames)
+    if (name.theirs == given && app.get_option_no_throw(std::string(name.option)))
+      return std::string(name.ours);
+  return "";
+}
+
 /// "'--modle' is no option of penstock plan; did you mean '--model'?"
 std::string no_option(const CLI::App& app, const std::string& name, const std::string& given) {
+  if (const std::string ours = called_otherwise(app, given); !ours.empty())
+    return fmt::format("'{}' is not an option of {}; here it is {}", given, name, ours);
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options())
     for (const std::string& spelling : option->get_lnames()) known.push_back("--" + spelling);
@@ -51,7 +73,8 @@ std::string in_words(const CLI::App& app, const std::string& name, const CLI::Pa
   const auto option =
       std::ranges::find_if(words, [](const auto& word) { return word.size() > 1 && word[0] == '-'; });
   if (missing || e.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
-    if (option != words.end())
+    const bool command_first = !words.empty() && words.front()[0] != '-' && !app.get_subcommands({}).empty();
+    if (option != words.end() && !command_first)
       out = no_option(app, name, option->substr(0, option->find('=')));
     else if (!words.empty() && !app.get_subcommands({}).empty())
       out = no_command(app, words.front());

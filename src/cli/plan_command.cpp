@@ -43,7 +43,7 @@ core::ExitCode run(const PlanFlags& flags, const Session& session) {
     flags.framework.limit(out);
     return out;
   });
-  LoadedProblem loaded = flags.problem.load();
+  LoadedProblem loaded = flags.problem.load(flags.framework.attention());
   loaded.cell.planner = planner;
   const cost::Problem problem = loaded.problem();
   from_command_line([&] { check_top(flags, problem.cluster); });

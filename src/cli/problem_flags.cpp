@@ -109,8 +109,16 @@ std::int64_t ProblemFlags::samples_of(const graph::OpGraph& graph, bool language
   return samples_with(*parse_tokens(text), *tokens, devices);
 }
 
-LoadedProblem ProblemFlags::load() const {
-  const frameworks::NamedModel named = model.named();
+LoadedProblem ProblemFlags::load(const std::string& attention) const {
+  frameworks::NamedModel named = model.named();
+  // Frameworks have flash kernels; the zoo's other defaults are those of papers.
+  const std::string usual = models::default_of(named.model.name, "attention");
+  const bool chosen_attention = !attention.empty() && !usual.empty() && usual != attention &&
+                                !named.model.parameters.contains("attention");
+  if (chosen_attention) {
+    named.model.label = experiment::model_name(named.model);
+    named.model.parameters["attention"] = attention;
+  }
   experiment::Cell cell{named.model, cluster.ref(), {}, {}, {}};
   const experiment::ChosenTraining chosen = experiment::choose_training(
       named, experiment::load_cluster(cell.cluster), stated_training(cell.cluster.reserved.has_value()));
@@ -130,7 +138,7 @@ LoadedProblem ProblemFlags::load() const {
                                         static_cast<std::int64_t>(stated.size()));
   auto known = costs.load(stated);
   LoadedProblem out{std::move(graph), cost::measured_by(*known, stated), std::move(known), std::move(cell)};
-  out.assumptions = assumptions(out, named, chosen);
+  out.assumptions = assumptions(out, named, chosen, chosen_attention);
   return out;
 }
 
@@ -143,7 +151,12 @@ experiment::StatedTraining ProblemFlags::stated_training(bool reserved) const {
 
 experiment::Assumptions ProblemFlags::assumptions(const LoadedProblem& loaded,
                                                   const frameworks::NamedModel& named,
-                                                  const experiment::ChosenTraining& chosen) const {
+                                                  const experiment::ChosenTraining& chosen,
+                                                  bool chosen_attention) const {
+  const auto states = [this](const std::string& parameter) {
+    return std::ranges::any_of(model.parameters,
+                               [&](const std::string& text) { return text.starts_with(parameter + "="); });
+  };
   const bool by_file = !chosen.reserved && loaded.cluster.types().front().reserved.value() > 0;
   return experiment::assumptions(loaded.problem(), loaded.cell.model,
                                  {.precision = !precision.name.empty(),
@@ -153,6 +166,8 @@ experiment::Assumptions ProblemFlags::assumptions(const LoadedProblem& loaded,
                                   .reserved = cluster.reserved().has_value() || by_file,
                                   .runtime = !cluster.runtime.empty(),
                                   .costs = costs.file.has_value(),
+                                  .loss = states("loss"),
+                                  .attention = !chosen_attention,
                                   .precision_note = chosen.precision_note});
 }
 

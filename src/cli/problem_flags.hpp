@@ -36,13 +36,15 @@ struct ProblemFlags {
 
   void add_problem(CLI::App& command);   ///< model, cluster, mini-batch or its tokens, optimizer, costs
   void add_training(CLI::App& command);  ///< compression, precision, bucket
-  LoadedProblem load() const;            ///< throws as its parts
+  /// `attention`: of models that have a choice and do not state theirs; "": the model's default. Throws as its
+  /// parts.
+  LoadedProblem load(const std::string& attention = "") const;
 
  private:
   std::int64_t samples_of(const graph::OpGraph& graph, bool language, std::int64_t devices) const;
   experiment::StatedTraining stated_training(bool reserved) const;
   experiment::Assumptions assumptions(const LoadedProblem& loaded, const frameworks::NamedModel& named,
-                                      const experiment::ChosenTraining& chosen) const;
+                                      const experiment::ChosenTraining& chosen, bool chosen_attention) const;
 };
 
 }  // namespace penstock::cli

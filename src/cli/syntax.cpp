@@ -16,10 +16,11 @@ std::vector<std::string> words_of(const std::string& text) {
   return {std::istream_iterator<std::string>(in), {}};
 }
 
-/// The name of its validator, as `one_of` and `suggest` write it.
+/// The name of its first validator that has one, as `one_of` and `suggest` write it.
 std::vector<std::string> choices_of(CLI::Option& option) {
   try {
-    return words_of(option.get_validator(0)->get_name());
+    for (int v = 0;; ++v)
+      if (auto words = words_of(option.get_validator(v)->get_name()); !words.empty()) return words;
   } catch (const CLI::OptionNotFound&) {
     return {};  // anything goes
   }

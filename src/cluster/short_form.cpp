@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 
 #include "penstock/core/error.hpp"
@@ -40,7 +41,32 @@ int take_nodes(std::string_view& rest) {
   return *nodes;
 }
 
-/// A GPU with a letter more or less is another GPU: the error suggests no spelling, but names the sizes of
+/// Letters and digits alone, without the unit of a memory size: "a10080" of "A100-80GB".
+std::string squeezed(std::string_view name) {
+  std::string out;
+  for (const char c : core::lower_case(std::string(name)))
+    if (std::isalnum(static_cast<unsigned char>(c))) out += c;
+  for (const std::string_view unit : {"gib", "gb", "g"})
+    if (out.size() > unit.size() && out.ends_with(unit) &&
+        std::isdigit(static_cast<unsigned char>(out[out.size() - unit.size() - 1])))
+      out.resize(out.size() - unit.size());
+  return out;
+}
+
+/// GPUs whose name is the given one, but for dashes, a unit or a prefix such as RTX; or a hint at the order.
+std::string hint_at(std::string_view name) {
+  if (!name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) && name.find('x') != name.npos)
+    return "write the GPUs of a node first and the nodes last, as in 8xH100x2";
+  const std::string given = squeezed(name);
+  for (const Rented& each : rented()) {
+    const std::string known = squeezed(each.name);
+    if (!given.empty() && (known == given || (given.size() > 3 && known.ends_with(given))))
+      return fmt::format("did you mean {}?", each.name);
+  }
+  return "";
+}
+
+/// A GPU with a letter more or less is another GPU: the error suggests no such spelling, but names the sizes of
 /// that GPU.
 const Rented& rented_named(std::string_view name, std::string_view text) {
   std::vector<std::string_view> known, sizes;
@@ -51,6 +77,8 @@ const Rented& rented_named(std::string_view name, std::string_view text) {
       sizes.push_back(each.name);
   }
   const std::string begins = fmt::format("cluster '{}': no GPU '{}' is known; ", text, name);
+  if (const std::string hint = hint_at(name); sizes.empty() && !hint.empty())
+    throw core::BadInput(begins + hint);
   if (sizes.empty())
     throw core::BadInput(fmt::format("{}expected one of {}", begins, fmt::join(known, ", ")));
   throw core::BadInput(fmt::format("{}expected {}, by its memory", begins, fmt::join(sizes, " or ")));
@@ -189,13 +217,13 @@ const std::vector<Rented>& rented() {
        "A10G on PCIe 4 x16 without peer-to-peer links, a 100 Gb/s adapter for eight",
        "NVIDIA A10G data sheet, 2021, and Amazon EC2 G5 instances, recalled: not checked"},
       {"RTX3090", "rtx_3090",
-       "{memory: 24GB, memory_bandwidth: 936GB/s, multiprocessors: 82, launch_overhead: 3us,\n"
+       "{memory: 24GiB, memory_bandwidth: 936GB/s, multiprocessors: 82, launch_overhead: 3us,\n"
        "         peak: {fp32: 35.6TFLOP/s, tf32: 35.6TFLOP/s, bf16: 71TFLOP/s, fp16: 71TFLOP/s}}",
        "{bandwidth: 32GB/s, latency: 5us}", 3'125, 8,
        "GeForce RTX 3090 on PCIe 4 x16, a 200 Gb/s adapter for eight",
        "NVIDIA Ampere GA102 whitepaper, 2020; 16-bit products with fp32 sums"},
       {"RTX4090", "rtx_4090",
-       "{memory: 24GB, memory_bandwidth: 1008GB/s, multiprocessors: 128, launch_overhead: 3us,\n"
+       "{memory: 24GiB, memory_bandwidth: 1008GB/s, multiprocessors: 128, launch_overhead: 3us,\n"
        "         peak: {fp32: 82.6TFLOP/s, tf32: 82.6TFLOP/s, bf16: 165.2TFLOP/s, fp16: 165.2TFLOP/s}}",
        "{bandwidth: 32GB/s, latency: 5us}", 3'125, 8,
        "GeForce RTX 4090 on PCIe 4 x16, a 200 Gb/s adapter for eight",

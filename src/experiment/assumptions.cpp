@@ -143,7 +143,8 @@ StatedParts stated_by_plan(const plan::ClusterRef& ref, const cluster::Cluster& 
           .tokens = true,
           .reserved = ref.reserved.has_value() || reserved(cluster).value() > 0,
           .runtime = !ref.runtime.empty(),
-          .costs = costs};
+          .costs = costs,
+          .loss = true};
 }
 
 Assumptions assumptions(const cost::Problem& problem, const plan::ModelRef& model,
@@ -159,6 +160,15 @@ Assumptions assumptions(const cost::Problem& problem, const plan::ModelRef& mode
                    settable ? fmt::format("-p {}=N", parameter) : "", settable ? parameter + "=" : "",
                    settable && !stated.tokens});
   }
+  if (models::has_parameter(model.name, "loss")) {
+    const auto loss = model.parameters.find("loss");
+    const bool with = loss != model.parameters.end() && loss->second == "yes";
+    out.push_back({"loss", with ? "with the loss" : "without the loss", with ? "-p loss=no" : "-p loss=yes",
+                   with ? "loss='no'" : "loss='yes'", !stated.loss});
+  }
+  if (!stated.attention)
+    out.push_back({"attention", model.parameters.at("attention") + " attention", "-p attention=NAME",
+                   "attention=", true});
   out.push_back({"mini_batch", fmt::format("mini-batch {}", problem.training.mini_batch), "--mini-batch",
                  "mini_batch=", !stated.mini_batch});
   const core::Bytes held = reserved(problem.cluster);

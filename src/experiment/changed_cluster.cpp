@@ -84,6 +84,11 @@ Cluster whole(const plan::ClusterRef& ref) {
 
 }  // namespace
 
+double device_bandwidth(const plan::ClusterRef& ref, const cost::CostModel& costs, bool within) {
+  const Cluster all = cost::measured_by(costs, whole(ref));
+  return per_device(all, within_nodes(all), within);
+}
+
 Cluster changed_cluster(const plan::ClusterRef& ref, const graph::OpGraph& graph,
                         const cost::CostModel& costs, std::span<const WhatIfChange> changes) {
   const Cluster all = cost::measured_by(costs, whole(ref));

@@ -15,4 +15,8 @@ namespace penstock::experiment {
 cluster::Cluster changed_cluster(const plan::ClusterRef& ref, const graph::OpGraph& graph,
                                  const cost::CostModel& costs, std::span<const WhatIfChange> changes);
 
+/// Mean B/s that leave a device over links within nodes, or over those between nodes: what `network` and
+/// `node_links` of a what-if question change.
+double device_bandwidth(const plan::ClusterRef& ref, const cost::CostModel& costs, bool within);
+
 }  // namespace penstock::experiment

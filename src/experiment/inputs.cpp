@@ -53,6 +53,7 @@ plan::ModelRef with_family(const plan::ModelRef& given) {
   }
   out.name = released->family;
   out.parameters["size"] = released->name;
+  if (models::has_parameter(out.name, "loss")) out.parameters.emplace("loss", "yes");
   return out;
 }
 

@@ -234,6 +234,16 @@ nlohmann::ordered_json stage_json(const graph::OpGraph& graph, const plan::Stage
 
 }  // namespace
 
+namespace {
+
+/// Memory of the device with the highest peak, without what is reserved.
+core::Bytes capacity_of_fullest(const cluster::Cluster& cluster, const trace::Summary& summary) {
+  const auto fullest = std::ranges::max_element(summary.devices, {}, &trace::DeviceSummary::peak);
+  return cluster.type(core::DeviceId(static_cast<std::size_t>(fullest - summary.devices.begin()))).memory;
+}
+
+}  // namespace
+
 std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
                        const sim::SimulationOptions& simulation, const Beside& beside,
                        const report::Screen& screen) {
@@ -281,12 +291,13 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
   return fmt::format(
       "{}\n{}: {:.1f} samples/s{}\ndepth {} of {} stages; estimated iteration {}, simulated {}; bubble "
       "{:.1f} "
-      "%, exposed communication {:.1f} %, peak memory {}\n{}{}{}{}{}{}{}{}{}{}{}",
+      "%, exposed communication {:.1f} %, peak memory {} of {}\n{}{}{}{}{}{}{}{}{}{}{}",
       table.text(screen), *row.strategy, *row.samples_per_s, rates(row), *row.depth, *row.stages,
       show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)), *row.bubble * 100,
       outcome.summary->exposed_communication * 100, show(core::Bytes(*row.peak_memory_bytes)),
-      in_lines(doubts(problem, outcome)), aim_line(beside.reached), costs_line(problem, outcome),
-      perturbation, bound_line(problem, outcome, simulation), any_plan_line(row, plan),
+      show(capacity_of_fullest(problem.cluster, *outcome.summary)), in_lines(doubts(problem, outcome)),
+      aim_line(beside.reached), costs_line(problem, outcome), perturbation,
+      bound_line(problem, outcome, simulation), any_plan_line(row, plan),
       untried_line(problem, row) + search_line(row), assumptions_line(beside.assumptions),
       outcome.others.empty() ? "" : "\n" + top_table(outcome, screen),
       beside.explained ? "\n" + explain_table(*beside.explained, screen) : "",

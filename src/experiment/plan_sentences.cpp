@@ -90,11 +90,19 @@ std::string replicas_sentence(const plan::Strategy& strategy) {
   return out + "." + zero_words(strategy.zero);
 }
 
+bool recomputes_cores_alone(const plan::Plan& plan) {
+  return std::ranges::all_of(plan.stages, [](const plan::Stage& stage) {
+    return !stage.recompute || stage.recompute.of == plan::Recomputation::Of::core;
+  });
+}
+
 std::string batch_sentence(const plan::Plan& plan, const plan::Strategy& strategy) {
   const std::string again =
       strategy.recomputing == 0
           ? "keeps all activations"
-          : fmt::format("recomputes activations in {} of {} stages", strategy.recomputing, strategy.stages);
+          : fmt::format("recomputes {} in {} of {} stages",
+                        recomputes_cores_alone(plan) ? "the scores of attention" : "activations",
+                        strategy.recomputing, strategy.stages);
   return fmt::format(
       "An iteration trains {} samples; a replica takes {} at a time in the order of {}, and {}.",
       plan.training.mini_batch, plan::text(strategy.micro_batch), plan::schedule_words(strategy), again);
@@ -123,12 +131,13 @@ std::string losses_sentence(const sim::Waterfall& waterfall) {
   return fmt::format("Device time is lost mostly to {}.", listed(words));
 }
 
-std::string path_sentence(const sim::Explanation& explanation) {
+std::string path_sentence(const sim::Explanation& explanation, core::Seconds iteration) {
   if (explanation.shares.empty()) return "The critical path is empty.";
   const sim::ResourceShare& first = explanation.shares.front();
-  const std::string without = first.without ? fmt::format("; if it took no time, the iteration would take {}",
-                                                          show(to_seconds(*first.without)))
-                                            : "";
+  const bool helps = first.without && to_seconds(*first.without) < iteration;  // an order may get worse
+  const std::string without = helps ? fmt::format("; if it took no time, the iteration would take {}",
+                                                  show(to_seconds(*first.without)))
+                                    : "";
   return fmt::format("The critical path spends {} of its time on {}{}.", core::show_share(first.share),
                      first.name, without);
 }
@@ -159,13 +168,15 @@ std::string bound_sentence(const report::CellResult& row, const plan::Plan& plan
   if (*row.gap <= 0)
     return fmt::format("The plan reaches the lower bound for any plan {}, {}: nothing is left to save.",
                        name(score::family_of(plan)), show(core::Seconds(*row.lower_bound_s)));
-  return fmt::format(
-      "Another plan {} can save at most {} of the time: the lower bound is {}.", name(score::family_of(plan)),
-      core::show_share(1 - *row.lower_bound_s / *row.iteration_s), show(core::Seconds(*row.lower_bound_s)));
+  const std::string family(name(score::family_of(plan)));
+  return fmt::format("Another plan can save at most {} of the time: no plan, {}{}, takes less than {}.",
+                     core::show_share(1 - *row.lower_bound_s / *row.iteration_s),
+                     family.starts_with("with ") ? "also " : "", family,
+                     show(core::Seconds(*row.lower_bound_s)));
 }
 
 bool usable(const WhatIfRow& row) {
-  return row.result && row.note != "does not fit in memory";
+  return row.result && !row.note.starts_with(kDoesNotFit);
 }
 
 std::string changes_sentence(const std::vector<WhatIfRow>& rows) {
@@ -181,9 +192,9 @@ std::string changes_sentence(const std::vector<WhatIfRow>& rows) {
   for (const WhatIfRow* row : tried)
     if (row != tried.front()) others.push_back(fmt::format("{} {:.2f}", row->change, factor(row)));
   const auto more = std::ranges::find(rows, kTwiceTheDevices, &WhatIfRow::change);
+  std::string rest = others.empty() ? "" : fmt::format(" Others: {}.", fmt::join(others, ", "));
   if (more != rows.end() && usable(*more))
-    others.push_back(fmt::format("{} {:.2f}", more->change, factor(&*more)));
-  const std::string rest = others.empty() ? "" : fmt::format(" Others: {}.", fmt::join(others, ", "));
+    rest += fmt::format(" Twice the devices would give {:.2f}.", factor(&*more));
   if (factor(tried.front()) < kWorthSaying)
     return fmt::format("No change to batches or links helps: {} gives {:.2f} times the samples/s.{}",
                        tried.front()->change, factor(tried.front()), rest);
@@ -196,15 +207,18 @@ std::string frameworks_sentence(const PlanInput& input) {
   plan.model = resolved(plan.model);
   std::vector<std::string> able;
   std::string reason;
+  bool near = false;
   for (const frameworks::Framework& framework : frameworks::catalogue()) {
     const auto refused = frameworks::refusals(framework, input.graph, plan, framework.can.any_order);
     if (refused.empty())
       able.push_back(framework.title);
     else if (reason.empty())
       reason = refused.front();
+    near = near || (!refused.empty() && frameworks::nearest(framework, input.graph, plan));
   }
   const std::string nearest =
-      "`penstock export PLAN --to NAME --nearest FILE` finds a plan near it that one can run";
+      near ? "`penstock export PLAN --to NAME --nearest FILE` finds a plan near it that one can run"
+           : "None runs a plan near it either";
   if (able.empty()) return fmt::format("No framework runs the plan as it is: {}. {}.", reason, nearest);
   if (reason.empty()) return fmt::format("Every framework runs the plan as it is: {}.", listed(able));
   return fmt::format("{} can run the plan as it is; {}.", listed(able), reason);
@@ -230,16 +244,17 @@ PlanSentences plan_sentences(const PlanInput& input, const CellOutcome& outcome,
   const plan::Strategy strategy = plan::strategy(plan, static_cast<int>(row.depth.value_or(1)));
   PlanSentences out;
   out.changes = tried_changes(input, simulation);
-  out.sentences = {{"stages", stages_sentence(input, row, strategy)},
-                   {"replicas", replicas_sentence(strategy)},
-                   {"batch", batch_sentence(plan, strategy)},
-                   {"speed", speed_sentence(row)},
-                   {"losses", losses_sentence(sim::waterfall(problem, scheduled, simulation))},
-                   {"path", path_sentence(sim::explain(problem, scheduled, simulation, 1))},
-                   {"memory", memory_sentence(input, *outcome.summary)},
-                   {"bound", bound_sentence(row, plan)},
-                   {"changes", changes_sentence(out.changes)},
-                   {"frameworks", frameworks_sentence(input)}};
+  out.sentences = {
+      {"stages", stages_sentence(input, row, strategy)},
+      {"replicas", replicas_sentence(strategy)},
+      {"batch", batch_sentence(plan, strategy)},
+      {"speed", speed_sentence(row)},
+      {"losses", losses_sentence(sim::waterfall(problem, scheduled, simulation))},
+      {"path", path_sentence(sim::explain(problem, scheduled, simulation, 1), outcome.summary->iteration)},
+      {"memory", memory_sentence(input, *outcome.summary)},
+      {"bound", bound_sentence(row, plan)},
+      {"changes", changes_sentence(out.changes)},
+      {"frameworks", frameworks_sentence(input)}};
   return out;
 }
 

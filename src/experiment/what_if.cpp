@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "changed_cluster.hpp"
 #include "changed_plan.hpp"
@@ -79,7 +80,7 @@ void simulate(const PlanInput& input, const std::vector<WhatIfChange>& changes,
   const CellOutcome outcome =
       evaluated_without_bound(problem, score::scheduled(problem, std::move(now.plan)), about, simulation);
   row.result = outcome.row;
-  if (!outcome.summary->out_of_memory.empty()) row.note = "does not fit in memory";
+  if (!outcome.summary->out_of_memory.empty()) row.note = kDoesNotFit;
   for (const std::string& doubt : doubts(problem, outcome))
     row.note += (row.note.empty() ? "warning: " : "; warning: ") + doubt;
 }
@@ -116,6 +117,19 @@ void note_no_effect(const WhatIfChange& change, const WhatIfRow& today, WhatIfRo
     row.note = "no effect: the plan waits for nothing on these links";
 }
 
+/// Says what a change of links is a change from, because files state links of nodes, and changes those of devices.
+void note_links(const PlanInput& input, const WhatIfChange& change, WhatIfRow& row) {
+  const bool within = change.key == ChangedKey::node_links;
+  if (!row.result || (!within && change.key != ChangedKey::network)) return;
+  const double now = device_bandwidth(input.plan.cluster, *input.costs, within),
+               then = change.factor ? now * change.value : change.value;
+  const bool same = std::abs(then - now) <= 1e-9 * now;
+  if (same) row.note.clear();
+  row.note += same ? fmt::format("already {:.4g} GB/s per device", now * 1e-9)
+                   : fmt::format("{}{:.4g} instead of {:.4g} GB/s per device", row.note.empty() ? "" : "; ",
+                                 then * 1e-9, now * 1e-9);
+}
+
 }  // namespace
 
 std::vector<WhatIfRow> what_if(const PlanInput& input, const std::vector<WhatIfChange>& changes,
@@ -124,6 +138,7 @@ std::vector<WhatIfRow> what_if(const PlanInput& input, const std::vector<WhatIfC
   for (const WhatIfChange& change : changes) {
     out.push_back(answered(input, change.text, {change}, simulation));
     note_no_effect(change, out.front(), out.back());
+    note_links(input, change, out.back());
   }
   if (changes.size() > 1) out.push_back(answered(input, "all", changes, simulation));
   return out;

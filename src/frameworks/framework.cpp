@@ -36,6 +36,23 @@ bool in_a_loop(const LayerPlan& layers) {
   return true;
 }
 
+/// Reasons why the framework cannot train the model, in words that continue its title.
+std::vector<std::string> model_refusals(const Framework& framework, const plan::ModelRef& model) {
+  const auto& known = framework.models;
+  if (!known.empty() && std::ranges::count(known, model.name) == 0)
+    return {fmt::format(
+        "gets plans of {} models only: the names of other models' modules are not known here; the "
+        "model is {}",
+        fmt::join(known, ", "), model.name)};
+  std::vector<std::string> out;
+  const auto values = all_parameters(model);
+  for (const auto& [name, value] : framework.demands)
+    if (const auto found = values.find(name); found != values.end() && found->second != value)
+      out.push_back(fmt::format("gets plans of {} with {}={} only: the model has {}", model.name, name, value,
+                                found->second));
+  return out;
+}
+
 /// What a framework has no word for, in words that continue its title.
 class Check {
  public:
@@ -44,7 +61,7 @@ class Check {
       : framework_(framework), can_(framework.can), graph_(graph), plan_(plan), layers_(layers) {}
 
   std::vector<std::string> refusals(bool with_order) {
-    check_model();
+    out_ = model_refusals(framework_, plan_.model);
     check_degrees();
     check_sharding();
     check_recomputation();
@@ -55,21 +72,6 @@ class Check {
 
  private:
   void refuse(const std::string& why) { out_.push_back(why); }
-
-  void check_model() {
-    const auto& known = framework_.models;
-    if (known.empty() || std::ranges::count(known, plan_.model.name) > 0) return check_values();
-    refuse(fmt::format("calls modules by names that are known here of {} alone: the plan's model is {}",
-                       fmt::join(known, ", "), plan_.model.name));
-  }
-
-  void check_values() {
-    const auto values = all_parameters(plan_.model);
-    for (const auto& [name, value] : framework_.demands)
-      if (const auto found = values.find(name); found != values.end() && found->second != value)
-        refuse(fmt::format("is handed {} with {} {} alone: the plan's has {}", plan_.model.name, name, value,
-                           found->second));
-  }
 
   void check_degrees() {
     if (layers_.tensor_parallel > 1 && !can_.tensor_parallel)
@@ -90,6 +92,11 @@ class Check {
                                layers_.context_parallel)
                  : fmt::format("has context parallelism by {}, not by {}", exchanges(can_.context),
                                plan::name(layers_.context_exchange)));
+    if (layers_.context_parallel > 1 && can_.context_by_flash && !has_flash_alone(graph_))
+      refuse(
+          fmt::format("divides the tokens of a sample by flash attention alone (-p attention=flash): the "
+                      "plan has CP{} and other attention",
+                      layers_.context_parallel));
   }
 
   /// FSDP's groups are whole replicas.
@@ -128,6 +135,10 @@ class Check {
 
   void check_schedule(bool with_order) {
     if (layers_.ranks == 1 && layers_.chunks == 1) return;  // one stage runs all of them in one order
+    if (layers_.ranks == 1 && !can_.chunks_without_pipeline)
+      return refuse(
+          fmt::format("runs several stages on a device only in a pipeline: the plan has PP1 with {} stages",
+                      layers_.chunks));
     if (!check_micro_batches(with_order)) return;
     const bool known = std::ranges::count(can_.schedules, plan_.schedule) > 0;
     if (known && !with_order) return;
@@ -205,6 +216,7 @@ const std::vector<Framework>& catalogue() {
         .hybrid = true,
         .schedules = {"1f1b", "interleaved_1f1b"},
         .filled = {"interleaved_1f1b"},
+        .context_by_flash = true,
         .precisions = {"fp32", "mixed_bf16", "mixed_fp16"}},
        {},
        to_megatron},
@@ -259,6 +271,7 @@ const std::vector<Framework>& catalogue() {
         .filled = {"1f1b"},
         .any_order = true,
         .any_placement = true,
+        .chunks_without_pipeline = true,
         .precisions = {"fp32", "bf16", "mixed_bf16", "mixed_fp16"}},
        {},
        to_pytorch},
@@ -321,8 +334,11 @@ std::optional<plan::Plan> nearest(const Framework& framework, const graph::OpGra
   return out && refusals(framework, graph, *out, false).empty() ? out : std::nullopt;
 }
 
-RunnablePlans::RunnablePlans(const Framework& framework, const graph::OpGraph& graph)
+RunnablePlans::RunnablePlans(const Framework& framework, const graph::OpGraph& graph,
+                             const plan::ModelRef& model)
     : framework_(framework), graph_(graph) {
+  for (const std::string& why : model_refusals(framework, model))
+    throw core::BadInput(framework.title + " " + why);
   auto row = plan::layer_row(graph);
   if (const auto* why = std::get_if<std::string>(&row))
     throw core::BadInput(

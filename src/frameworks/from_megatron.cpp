@@ -7,6 +7,7 @@
 #include "megatron_run.hpp"
 #include "models/catalogue.hpp"
 #include "penstock/core/named_fault.hpp"
+#include "penstock/core/spelling.hpp"
 #include "penstock/plan/layer_row.hpp"
 #include "penstock/schedule/interleaved_group.hpp"
 
@@ -204,6 +205,18 @@ std::int64_t read_zero_over(MegatronArguments& args, std::int64_t replicas) {
   return instances == 1 ? 0 : replicas / instances;
 }
 
+/// Refuses an argument that is left over and differs by a letter or two from one that is read: Megatron-LM's
+/// names are further apart, and its parser refuses a misspelt one too.
+void refuse_misspelt(const MegatronArguments& args) {
+  constexpr std::size_t kShort = 8;  // letters: shorter names of other arguments are near each other
+  const std::vector<std::string> read = args.read();
+  for (const std::string& name : args.unread())
+    if (const std::string hint = core::did_you_mean(name, read);
+        name.size() > kShort && hint.starts_with("did"))
+      args.fail(name, fmt::format("Megatron-LM has no such argument; {} (--ignore reads the file without it)",
+                                  hint));
+}
+
 }  // namespace
 
 MegatronRun from_megatron(const std::string& text, const std::string& file, const plan::ClusterRef& cluster,
@@ -226,6 +239,12 @@ MegatronRun from_megatron(const std::string& text, const std::string& file, cons
   plan.schedule = static_cast<std::int64_t>(stages.size()) > degrees.ranks ? "interleaved_1f1b" : "1f1b";
   const std::int64_t micro_batches =
       plan.training.mini_batch / std::max<std::int64_t>(1, args.count("micro_batch_size") * degrees.data);
+  if (static_cast<std::int64_t>(stages.size()) > degrees.ranks && degrees.ranks == 1)
+    args.fail(
+        "pipeline_model_parallel_size",
+        fmt::format("Megatron-LM has several stages on a device only in a pipeline of 2 or more ranks; here "
+                    "one rank has {}",
+                    stages.size()));
   if (static_cast<std::int64_t>(stages.size()) > degrees.ranks)
     check_groups(args, degrees.ranks, micro_batches);
   deal(graph, stages, plan);
@@ -251,6 +270,7 @@ MegatronRun from_megatron(const std::string& text, const std::string& file, cons
     if (stage.zero > 0) stage.zero_over = over;
     stage.sequence_parallel = degrees.tensor > 1 && args.flag("sequence_parallel");
   }
+  refuse_misspelt(args);
   return {std::move(plan), args.unread()};
 }
 

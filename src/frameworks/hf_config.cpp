@@ -9,6 +9,7 @@
 #include "config_keys.hpp"
 #include "hf_architectures.hpp"
 #include "hf_statements.hpp"
+#include "models/catalogue.hpp"
 
 namespace penstock::frameworks {
 namespace {
@@ -151,6 +152,7 @@ HfModel parse_hf_config(const std::string& text, const std::string& file, const 
   out.model.label = label_of(root, file);
   out.precision = dtype_precision(root);
   leave_out_usual(architecture.family, out.model.parameters);
+  if (models::has_parameter(architecture.family, "loss")) out.model.parameters["loss"] = "yes";
   if (!architecture.note.empty()) out.notes.emplace_back(architecture.note);
   keys.refuse_others(std::string(architecture.model_type));
   return out;

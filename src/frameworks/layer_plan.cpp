@@ -196,6 +196,13 @@ bool has_experts(const graph::OpGraph& graph) {
   return false;
 }
 
+bool has_flash_alone(const graph::OpGraph& graph) {
+  for (std::size_t v = 0; v < graph.size(); ++v)
+    if (const auto* attention = std::get_if<graph::Attention>(&graph.op(OpId(v)).attributes))
+      if (attention->core != graph::AttentionCore::flash) return false;
+  return true;
+}
+
 std::string_view precision_of(const graph::OpGraph& graph, const Plan& plan) {
   if (plan.training.precision) return plan::name(*plan.training.precision);
   return graph.element_bytes() == plan::bytes(cluster::Precision::fp32) ? "fp32" : "bf16";

@@ -52,6 +52,7 @@ class MegatronArguments {
   void set_of_command_line() { of_command_line_ = true; }
   /// Arguments that nobody has asked for, by name.
   std::vector<std::string> unread() const;
+  std::vector<std::string> read() const { return {read_.begin(), read_.end()}; }  ///< names asked for
   [[noreturn]] void fail(std::string_view name, const std::string& message) const;
 
  private:

@@ -113,13 +113,15 @@ struct CommonDegrees {
   std::int64_t tensor, context, data, expert = 1;
 };
 
-std::optional<CommonDegrees> degrees_of(const Plan& plan, const Plan* before, const Abilities& can) {
+/// `context`: tokens of a sample may be divided.
+std::optional<CommonDegrees> degrees_of(const Plan& plan, const Plan* before, const Abilities& can,
+                                        bool context) {
   const auto ranks = plan::rank_of_stage(plan);
   CommonDegrees out{static_cast<std::size_t>(1 + *std::ranges::max_element(ranks)), 1, 1, 1};
   if (plan.stages.size() % out.ranks != 0) return {};
   if (can.tensor_parallel)
     out.tensor = most_common(plan, before, [](const Stage& s) { return s.tensor_parallel; });
-  if (std::ranges::count(can.context, plan.stages.front().context_exchange) > 0)
+  if (context && std::ranges::count(can.context, plan.stages.front().context_exchange) > 0)
     out.context = most_common(plan, before, [](const Stage& s) { return s.context_parallel; });
   std::size_t devices = 0;  // of all ranks; stages of one rank share theirs
   for (const Stage& stage : plan.stages)
@@ -176,10 +178,13 @@ std::optional<Plan> mended(const graph::OpGraph& graph, const plan::LayerRow& ro
                            const Plan* before, const Abilities& can) {
   const auto whole = [](const Stage& s) { return !s.devices.empty() && s.replicas() > 0; };
   if (plan.stages.empty() || !std::ranges::all_of(plan.stages, whole) || plan::has_colocated(plan)) return {};
-  const auto degrees = degrees_of(plan, before, can);
-  const std::size_t stages = plan.stages.size();
-  if (!degrees || stages > static_cast<std::size_t>(row.parts())) return {};
+  const auto degrees = degrees_of(plan, before, can, !can.context_by_flash || has_flash_alone(graph));
+  if (!degrees) return {};
+  const bool merged = degrees->ranks == 1 && !can.chunks_without_pipeline;
+  const std::size_t stages = merged ? 1 : plan.stages.size();
+  if (stages > static_cast<std::size_t>(row.parts())) return {};
   Plan out = plan;
+  out.stages.resize(stages);
   deal_operators(out, row, rounded_ends(stages_by_work(graph, plan, row), stages));
   if (std::ranges::any_of(out.stages, [](const Stage& s) { return s.operators.empty(); })) return {};
   deal_devices(out, *degrees);

@@ -3,15 +3,17 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <filesystem>
 
 #include "penstock/core/yaml.hpp"
 #include "penstock/frameworks/hf_config.hpp"
 #include "penstock/plan/model_value.hpp"
+#include "penstock/plan/plan_file.hpp"
 
 namespace penstock::frameworks {
 namespace {
 
-constexpr std::string_view kFirstKey = "penstock: model_reference";
+constexpr std::string_view kFirstKey = "penstock: model_reference", kFirstKeyOfPlan = "penstock_plan:";
 
 /// The text below its comments.
 std::string_view uncommented(std::string_view text) {
@@ -88,7 +90,22 @@ void add_given(const std::map<std::string, std::string>& given, plan::ModelRef& 
   }
 }
 
-/// Nothing where the text is neither reference nor config.
+/// The model of a plan file, such as `penstock import megatron` writes.
+NamedModel model_of_plan(const std::string& text, const std::string& file) {
+  NamedModel out{plan::parse_plan_head(text, file).model};
+  if (std::filesystem::exists(out.model.name))
+    throw core::BadInput(
+        fmt::format("{} is a plan of model file {}: name that file instead", file, out.model.name));
+  const auto training = core::Yaml::parse(text, file).find("training");
+  const auto precision = training ? training->find("precision") : std::nullopt;
+  if (precision && precision->is_scalar()) {
+    out.precision = read_precision_name(*precision);
+    out.model.parameters.erase("element_bytes");  // follows from the precision
+  }
+  return out;
+}
+
+/// Nothing where the text is neither reference, nor config, nor plan.
 std::optional<NamedModel> read_named(const std::string& text, const std::string& file,
                                      const plan::ModelRef& given, std::optional<std::int64_t> most_tokens) {
   const auto tokens = tokens_of(given);
@@ -96,6 +113,8 @@ std::optional<NamedModel> read_named(const std::string& text, const std::string&
   std::map<std::string, std::string> parameters = given.parameters;
   if (is_model_reference(text)) {
     out = parse_model_reference(text, file);
+  } else if (uncommented(text).starts_with(kFirstKeyOfPlan)) {
+    out = model_of_plan(text, file);
   } else if (is_hf_config(text)) {
     HfModel read = parse_hf_config(text, file, SampleTokens{tokens, most_tokens});
     out = {std::move(read.model), std::move(read.precision), tokens.has_value()};

@@ -34,10 +34,10 @@ expect 11 "parameter size: expected one of llama3-8b" "$penstock" model llama -p
 # Frameworks: a Hugging Face config in, Megatron-LM's arguments out and in again; what cannot be said is refused by name.
 configs=$(realpath "$clusters/../../tests/frameworks/configs")
 expect 0 "name: llama" "$penstock" import hf "$configs/llama3_8b.json" --tokens 4096
-expect 0 "reference.yaml: LlamaForCausalLM as the zoo's llama, 260 operators, 8030261248 parameters" \
+expect 0 "reference.yaml: LlamaForCausalLM as the zoo's llama, 261 operators, 8030261248 parameters" \
   "$penstock" import hf "$configs/llama3_8b.json" --tokens 4096 -o reference.yaml
 expect 0 "8030.3 M parameters" "$penstock" model reference.yaml
-expect 0 "llama: 260 operators" "$penstock" model "$configs/llama3_8b.json" -p sequence=64
+expect 0 "llama: 261 operators" "$penstock" model "$configs/llama3_8b.json" -p sequence=64
 expect 0 "46702.8 M parameters" "$penstock" model "$configs/mixtral_8x7b.json"
 expect 11 "model_type: 'dbrx' routes tokens to experts" "$penstock" import hf <(sed 's/"mixtral"/"dbrx"/' "$configs/mixtral_8x7b.json")
 expect 11 "is not known of gpt2" "$penstock" import hf <(sed 's/n_ctx/n_contexts/' "$configs/gpt2.json") -o none.yaml
@@ -46,7 +46,7 @@ expect 11 "unknown parameter 'layer'" "$penstock" model reference.yaml -p layer=
 cp "$configs/llama3_70b.json" config.json
 from_config=("$penstock" plan --model config.json -p sequence=8192 --precision mixed_bf16 --optimizer adam --gpus 8xH100x12
   --mini-batch 128 --planner megatron -o big.yaml)
-expect 0 "PP6 x DP4 x TP4+SP, 1F1B, mb 1, ZeRO 1: 9.2 samples/s" "${from_config[@]}"  # as docs/examples.md shows it
+expect 0 "PP6 x DP4 x TP4+SP, 1F1B, mb 1, ZeRO 1: 9.3 samples/s" "${from_config[@]}"  # as docs/examples.md shows it
 expect 0 "Et*13|t*14|(t*13|)*2,t*14|t*13L" "$penstock" export big.yaml --to megatron --nearest run.yaml
 expect 21 "Megatron-LM cannot cut inside layer 13: layer13.norm1 is in stage 0, layer13.add1 in stage 1" \
   "$penstock" export big.yaml --to megatron -o none.txt
@@ -56,7 +56,7 @@ expect 0 "back.yaml: llama, 70553.7 M parameters, PP6 x DP4 x TP4+SP, 1F1B, mb 1
   "$penstock" import megatron run.sh --gpus 8xH100x12 -o back.yaml
 expect 0 "reserved: 2684354560B" cat back.yaml  # as plans that are searched
 expect 0 "assumed: 2.50 GiB of each GPU reserved (--reserved)" "$penstock" import megatron run.sh --gpus 8xH100x12 -o back.yaml
-expect 0 "adam, 8192 tokens per sample, mini-batch 128, 2.50 GiB reserved" "$penstock" simulate back.yaml
+expect 0 "adam, 8192 tokens per sample, with the loss, mini-batch 128, 2.50 GiB reserved" "$penstock" simulate back.yaml
 expect 0 "no memory is reserved (--reserved): the plan does not leave 2.50 GiB of each GPU free" \
   "$penstock" import megatron <(sed 's/^--micro-batch-size 1$/--micro-batch-size 2/' run.sh) --gpus 8xH100x12 -o full.yaml
 [[ $(grep -c reserved full.yaml) == 0 ]] || fail "a plan without room for a reserve has one"
@@ -65,6 +65,12 @@ expect 0 "reserved: 9663676416B" cat more.yaml
 expect 0 "times as fast" "$penstock" improve back.yaml --layers --change cuts --evaluations 200 -o better.yaml
 expect 0 "pipeline-model-parallel-layout" "$penstock" export better.yaml --to megatron
 expect 11 "begins inside a layer, at 'layer13.add1' or before" "$penstock" improve big.yaml --layers
+expect 0 "times as fast" "$penstock" improve big.yaml --for megatron --evaluations 200 -o better.yaml
+expect 0 "pipeline-model-parallel-size" "$penstock" export better.yaml --to megatron
+expect 0 "70553.7 M parameters" "$penstock" model big.yaml  # a plan stands for its model
+expect 11 "torchtitan gets plans of llama models only" "$penstock" plan --model gpt -p layers=2 --gpus 8xH100 --mini-batch 8 --for torchtitan
+expect 0 "flash attention (-p attention=NAME)" "$penstock" plan --model gpt -p layers=2 --gpus 2xH100 --mini-batch 8 --for megatron \
+  --option evaluations=50
 expect 0 "mini-batch 128, 2.50 GiB reserved" "$penstock" improve back.yaml --layers --change cuts --evaluations 20
 sed 's/, reserved: 2684354560B//' back.yaml >free.yaml
 expect 0 "2.50 GiB reserved (--reserved)" "$penstock" improve free.yaml --layers --change cuts --evaluations 20
@@ -73,10 +79,10 @@ expect 0 "2.50 GiB reserved (--reserved)" "$penstock" improve free.yaml --layers
 mkdir -p Qwen3-32B empty
 cp "$configs/qwen3_32b.json" Qwen3-32B/config.json
 qwen=("$penstock" plan --model Qwen3-32B/ --gpus 8xH100x8 --mini-batch 64 --planner megatron)
-expect 0 "assumed: mixed_bf16 (--precision), adam (--optimizer), 4096 tokens per sample (-p sequence=N), 2.50 GiB reserved" \
+expect 0 "assumed: mixed_bf16 (--precision), adam (--optimizer), 4096 tokens per sample (-p sequence=N), with the loss (-p loss=no), 2.50 GiB reserved" \
   "${qwen[@]}" -o qwen.yaml
 expect 0 "reserved: 2684354560B" cat qwen.yaml
-expect 0 "given: mixed_bf16, adam, 4096 tokens per sample, mini-batch 64, 2.50 GiB reserved" "$penstock" simulate qwen.yaml
+expect 0 "given: mixed_bf16, adam, 4096 tokens per sample, with the loss, mini-batch 64, 2.50 GiB reserved" "$penstock" simulate qwen.yaml
 expect 0 '"model": "Qwen3-32B"' "$penstock" simulate qwen.yaml --json
 expect 0 "9.30 GiB reserved" "${qwen[@]}" --reserved deepspeed
 expect 0 "sgd, 64 tokens per sample" "${qwen[@]}" --optimizer sgd -p sequence=64 --reserved 0
@@ -94,15 +100,15 @@ expect 0 "precision: mixed_bf16" "$penstock" import hf Qwen3-32B
 
 # Released networks by name: the zoo's family and size, with sequence, precision, optimizer and batch assumed.
 released=("$penstock" plan --gpus 8xH100x12 --planner megatron)
-expect 0 "assumed: mixed_bf16 (--precision), adam (--optimizer), 8192 tokens per sample (-p sequence=N), mini-batch 480 (--mini-batch), 2.50 GiB reserved" \
+expect 0 "assumed: mixed_bf16 (--precision), adam (--optimizer), 8192 tokens per sample (-p sequence=N), with the loss (-p loss=no), mini-batch 480 (--mini-batch), 2.50 GiB reserved" \
   "${released[@]}" --model llama3-70b -o released.yaml
 expect 0 "  name: llama
   label: llama3-70b" cat released.yaml
 expect 0 "size: llama3-70b" cat released.yaml
-expect 0 "given: mixed_bf16, adam, 8192 tokens per sample, mini-batch 480, 2.50 GiB reserved" "$penstock" simulate released.yaml
+expect 0 "given: mixed_bf16, adam, 8192 tokens per sample, with the loss, mini-batch 480, 2.50 GiB reserved" "$penstock" simulate released.yaml
 # 2 M tokens are 256 samples; the nearest multiple of 96 devices is 288. 200,000 tokens are 24 samples, too few for one per device.
 expect 0 "given: mini-batch 288" "${released[@]}" --model llama3-70b --tokens-per-batch 2M
-expect 0 "8192 tokens per sample (-p sequence=N), 2.50 GiB reserved (--reserved), no host times (--runtime), costs: efficiency curves (--costs); given: mini-batch 64" \
+expect 0 "8192 tokens per sample (-p sequence=N), with the loss (-p loss=no), 2.50 GiB reserved (--reserved), no host times (--runtime), costs: efficiency curves (--costs); given: mini-batch 64" \
   "${released[@]}" --model llama3-8b --devices 64 --tokens-per-batch 500000 --option max_context_parallel=2
 expect 0 "given: mini-batch 288" "${released[@]}" --model llama3-70b --tokens-per-batch 2048K
 expect 0 '"model": "llama3-70b layers=4"' "${released[@]}" --model llama3-70b -p layers=4 --json
@@ -155,7 +161,7 @@ expect 0 "" "$penstock" export titan.yaml --to torchtitan --csv order.csv -o tit
 expect 0 'pipeline_parallel_schedule_csv="order.csv",' cat titan.py
 expect 0 'pipeline_parallel_schedule_csv = "order.csv"' "$penstock" export titan.yaml --to torchtitan --for-version 0.2 --csv order.csv
 expect 11 "torchtitan 0.1 is not known; known: 0.3, 0.2" "$penstock" export titan.yaml --to torchtitan --for-version 0.1
-expect 0 "PP" "$penstock" plan --model llama -p layers=4 --gpus 8xH100 --mini-batch 32 --for megatron --option evaluations=100 -o runnable.yaml
+expect 0 "DP8, 1F1B, mb 1, ZeRO 1" "$penstock" plan --model llama -p layers=4 --gpus 8xH100 --mini-batch 32 --for megatron --option evaluations=100 -o runnable.yaml
 expect 0 "--tensor-model-parallel-size" "$penstock" export runnable.yaml --to megatron
 expect 10 "--for needs --planner joint; for a plan of spp use penstock export --nearest" "$penstock" plan --model llama -p layers=4 --gpus 8xH100 --mini-batch 32 --for megatron --planner spp
 expect 0 "makespan" "$penstock" schedule order.csv
@@ -208,6 +214,14 @@ for planner in dapple alpa_inter spp_luo; do
   expect 0 "samples/s" "$penstock" simulate row.yaml --verify
 done
 expect 10 "alpa_inter" "${any[@]}" --planner alpa_intra
+
+# What frameworks call otherwise, and what is none of theirs.
+expect 10 "'--global-batch-size' is not an option of penstock plan; here it is --mini-batch" "$penstock" plan --model gpt --gpus 8xH100 --global-batch-size 8
+expect 10 "here it is -p sequence=N" "$penstock" plan --model gpt --gpus 8xH100 --mini-batch 8 --seq-length 8
+expect 10 "training in 8 or 4 bits is not supported" "$penstock" plan --model gpt --gpus 8xH100 --mini-batch 8 --precision fp8
+expect 10 "did you mean 'plan'?" "$penstock" plna --model gpt
+expect 11 "Megatron-LM has no such argument; did you mean 'tensor_model_parallel_size'?" \
+  "$penstock" import megatron <(sed 's/tensor-model-parallel-size/tensor-model-paralel-size/' run.sh) --gpus 8xH100x12 -o none.yaml
 
 # A word that is no command; what was printed and did not arrive; files that are none.
 expect 10 "'simulat' is not a command; did you mean 'simulate'?" "$penstock" simulat plan.yaml

@@ -82,6 +82,11 @@ TEST_CASE("an error in a short form is named") {
                 "cluster '8xH900x2': no GPU 'h900' is known; expected one of V100-16, V100-32, A100-40, "));
   CHECK(refusal("8xV100x4") ==
         "cluster '8xV100x4': no GPU 'v100' is known; expected V100-16 or V100-32, by its memory");
+  CHECK(refusal("8xA100-80GBx2").ends_with("is known; did you mean A100-80?"));
+  CHECK(refusal("4xRTX-4090x6").ends_with("did you mean RTX4090?"));
+  CHECK(refusal("4x4090x6").ends_with("did you mean RTX4090?"));
+  CHECK(
+      refusal("2x8xA100-80").ends_with("write the GPUs of a node first and the nodes last, as in 8xH100x2"));
   CHECK(refusal("8xA100x4").ends_with("; expected A100-40 or A100-80, by its memory"));
   CHECK(refusal("16xH100") == "cluster '16xH100': expected 1 to 8 H100 per node, as in 8xH100x2");
   CHECK(refusal("0xH100x2") == "cluster '0xH100x2': expected 1 to 8 H100 per node, as in 8xH100x2");

@@ -73,8 +73,8 @@ TEST_CASE("one line lists the assumptions, the options that change them, and the
   training.precision = plan::mixed_precision("mixed_bf16");
   const auto all = experiment::assumptions({graph, cluster, costs, training}, model, {});
   CHECK(in_words(all) ==
-        "assumed: mixed_bf16 (--precision), adam (--optimizer), 4096 tokens per sample (-p sequence=N), 2.50 "
-        "GiB "
+        "assumed: mixed_bf16 (--precision), adam (--optimizer), 4096 tokens per sample (-p sequence=N), with "
+        "the loss (-p loss=no), 2.50 GiB "
         "reserved (--reserved), no host times (--runtime), analytic costs (--costs); given: mini-batch 64");
   CHECK(in_python_words(all).find("adam (optimizer=), 4096 tokens per sample (sequence=)") !=
         std::string::npos);

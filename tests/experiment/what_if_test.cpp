@@ -132,7 +132,8 @@ TEST_CASE("a changed cluster differs only in the change") {
   CHECK(changed("8xH100x2", "devices=40", 40).size() == 40);
   // A cluster of one node has one all the same, which nothing takes.
   CHECK(asked(input("8xH100", 1, 8, 64), "network=2x")[1].note ==
-        "no effect: the plan waits for nothing on these links");
+        "no effect: the plan waits for nothing on these links; 100 instead of 50 GB/s per device");
+  CHECK(asked(input("8xH100", 1, 8, 64), "network=50GB/s")[1].note == "already 50 GB/s per device");
 }
 
 TEST_CASE("replicas grow with the devices, and take as many samples as before") {
@@ -281,7 +282,7 @@ TEST_CASE("a plan is explained in ten sentences, whose numbers are those of the 
   CHECK(holds(about(explained_two, "changes"),
               fmt::format("The change that helps most is {}, with {:.2f} times the samples/s.", best->change,
                           *best->result->samples_per_s / now)));
-  CHECK(holds(about(explained_two, "changes"), "devices=2x "));
+  CHECK(holds(about(explained_two, "changes"), " Twice the devices would give "));
   const auto one = explained(input("summit", 1, 4, 64));
   CHECK(holds(about(one, "stages"), "runs as one stage on 4 v100 devices, without a pipeline."));
   const std::string lines = experiment::in_lines(explained_two, 60);

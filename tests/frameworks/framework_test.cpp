@@ -547,7 +547,7 @@ TEST_CASE("context parallelism in each framework's words, or refused") {
 
 TEST_CASE("a change of one stage of a runnable plan becomes one of all, and the result can be handed over") {
   const Framework& megatron = framework_named("megatron");
-  const RunnablePlans runnable(megatron, llama8().graph);
+  const RunnablePlans runnable(megatron, llama8().graph, {"llama"});
   auto before = llama8().plan({2, 4, 6, 9}, 4, 1, 4);
   for (auto& stage : before.stages) stage.micro_batch = 4, stage.zero = 1;
   const auto changed = [&](const auto& change) {
@@ -585,7 +585,7 @@ TEST_CASE("a change of one stage of a runnable plan becomes one of all, and the 
 
 TEST_CASE("a runnable plan has a schedule that suits its stages, and none where it cannot") {
   const Framework& megatron = framework_named("megatron");
-  const RunnablePlans runnable(megatron, llama8().graph);
+  const RunnablePlans runnable(megatron, llama8().graph, {"llama"});
   auto chunks = llama8().plan({2, 4, 6, 9}, 2);
   for (const char* schedule : {"1f1b", "gpipe", "hanayo", "zbv", "interleaved_1f1b"}) {
     chunks.schedule = schedule;
@@ -599,7 +599,54 @@ TEST_CASE("a runnable plan has a schedule that suits its stages, and none where 
   CHECK_FALSE(runnable.nearest(chunks, nullptr));
   plan::Plan none;
   CHECK_FALSE(runnable.nearest(none, nullptr));
-  CHECK_THROWS_AS(RunnablePlans(megatron, models::build("mmt", {{"layers", "1"}})), core::BadInput);
+  CHECK_THROWS_AS(RunnablePlans(megatron, models::build("mmt", {{"layers", "1"}}), {"mmt"}), core::BadInput);
+}
+
+// parallel_state.initialize_model_parallel raises for a virtual pipeline on one rank.
+TEST_CASE("several stages on a device need a pipeline in Megatron-LM, and become one stage without") {
+  const Framework& megatron = framework_named("megatron");
+  const RunnablePlans runnable(megatron, llama8().graph, {"llama"});
+  auto lone = llama8().plan({2, 4, 6, 9}, 1, 1, 4);
+  lone.schedule = "interleaved_1f1b";
+  for (auto& stage : lone.stages) stage.micro_batch = 4, stage.zero = 1;
+  CHECK(to("megatron", llama8(), lone) ==
+        "Megatron-LM runs several stages on a device only in a pipeline: the plan has PP1 with 4 stages");
+  CHECK_FALSE(says(to("pytorch", llama8(), lone), "only in a pipeline"));
+  auto sharded = lone;
+  for (auto& stage : sharded.stages) stage.zero = 2;
+  CHECK(says(to("automodel", llama8(), sharded), "only in a pipeline"));
+  const auto one = runnable.nearest(lone, nullptr);
+  REQUIRE(one);
+  REQUIRE(one->stages.size() == 1);
+  CHECK(one->stages[0].operators.size() == llama8().graph.size());
+  CHECK(one->stages[0].replicas() == 4);
+  CHECK(one->schedule == "1f1b");
+  CHECK(nearest(megatron, llama8().graph, lone));
+}
+
+// Transformer Engine's utils.get_attention_backend turns the unfused kernels off under context parallelism.
+TEST_CASE("context groups need flash attention in Megatron-LM") {
+  const Framework& megatron = framework_named("megatron");
+  for (const char* how : {"plain", "fused", "flash"}) {
+    CAPTURE(how);
+    const Case gpt("gpt", {{"layers", "2"}, {"hidden", "64"}, {"heads", "4"}, {"attention", how}});
+    plan::Plan plan = gpt.plan({3}, 1, 1, 4);
+    for (auto& stage : plan.stages) stage.context_parallel = 2, stage.micro_batch = 2;
+    const bool flash = std::string_view(how) == "flash";
+    CHECK(says(to("megatron", gpt, plan), "by flash attention alone") == !flash);
+    const auto next = RunnablePlans(megatron, gpt.graph, {"gpt"}).nearest(plan, nullptr);
+    REQUIRE(next);
+    CHECK(next->stages[0].context_parallel == (flash ? 2 : 1));
+  }
+}
+
+TEST_CASE("a search for a framework is refused at once for a model that it cannot train") {
+  const auto refused = [](const char* framework, const plan::ModelRef& model) {
+    CHECK_THROWS_AS(RunnablePlans(framework_named(framework), llama8().graph, model), core::BadInput);
+  };
+  refused("torchtitan", {"llama", {{"qk_norm", "yes"}}});
+  refused("automodel", {"mixtral"});
+  CHECK_NOTHROW(RunnablePlans(framework_named("torchtitan"), llama8().graph, {"llama"}));
 }
 
 // Megatron-LM 0.19's MoELayer raises in training where a tensor-parallel group has no sequence parallelism.
@@ -659,7 +706,7 @@ TEST_CASE("torchtitan 0.3 is handed a config function, with modules of every sta
                               {"qk_norm", "yes"},
                               {"element_bytes", "2"}});
   CHECK(to("torchtitan", normed, normed.plan({1, 3}, 2)) ==
-        "torchtitan is handed llama with qk_norm no alone: the plan's has yes");
+        "torchtitan gets plans of llama with qk_norm=no only: the model has yes");
   CHECK(says(older_titan(normed, normed.plan({1, 3}, 2)), "qk_norm yes"));
   const Case windowed("llama", {{"layers", "2"},
                                 {"hidden", "64"},
@@ -668,7 +715,7 @@ TEST_CASE("torchtitan 0.3 is handed a config function, with modules of every sta
                                 {"window", "16"},
                                 {"element_bytes", "2"}});
   CHECK(to("torchtitan", windowed, windowed.plan({1, 3}, 2)) ==
-        "torchtitan is handed llama with window 0 alone: the plan's has 16");
+        "torchtitan gets plans of llama with window=0 only: the model has 16");
   CHECK(says(older_titan(windowed, windowed.plan({1, 3}, 2)), "window 16"));
 }
 
@@ -728,8 +775,9 @@ TEST_CASE("AutoModel's recipe, DeepSpeed's parts, PyTorch's split points") {
   CHECK(says(to("pytorch", llama8(), llama8().plan({2, 4, 6, 9}, 2)), "ranks_of_stages = [0, 1, 0, 1]\n"));
   const Case opt("opt",
                  {{"layers", "2"}, {"hidden", "8"}, {"heads", "1"}, {"vocabulary", "16"}, {"sequence", "4"}});
-  CHECK(to("torchtitan", opt, opt.plan({1, 3}, 2)) ==
-        "torchtitan calls modules by names that are known here of llama alone: the plan's model is opt");
+  CHECK(
+      to("torchtitan", opt, opt.plan({1, 3}, 2)) ==
+      "torchtitan gets plans of llama models only: the names of other models' modules are not known here; the model is opt");
   CHECK(says(to("megatron", opt, opt.plan({1, 3}, 2)), "# The model's own arguments are left to you: opt"));
   CHECK(says(to("megatron", opt, opt.plan({1, 3}, 2)),
              "# Megatron-LM has no argument for: activation relu, attention "));

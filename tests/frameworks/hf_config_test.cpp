@@ -195,7 +195,8 @@ TEST_CASE("sizes of the zoo are those of the configs") {
                                                       {"qwen3_8b", "qwen3-8b"}};
   const auto compare = [](const char* name, const char* family, const char* size) {
     CAPTURE(name);
-    const auto mine = built(name, 4096), zoo = models::build(family, {{"size", size}, {"sequence", "4096"}});
+    const auto mine = built(name, 4096),
+               zoo = models::build(family, {{"size", size}, {"sequence", "4096"}, {"loss", "yes"}});
     CHECK(mine.parameters() == zoo.parameters());
     CHECK(mine.forward_flops() == zoo.forward_flops());
   };
@@ -323,7 +324,7 @@ TEST_CASE("a task's head that the zoo lacks is told of") {
 
 TEST_CASE("LLaVA's keys left out are those of its parts, and its image's tokens are of the sample") {
   // 336 / 14 = 24 patches a side, 576 tokens: of 2048, 1472 are left for text, the default of the zoo's vlm.
-  const auto model = built("llava15_7b", 2048), zoo = models::build("vlm", {});
+  const auto model = built("llava15_7b", 2048), zoo = models::build("vlm", {{"loss", "yes"}});
   CHECK(model.parameters() == zoo.parameters());
   CHECK(model.forward_flops() == zoo.forward_flops());
   const auto whole = parse_hf_config(config("llava15_7b"), "f");

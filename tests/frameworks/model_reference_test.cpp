@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "penstock/core/error.hpp"
+#include "penstock/frameworks/hf_config.hpp"
 
 using namespace penstock;
 using namespace penstock::frameworks;
@@ -53,6 +54,26 @@ TEST_CASE("parameters given go before the file's") {
   const auto model = named_by(text, "m.yaml", {"m.yaml", {{"layers", "3"}}});
   CHECK(model.name == "gpt");
   CHECK(model.parameters == std::map<std::string, std::string>{{"heads", "4"}, {"layers", "3"}});
+}
+
+TEST_CASE("a plan file stands for its model, in the numbers of its training") {
+  const std::string plan =
+      "# of a run\npenstock_plan: 1\nmodel:\n  name: llama\n  parameters: {element_bytes: \"2\", layers: \"3\"}\n"
+      "cluster: {name: 8xH100, devices: 8}\nplanner: p\ntraining: {mini_batch: 8, optimizer: adam, precision: mixed_fp16}\n"
+      "schedule: 1f1b\nstages: []\n";
+  const auto named = named_by(plan, "p.yaml", {"p.yaml", {{"sequence", "64"}}}, kUsualTokens);
+  CHECK(named.model.name == "llama");
+  CHECK(named.model.parameters == std::map<std::string, std::string>{{"layers", "3"}, {"sequence", "64"}});
+  CHECK(named.precision == "mixed_fp16");
+  CHECK(named.tokens_stated);
+}
+
+TEST_CASE("what a config leaves to training is trained with the loss, unless it is left out") {
+  const std::string config =
+      "{\"model_type\": \"llama\", \"hidden_size\": 64, \"intermediate_size\": 128, \"num_hidden_layers\": 2, "
+      "\"num_attention_heads\": 4, \"vocab_size\": 100}";
+  CHECK(named_by(config, "c.json", {"c.json", {}}).parameters.at("loss") == "yes");
+  CHECK(named_by(config, "c.json", {"c.json", {{"loss", "no"}}}).parameters.at("loss") == "no");
 }
 
 TEST_CASE("what is no reference and no config is handed on") {

@@ -35,6 +35,9 @@ struct WhatIfChange {
 /// value that is neither in the key's unit nor a factor; and for a key given twice.
 std::vector<WhatIfChange> what_if_changes(std::string_view text);
 
+/// Begins the note of a plan that is too large.
+inline constexpr std::string_view kDoesNotFit = "does not fit in memory";
+
 /// One line of the answer.
 struct WhatIfRow {
   std::string change;                          ///< "today", one change, or "all"

@@ -58,8 +58,8 @@ std::optional<plan::Plan> nearest(const Framework& framework, const graph::OpGra
 /// The plans of a model that a framework can run, for searches. Both must outlive it.
 class RunnablePlans {
  public:
-  /// Throws BadInput for a model that is no row of layers.
-  RunnablePlans(const Framework& framework, const graph::OpGraph& graph);
+  /// Throws BadInput for a model that is no row of layers, or that the framework cannot train.
+  RunnablePlans(const Framework& framework, const graph::OpGraph& graph, const plan::ModelRef& model);
   /// The next plan that the framework can run under names of its own (`mended`), without in-flight counts;
   /// nothing where there is none. May be called from any thread.
   std::optional<plan::Plan> nearest(const plan::Plan& plan, const plan::Plan* before) const;

@@ -167,6 +167,7 @@ class Joint {
   Starts given(const plan::Plan& plan) const {
     if (plan::asynchronous(plan))
       throw core::BadInput("joint begins at plans with a flush, not " + plan.schedule);
+    if (options_.runnable) return runnable_near(plan);
     if (const auto torn = space_.torn_off(plan))
       throw core::BadInput(fmt::format("a stage of the plan begins {}, at '{}' or before",
                                        layers_ ? "inside a layer" : "between an input and its first reader",
@@ -178,6 +179,18 @@ class Joint {
     out.plans.push_back({space_.draft_of(plan), judge_.worth(plan)});
     if (std::isinf(out.plans.front().worth.least))
       throw core::BadInput("joint begins at plans that take no longer than its search allows");
+    return out;
+  }
+
+  /// Begins at the plan next to the given one that the framework can run.
+  Starts runnable_near(const plan::Plan& plan) const {
+    auto draft = space_.runnable(Draft{plan}, nullptr);
+    if (draft) draft = space_.completed(std::move(*draft));
+    if (!draft || !score::violations(problem_, draft->plan).empty())
+      throw core::BadInput("the framework can run no plan next to the given one that fits in memory");
+    Starts out;
+    const Worth worth = judge_.worth(draft->plan);
+    out.plans.push_back({std::move(*draft), worth});
     return out;
   }
 
