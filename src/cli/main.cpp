@@ -31,21 +31,21 @@ int fail(core::ExitCode code, const std::string& message) {
   return static_cast<int>(code);
 }
 
-/// Option that stands for what training frameworks call otherwise; "" if there is none in this command.
+/// Penstock's option for the name that training frameworks use; "" if this command has none.
 std::string called_otherwise(const CLI::App& app, std::string_view given) {
-  struct Name {
+  struct SameOption {
     std::string_view theirs, ours, option;
   };
-  constexpr Name kNames[] = {{"--sequence", "-p sequence=N", "--parameter"},
-                             {"--seq-length", "-p sequence=N", "--parameter"},
-                             {"--seq-len", "-p sequence=N", "--parameter"},
-                             {"--vocab-size", "-p vocabulary=N", "--parameter"},
-                             {"--num-layers", "-p layers=N", "--parameter"},
-                             {"--global-batch-size", "--mini-batch", "--mini-batch"},
-                             {"--batch-size", "--mini-batch", "--mini-batch"},
-                             {"--micro-batch-size", "--micro-batch", "--micro-batch"},
-                             {"--nodes", "--gpus 8xH100xNODES", "--gpus"}};
-  for (const Name& name : kNames)
+  constexpr SameOption kNames[] = {{"--sequence", "-p sequence=N", "--parameter"},
+                                   {"--seq-length", "-p sequence=N", "--parameter"},
+                                   {"--seq-len", "-p sequence=N", "--parameter"},
+                                   {"--vocab-size", "-p vocabulary=N", "--parameter"},
+                                   {"--num-layers", "-p layers=N", "--parameter"},
+                                   {"--global-batch-size", "--mini-batch", "--mini-batch"},
+                                   {"--batch-size", "--mini-batch", "--mini-batch"},
+                                   {"--micro-batch-size", "--micro-batch", "--micro-batch"},
+                                   {"--nodes", "--gpus 8xH100xNODES", "--gpus"}};
+  for (const SameOption& name : kNames)
     if (name.theirs == given && app.get_option_no_throw(std::string(name.option)))
       return std::string(name.ours);
   return "";

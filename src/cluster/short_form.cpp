@@ -41,7 +41,7 @@ int take_nodes(std::string_view& rest) {
   return *nodes;
 }
 
-/// Letters and digits alone, without the unit of a memory size: "a10080" of "A100-80GB".
+/// Only letters and digits, without the unit of a memory size: "a10080" of "A100-80GB".
 std::string squeezed(std::string_view name) {
   std::string out;
   for (const char c : core::lower_case(std::string(name)))
@@ -53,7 +53,7 @@ std::string squeezed(std::string_view name) {
   return out;
 }
 
-/// GPUs whose name is the given one, but for dashes, a unit or a prefix such as RTX; or a hint at the order.
+/// Suggests a GPU whose name differs only in dashes, a unit or a prefix such as RTX; or the right order.
 std::string hint_at(std::string_view name) {
   if (!name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) && name.find('x') != name.npos)
     return "write the GPUs of a node first and the nodes last, as in 8xH100x2";

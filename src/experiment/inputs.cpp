@@ -105,7 +105,7 @@ plan::ModelRef in_numbers_of(const plan::Training& training, plan::ModelRef mode
   const int bytes = training.precision ? plan::bytes(training.precision->weights) : kUsual;
   if (bytes == kUsual || is_model_file(model.name) || model.parameters.contains("element_bytes"))
     return model;
-  model.label = model_name(model);  // the precision is told elsewhere
+  model.label = model_name(model);  // tables state the precision separately
   model.parameters.emplace("element_bytes", std::to_string(bytes));
   return model;
 }

@@ -117,7 +117,7 @@ void note_no_effect(const WhatIfChange& change, const WhatIfRow& today, WhatIfRo
     row.note = "no effect: the plan waits for nothing on these links";
 }
 
-/// Says what a change of links is a change from, because files state links of nodes, and changes those of devices.
+/// Notes the bandwidth per device before and after a change of links. Cluster files state links of nodes.
 void note_links(const PlanInput& input, const WhatIfChange& change, WhatIfRow& row) {
   const bool within = change.key == ChangedKey::node_links;
   if (!row.result || (!within && change.key != ChangedKey::network)) return;

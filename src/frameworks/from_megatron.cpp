@@ -205,8 +205,8 @@ std::int64_t read_zero_over(MegatronArguments& args, std::int64_t replicas) {
   return instances == 1 ? 0 : replicas / instances;
 }
 
-/// Refuses an argument that is left over and differs by a letter or two from one that is read: Megatron-LM's
-/// names are further apart, and its parser refuses a misspelt one too.
+/// Refuses an unread argument that differs by a letter or two from one that is read. Megatron-LM's names are
+/// further apart, and its parser refuses a misspelt one too.
 void refuse_misspelt(const MegatronArguments& args) {
   constexpr std::size_t kShort = 8;  // letters: shorter names of other arguments are near each other
   const std::vector<std::string> read = args.read();

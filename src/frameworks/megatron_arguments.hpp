@@ -50,9 +50,11 @@ class MegatronArguments {
   /// True if names are Megatron-LM's arguments, false for fields of its configuration, which follow other rules.
   bool of_command_line() const { return of_command_line_; }
   void set_of_command_line() { of_command_line_ = true; }
-  /// Arguments that nobody has asked for, by name.
+  /// Names of arguments in the file that no call has read.
   std::vector<std::string> unread() const;
-  std::vector<std::string> read() const { return {read_.begin(), read_.end()}; }  ///< names asked for
+  std::vector<std::string> read() const {
+    return {read_.begin(), read_.end()};
+  }  ///< names that calls have read
   [[noreturn]] void fail(std::string_view name, const std::string& message) const;
 
  private:

@@ -264,8 +264,8 @@ void demand_own_devices(const Plan& plan) {
 
 SteadyPart steady_part(const Plan& plan) {
   if (!plan::asynchronous(plan)) return {0, 1};
-  // A micro-batch passes every stage twice; of six times that many mini-batches, at least eight, the second half
-  // is steady to 4 % on plans whose replicas take turns, measured against 32 times as many.
+  // A micro-batch passes every stage twice. The run has six times that many mini-batches, at least eight. The
+  // second half is steady to 4 % on plans whose replicas take turns, measured against 32 times as many.
   const std::int64_t micro_batches = plan.training.mini_batch / plan.stages.front().micro_batch;
   const std::int64_t end = 8 + static_cast<std::int64_t>(plan.stages.size()) * 12 / micro_batches / 2 * 2;
   return {end / 2, end};
@@ -273,8 +273,8 @@ SteadyPart steady_part(const Plan& plan) {
 
 std::int64_t mini_batches(const Plan& plan) {
   if (!plan::asynchronous(plan)) return 1;
-  // Beside the last backward pass of the steady part, a stage has begun all that it may hold in flight; these
-  // mini-batches follow, so that no forward pass is missing there.
+  // A stage has begun all that it may hold when the steady part ends. As many mini-batches follow, so that no
+  // forward pass is missing there.
   std::int64_t held = 0;
   for (const Stage& stage : plan.stages) held = std::max(held, stage.in_flight);
   return steady_part(plan).end + (held + plan.training.mini_batch - 1) / plan.training.mini_batch;

@@ -67,7 +67,7 @@ expect 0 "pipeline-model-parallel-layout" "$penstock" export better.yaml --to me
 expect 11 "begins inside a layer, at 'layer13.add1' or before" "$penstock" improve big.yaml --layers
 expect 0 "times as fast" "$penstock" improve big.yaml --for megatron --evaluations 200 -o better.yaml
 expect 0 "pipeline-model-parallel-size" "$penstock" export better.yaml --to megatron
-expect 0 "70553.7 M parameters" "$penstock" model big.yaml  # a plan stands for its model
+expect 0 "70553.7 M parameters" "$penstock" model big.yaml  # the model of a plan
 expect 11 "torchtitan gets plans of llama models only" "$penstock" plan --model gpt -p layers=2 --gpus 8xH100 --mini-batch 8 --for torchtitan
 expect 0 "flash attention (-p attention=NAME)" "$penstock" plan --model gpt -p layers=2 --gpus 2xH100 --mini-batch 8 --for megatron \
   --option evaluations=50
@@ -215,7 +215,7 @@ for planner in dapple alpa_inter spp_luo; do
 done
 expect 10 "alpa_inter" "${any[@]}" --planner alpa_intra
 
-# What frameworks call otherwise, and what is none of theirs.
+# Names of training frameworks lead to our options; misspelt arguments of Megatron-LM are refused.
 expect 10 "'--global-batch-size' is not an option of penstock plan; here it is --mini-batch" "$penstock" plan --model gpt --gpus 8xH100 --global-batch-size 8
 expect 10 "here it is -p sequence=N" "$penstock" plan --model gpt --gpus 8xH100 --mini-batch 8 --seq-length 8
 expect 10 "training in 8 or 4 bits is not supported" "$penstock" plan --model gpt --gpus 8xH100 --mini-batch 8 --precision fp8

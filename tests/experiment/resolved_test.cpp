@@ -65,7 +65,7 @@ TEST_CASE("a model takes the bytes of the training's weights, and keeps its name
   CHECK(experiment::in_numbers_of(training, small).parameters.at("element_bytes") == "2");
   CHECK(named(small) == "gpt layers=2");
   CHECK(named({"gpt", {}, "my model"}) == "my model");
-  CHECK(named({"gpt", {{"element_bytes", "2"}}}) == "gpt element_bytes=2");  // the user asked for it
+  CHECK(named({"gpt", {{"element_bytes", "2"}}}) == "gpt element_bytes=2");  // given by the user
   training.precision.reset();
   CHECK(experiment::in_numbers_of(training, small).parameters == small.parameters);
 }

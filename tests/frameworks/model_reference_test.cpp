@@ -56,7 +56,7 @@ TEST_CASE("parameters given go before the file's") {
   CHECK(model.parameters == std::map<std::string, std::string>{{"heads", "4"}, {"layers", "3"}});
 }
 
-TEST_CASE("a plan file stands for its model, in the numbers of its training") {
+TEST_CASE("a plan file names its model, in the numbers of its training") {
   const std::string plan =
       "# of a run\npenstock_plan: 1\nmodel:\n  name: llama\n  parameters: {element_bytes: \"2\", layers: \"3\"}\n"
       "cluster: {name: 8xH100, devices: 8}\nplanner: p\ntraining: {mini_batch: 8, optimizer: adam, precision: mixed_fp16}\n"
@@ -68,7 +68,7 @@ TEST_CASE("a plan file stands for its model, in the numbers of its training") {
   CHECK(named.tokens_stated);
 }
 
-TEST_CASE("what a config leaves to training is trained with the loss, unless it is left out") {
+TEST_CASE("a config's model ends in the loss, unless the user leaves it out") {
   const std::string config =
       "{\"model_type\": \"llama\", \"hidden_size\": 64, \"intermediate_size\": 128, \"num_hidden_layers\": 2, "
       "\"num_attention_heads\": 4, \"vocab_size\": 100}";

@@ -36,7 +36,7 @@ plan::ModelRef resolved(const plan::ModelRef& model);
 graph::OpGraph load_model(const plan::ModelRef& model);
 
 /// Sets the precision of a model of the zoo to that of the training's weights, unless its parameters state
-/// the bytes of an element; its name in tables stays as given. Returns a model file unchanged.
+/// the bytes of an element. Its name in tables stays as given. Returns a model file unchanged.
 plan::ModelRef in_numbers_of(const plan::Training& training, plan::ModelRef model);
 
 /// Loads the first `devices` of a cluster file; all of them if `devices` is 0. Throws BadInput.

@@ -77,14 +77,14 @@ struct Abilities {
   bool any_order = false;  ///< it reads other orders from a file
   bool any_placement = false;                ///< such an order may place stages otherwise than in a loop
   bool chunks_without_pipeline = false;      ///< several stages on a device, without a second pipeline rank
-  bool context_by_flash = false;             ///< context groups have flash kernels alone
+  bool context_by_flash = false;             ///< context groups need flash attention
   std::vector<std::string_view> precisions;  ///< of plan::mixed_precision
 };
 
 /// Returns true if any layer routes its tokens to experts.
 bool has_experts(const graph::OpGraph& graph);
 
-/// Returns true if no attention is computed otherwise than by flash kernels.
+/// Returns true if flash kernels compute all attention of the model.
 bool has_flash_alone(const graph::OpGraph& graph);
 
 /// In which numbers a plan trains, by its name; "" for a mixture that has none.

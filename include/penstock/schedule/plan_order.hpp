@@ -56,9 +56,9 @@ bool by_cost(const plan::Plan& plan);
 /// Mini-batches that plan_order covers: 1 with a flush, else enough to show a steady state.
 std::int64_t mini_batches(const plan::Plan& plan);
 
-/// Part of a run that its iteration time is the mean of: with a flush all, the one mini-batch. Without one the
-/// part in which the pipeline neither fills nor drains, from the end of the backward passes of the first
-/// `begin` mini-batches to that of the first `end`.
+/// Mini-batches between which the iteration time is measured: from the end of the backward passes of the first
+/// `begin` to that of the first `end`. With a flush, all of the one mini-batch. Without one, the pipeline
+/// neither fills nor drains there.
 struct SteadyPart {
   std::int64_t begin = 0, end = 0;
 };

@@ -27,8 +27,7 @@ Times = dict[str, dict[int, float]]  # seconds by operator and samples
 
 @dataclass
 class Profile:
-    """What was measured. Times are medians in seconds, by operator and number of samples, that never fall as the samples
-    grow: profile() gives sizes whose medians fall their mean."""
+    """Measured medians in seconds, by operator and number of samples. They never fall as the samples grow."""
 
     device: str
     model: Model  #: with the saved activations that were measured, in bytes per sample
@@ -76,8 +75,8 @@ def profile(
 
     `batches`: example inputs as for from_torch, each of another number of samples; the module is moved to `device`.
     `device_name`: what the cluster file calls the device; left out, the processor's or GPU's own name.
-    More samples are at least as much work, so an operator's median that falls as the samples grow is taken for scatter
-    of the clock: both sizes get the mean.
+    More samples are at least as much work. A median that falls as the samples grow is scatter of the clock, and both
+    sizes get the mean.
     The operators' sum exceeds the whole step by what a call costs on its own. Buffers, such as the statistics of a
     batch norm, are as before at the end. Raises ValueError where no batch is given or the batches differ in operators.
     """

@@ -85,7 +85,7 @@ def test_penstock_plans_with_the_file(penstock, tmp_path):
 
 
 def test_medians_that_fall_are_pooled(monkeypatch):
-    """The clock says 14, 12, 10 and 20 us for 1, 2, 4 and 8 samples; the nearest curve that rises has 12 three times."""
+    """Of 14, 12, 10 and 20 us for 1, 2, 4 and 8 samples, the nearest curve that rises has 12 three times."""
     clock = {1: 14e-6, 2: 12e-6, 4: 10e-6, 8: 20e-6}
 
     def timed(runner, grouping, group, repeats):
