@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "assumptions_json.hpp"
 #include "explain_report.hpp"
@@ -61,22 +62,32 @@ std::string shared_by(const plan::Stage& stage) {
          (stage.zero_over == 0 ? "" : fmt::format(" over {}", stage.zero_over));
 }
 
+/// Types of a stage's devices where the cluster has several: ", h100".
+std::string types_of(const cluster::Cluster& cluster, const plan::Stage& stage) {
+  if (cluster.types().size() < 2) return "";
+  std::set<std::string> names;
+  for (const core::DeviceId device : stage.devices) names.insert(cluster.type(device).name);
+  return fmt::format(", {}", fmt::join(names, " and "));
+}
+
 /// Returns a text such as "0 1 | 2 3, ZeRO 1": replicas of two devices each, which share optimizer state.
 /// Many devices are written as ranges.
-std::string device_list(const plan::Stage& stage) {
+std::string device_list(const cluster::Cluster& cluster, const plan::Stage& stage) {
   constexpr std::size_t kMostNamed = 16;
   std::string out;
   if (stage.devices.size() > kMostNamed) {
     out = device_ranges(stage.devices);
     if (stage.tensor_parallel > 1) out += fmt::format(", groups of {}", stage.tensor_parallel);
-    return out + shared_by(stage);
+    return out + shared_by(stage) + types_of(cluster, stage);
   }
   for (std::size_t i = 0; i < stage.devices.size(); ++i) {
     const bool next_group =
         stage.tensor_parallel > 1 && i % static_cast<std::size_t>(stage.tensor_parallel) == 0;
     out += fmt::format("{}{}", i == 0 ? "" : next_group ? " | " : " ", stage.devices[i].index());
   }
-  return out + shared_by(stage);
+  // One group has no bar that would tell it from replicas.
+  if (stage.tensor_parallel > 1 && stage.replicas() == 1) out += fmt::format(", TP{}", stage.tensor_parallel);
+  return out + shared_by(stage) + types_of(cluster, stage);
 }
 
 std::string operator_span(const graph::OpGraph& graph, const plan::Stage& stage) {
@@ -272,7 +283,7 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
     const auto& memory = memories[s];
     std::vector<std::string> cells = {std::to_string(s),
                                       operator_span(problem.graph, stage),
-                                      device_list(stage),
+                                      device_list(problem.cluster, stage),
                                       std::to_string(plan::samples_per_device(plan, stage)),
                                       std::to_string(stage.in_flight),
                                       show(core::Seconds(estimate.stages[s].time_per_sample()))};

@@ -50,7 +50,20 @@ std::optional<ProductWork> work_of(const Convolution& op) {
   return out;
 }
 
+/// The core alone at least: the projections may be operators of their own.
+ProductWork work_of(const Attention& a) {
+  const double core = 2 * product({a.queries, a.keys, a.inner_width() + a.result_width()});
+  const std::int64_t asked = std::max(a.hidden, a.query_width);
+  const double projections = 2 * (product({a.queries, asked, a.inner_width()}) +
+                                  product({a.projected_keys(), a.key_width, a.projected_width()}) +
+                                  product({a.projected_keys(), a.value_width, a.values_width()}) +
+                                  product({a.queries, a.result_width(), a.hidden}));
+  const std::int64_t scores = a.queries * a.keys * std::max(std::int64_t{1}, a.heads);
+  return {core, core + projections, static_cast<double>(scores + a.queries * a.hidden)};
+}
+
 std::optional<ProductWork> work_of(const Operator& op) {
+  if (op.kind == OpKind::attention) return work_of(as<Attention>(op));
   if (op.kind == OpKind::convolution) return work_of(as<Convolution>(op));
   if (op.kind == OpKind::linear) {
     const auto& l = as<Linear>(op);
@@ -71,17 +84,19 @@ std::optional<ProductWork> work_of(const Operator& op) {
 std::optional<WorkFault> work_fault(const Operator& op) {
   const auto work = work_of(op);
   if (!work || work->full == 0) return std::nullopt;
-  // A product of two activations has a gradient for each.
-  const double most_inputs = op.kind == OpKind::matmul ? 2 : 1;
-  const auto wrong = [&](core::Flops stated, double times) {
+  const bool attention = op.kind == OpKind::attention;
+  // A product of two activations has a gradient for each; flash kernels compute the scores once more.
+  const double most_inputs = attention ? 2.5 : op.kind == OpKind::matmul ? 2 : 1;
+  if (attention && op.forward_flops.value() == 0) return WorkFault{"forward_flops", 0, work->full};
+  const auto wrong = [&](core::Flops stated, double times, double share = 1) {
     const double most = times * work->full + kFused * work->outputs;
-    return stated.value() > 0 &&
-           (stated.value() < work->least * (1 - kRounding) || stated.value() > most * (1 + kRounding));
+    return stated.value() > 0 && (stated.value() < share * work->least * (1 - kRounding) ||
+                                  stated.value() > most * (1 + kRounding));
   };
   if (wrong(op.forward_flops, 1)) return WorkFault{"forward_flops", op.forward_flops.value(), work->full};
   if (wrong(op.input_gradient_flops, most_inputs))
     return WorkFault{"input_gradient_flops", op.input_gradient_flops.value(), work->full * most_inputs};
-  if (wrong(op.weight_gradient_flops, 1))
+  if (wrong(op.weight_gradient_flops, 1, attention ? 0 : 1))  // the core has no weights
     return WorkFault{"weight_gradient_flops", op.weight_gradient_flops.value(), work->full};
   return std::nullopt;
 }

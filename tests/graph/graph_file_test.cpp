@@ -45,6 +45,13 @@ OpGraph random_model(std::uint64_t seed) {
       op.input_gradient_flops = core::Flops(random.unit() * 1e-3);
       op.weight_gradient_flops = core::Flops(random.between(0, 9));
     }
+    if (op.kind == graph::OpKind::attention) {  // its core alone
+      const auto& a = graph::as<graph::Attention>(op);
+      op.forward_flops =
+          core::Flops(std::max(1.0, 2.0 * static_cast<double>(a.queries) * static_cast<double>(a.keys) *
+                                        static_cast<double>(a.inner_width() + a.result_width())));
+      op.input_gradient_flops = op.weight_gradient_flops = core::Flops(0);
+    }
     op.parameters = v == 0 || random.chance(0.8) ? random.between(1, 1 << 30) : 0;
     op.gathered_parameters = random.between(0, 9);
     op.output_bytes = core::Bytes(random.between(0, 1 << 30));
@@ -265,6 +272,13 @@ TEST_CASE("FLOPs that a product's shape contradicts are refused with both number
   CHECK(with("experts", "rows: 10, hidden: 100, inner: 300, experts: 8, chosen: 2, gated: 1",
              "forward_flops: 14.4e6")
             .find("experts 'a' gives 3.6e+06 FLOPs") != std::string::npos);
+  // Scores and sums of 6 x 6 pairs with width 8, and four projections of 6 x 8 x 8.
+  const char* heads = "queries: 6, keys: 6, hidden: 8, heads: 2, key_width: 8, value_width: 8";
+  CHECK(with("attention", heads,
+             "forward_flops: 4224, input_gradient_flops: 5376, weight_gradient_flops: 3072") == "no fault");
+  CHECK(with("attention", heads, "forward_flops: 1152") == "no fault");  // without projections
+  for (const char* wrong : {"forward_flops: 0", "forward_flops: 500", "forward_flops: 100000"})
+    CHECK(with("attention", heads, wrong).find("attention 'a' gives 4224 FLOPs") != std::string::npos);
   // 8 x 8 outputs of 3 x 3 windows, of which 22 x 22 positions lie in the image.
   const char* slide =
       "in: 5, out: 70, height: 8, width: 8, kernel_height: 3, kernel_width: 3, stride_height: 1, "
