@@ -59,6 +59,7 @@ class Sum {
   void check_messages() {
     std::size_t seen = 0;
     for (const auto& group : moves_.groups) {
+      if (group.size() < 2) continue;  // a device's stages share it: nothing travels
       std::vector<const Span*> own;
       std::int64_t moved = 0;
       for (const Span* span : spans_)

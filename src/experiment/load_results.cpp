@@ -52,6 +52,8 @@ report::Results load_results(const std::string& folder) {
   if (!std::filesystem::exists(folder + "/results.json") && std::filesystem::exists(validation))
     return provenance_of_validation(validation);
   if (!std::filesystem::exists(folder)) throw core::BadInput("there is no folder " + folder);
+  if (!std::filesystem::is_directory(folder))
+    throw core::BadInput(folder + " is a file: name the folder that `penstock run` wrote (-o)");
   if (std::filesystem::exists(folder + "/predictions.csv"))
     throw core::BadInput(
         folder +

@@ -85,7 +85,7 @@ std::string device_list(const cluster::Cluster& cluster, const plan::Stage& stag
         stage.tensor_parallel > 1 && i % static_cast<std::size_t>(stage.tensor_parallel) == 0;
     out += fmt::format("{}{}", i == 0 ? "" : next_group ? " | " : " ", stage.devices[i].index());
   }
-  // One group has no bar that would tell it from replicas.
+  // Devices of one group would look like replicas.
   if (stage.tensor_parallel > 1 && stage.replicas() == 1) out += fmt::format(", TP{}", stage.tensor_parallel);
   return out + shared_by(stage) + types_of(cluster, stage);
 }

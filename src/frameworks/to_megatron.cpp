@@ -112,8 +112,10 @@ std::string to_megatron(const Handover& handover) {
   add_parallelism(out, handover);
   add_recomputation(out, layers.recompute);
   add_training(out, handover);
-  return fmt::format("# Arguments for Megatron-LM's pretrain_gpt.py, on {} processes\n{}{}", layers.devices(),
-                     comment_of_left_out("Megatron-LM has no argument for", out.left_out()), out.text());
+  return fmt::format(
+      "# Arguments for Megatron-LM's pretrain_gpt.py, on {} processes\n"
+      "# To add: data, tokenizer, learning rate, checkpoints\n{}{}",
+      layers.devices(), comment_of_left_out("Megatron-LM has no argument for", out.left_out()), out.text());
 }
 
 }  // namespace penstock::frameworks

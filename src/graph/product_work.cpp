@@ -50,7 +50,7 @@ std::optional<ProductWork> work_of(const Convolution& op) {
   return out;
 }
 
-/// The core alone at least: the projections may be operators of their own.
+/// At least the core: the projections may be separate operators.
 ProductWork work_of(const Attention& a) {
   const double core = 2 * product({a.queries, a.keys, a.inner_width() + a.result_width()});
   const std::int64_t asked = std::max(a.hidden, a.query_width);

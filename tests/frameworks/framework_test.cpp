@@ -216,6 +216,7 @@ TEST_CASE("a plan of even stages needs no layout") {
   // Buckets of 25 MiB hold 6,553,600 gradients of four bytes.
   CHECK(to("megatron", llama8(), plan) ==
         "# Arguments for Megatron-LM's pretrain_gpt.py, on 16 processes\n"
+        "# To add: data, tokenizer, learning rate, checkpoints\n"
         "--num-layers 8\n--hidden-size 64\n--num-attention-heads 4\n--ffn-hidden-size 128\n"
         "--group-query-attention\n--num-query-groups 2\n--max-position-embeddings 32\n"
         "--position-embedding-type rope\n--rotary-base 500000\n--normalization RMSNorm\n--swiglu\n"
@@ -307,8 +308,9 @@ TEST_CASE("what Megatron-LM has no argument for stands above its arguments") {
                              {"rope_base", "1000000"}});
     return to("megatron", one, one.plan({1, 3}, 2));
   };
-  CHECK(says(with("yarn:factor=4"),
-             "on 2 processes\n# Megatron-LM has no argument for: rope_scaling yarn:factor=4\n--num-layers"));
+  CHECK(says(
+      with("yarn:factor=4"),
+      "on 2 processes\n# To add: data, tokenizer, learning rate, checkpoints\n# Megatron-LM has no argument for: rope_scaling yarn:factor=4\n--num-layers"));
   CHECK(says(with("llama3:factor=8:low_freq_factor=2"), "no argument for: rope_scaling llama3:factor=8:low"));
   CHECK(says(with("llama3:factor=32:low_freq_factor=1"), "--use-rope-scaling\n--rope-scaling-factor 32\n"));
   CHECK(says(with("linear:factor=2"), "--rotary-seq-len-interpolation-factor 2\n"));
@@ -622,6 +624,11 @@ TEST_CASE("several stages on a device need a pipeline in Megatron-LM, and become
   CHECK(one->stages[0].replicas() == 4);
   CHECK(one->schedule == "1f1b");
   CHECK(nearest(megatron, llama8().graph, lone));
+  // Buckets are those of replicas.
+  auto single = llama8().plan({9}, 1, 2, 1);
+  single.training.bucket = lone.training.bucket = core::Bytes(300'000);
+  CHECK(runnable.nearest(single, nullptr)->training.bucket.value() == 0);
+  CHECK(runnable.nearest(lone, nullptr)->training.bucket.value() == 300'000);
 }
 
 // Transformer Engine's utils.get_attention_backend turns the unfused kernels off under context parallelism.

@@ -45,7 +45,7 @@ OpGraph random_model(std::uint64_t seed) {
       op.input_gradient_flops = core::Flops(random.unit() * 1e-3);
       op.weight_gradient_flops = core::Flops(random.between(0, 9));
     }
-    if (op.kind == graph::OpKind::attention) {  // its core alone
+    if (op.kind == graph::OpKind::attention) {  // its core
       const auto& a = graph::as<graph::Attention>(op);
       op.forward_flops =
           core::Flops(std::max(1.0, 2.0 * static_cast<double>(a.queries) * static_cast<double>(a.keys) *

@@ -191,8 +191,6 @@ std::vector<Property> of_simulation() {
        }},
       {"problem_bound_below", "no bound of the problem is above the simulated time",
        [](const World& w) {
-         if (plan::asynchronous(plan_or_skip(w)))
-           throw NotConcerned();  // falls short of it by what it began with
          return not_above(score::bound_for(w.problem(), plan_or_skip(w)).time.value(),
                           seconds(w) + rounding(plan_or_skip(w)), "bound", 0);
        }},

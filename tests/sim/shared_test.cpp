@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "models/catalogue.hpp"
 #include "penstock/check/trace_violations.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
@@ -141,6 +142,18 @@ TEST_CASE("the judge finds a sum that is early, late, missing, or not due") {
             for (Span* span : shared(trace)) span->stage = core::StageId(1);
           }) > 0);
   }
+}
+
+TEST_CASE("stages on the same group of devices sum what they share without a message") {
+  const graph::OpGraph graph = models::build(
+      "gpt", {{"layers", "1"}, {"hidden", "64"}, {"heads", "4"}, {"sequence", "32"}, {"vocabulary", "64"}});
+  const CutModel model =
+      replay::test::cut_model(graph, {.schedule = "zbv", .rank = {0, 0}, .tensor_parallel = 2});
+  const sim::SimulationOptions options{.collective = sim::collective("automatic"),
+                                       .pass_collectives = sim::PassCollectives::links};
+  trace::Trace trace = simulated(model, options);
+  CHECK(shared(trace).empty());
+  CHECK(violations(model, trace, options) == std::vector<std::string>{});
 }
 
 TEST_CASE("without a flush the sum is left out, and copies count all the same") {
