@@ -216,11 +216,14 @@ std::string CurveCosts::source_on(const cluster::Cluster& cluster) const {
                                            "data sheet of {} with the efficiency of {}, its nearest "
                                            "measured relative",
                                            in_capitals(type.name), in_capitals(choice->curves->name));
-    if (const double slowdown = type.slowdown(); slowdown != 1)
+    const double slowdown = type.slowdown(), usual = choice ? choice->curves->slowdown : 1;
+    if (slowdown != usual)  // the known errors belong to the built-in constant
+      part += fmt::format(", x{:.3g} by the cluster's kernel_slowdown", slowdown);
+    else if (slowdown != 1)
       part += fmt::format(", x{:.3g} under sustained load", slowdown);
     else if (choice && choice->own)
       part += " under sustained load";
-    part += prediction_text(type.name);
+    if (slowdown == usual) part += prediction_text(type.name);
     if (std::ranges::find(parts, part) == parts.end()) parts.push_back(std::move(part));
   }
   return fmt::format("{}", fmt::join(parts, "; "));

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
 
 #include "megatron_run.hpp"
 #include "models/catalogue.hpp"
@@ -205,6 +207,28 @@ std::int64_t read_zero_over(MegatronArguments& args, std::int64_t replicas) {
   return instances == 1 ? 0 : replicas / instances;
 }
 
+/// Processes that torchrun starts, if the script states them as numbers; one node where it names none.
+std::optional<std::int64_t> stated_processes(MegatronArguments& args) {
+  if (!args.has("nproc_per_node")) return std::nullopt;
+  std::int64_t out = 1;
+  for (const char* name : {"nproc_per_node", "nnodes"}) {
+    const std::string words = args.text(name, "1"), text = words.substr(0, words.find(' '));  // then the program
+    std::int64_t number = 0;
+    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (fault != std::errc() || end != text.data() + text.size() || number < 1) return std::nullopt;
+    out *= number;
+  }
+  return out;
+}
+
+/// A run may be meant for another cluster, so this is no error.
+std::string disagreement(MegatronArguments& args, std::int64_t devices) {
+  const auto processes = stated_processes(args);
+  if (!processes || *processes == devices) return "";
+  return fmt::format("the script starts {} processes; the plan is for the cluster's {} devices", *processes,
+                     devices);
+}
+
 /// Refuses an unread argument that differs by a letter or two from one that is read. Megatron-LM's names are
 /// further apart, and its parser refuses a misspelt one too.
 void refuse_misspelt(const MegatronArguments& args) {
@@ -270,8 +294,9 @@ MegatronRun from_megatron(const std::string& text, const std::string& file, cons
     if (stage.zero > 0) stage.zero_over = over;
     stage.sequence_parallel = degrees.tensor > 1 && args.flag("sequence_parallel");
   }
+  const std::string note = disagreement(args, devices);
   refuse_misspelt(args);
-  return {std::move(plan), args.unread()};
+  return {std::move(plan), args.unread(), note};
 }
 
 }  // namespace penstock::frameworks

@@ -52,9 +52,8 @@ class MegatronArguments {
   void set_of_command_line() { of_command_line_ = true; }
   /// Names of arguments in the file that no call has read.
   std::vector<std::string> unread() const;
-  std::vector<std::string> read() const {
-    return {read_.begin(), read_.end()};
-  }  ///< names that calls have read
+  /// Names that calls have read.
+  std::vector<std::string> read() const { return {read_.begin(), read_.end()}; }
   [[noreturn]] void fail(std::string_view name, const std::string& message) const;
 
  private:

@@ -138,6 +138,8 @@ TEST_CASE("the source tells tables, slow-down, relatives and what was compared")
       "data sheet of H200 with the efficiency of H100, its nearest measured relative, x1.44 under sustained "
       "load; no measured runs to compare with");
   CHECK(source("host").starts_with("data sheet of "));
+  const auto own = kCurves.completed(cluster::load_cluster("8xH100").slowed_by(1.6));
+  CHECK(cost::source_of(kCurves, own) == "H100 kernel tables, x1.6 by the cluster's kernel_slowdown");
 }
 
 TEST_CASE("the curves state their sources and licences, and are small") {

@@ -53,6 +53,27 @@ using Counts = std::vector<std::int64_t>;
 
 }  // namespace
 
+TEST_CASE("a script that starts another number of processes than the cluster has devices is noted") {
+  const auto note = [](const std::string& launcher) {
+    return read(launcher + " pretrain_gpt.py " + kLlama, 4).note;
+  };
+  CHECK(note("torchrun --nproc_per_node 8 --nnodes 2") ==
+        "the script starts 16 processes; the plan is for the cluster's 4 devices");
+  CHECK(note("torchrun --nproc-per-node 2 --nnodes=2").empty());
+  CHECK(note("torchrun --nproc_per_node 4").empty());
+  for (const char* unknown :
+       {"torchrun --nproc_per_node gpu", "torchrun --nproc_per_node 8 --nnodes $N", "python"})
+    CHECK(note(unknown).empty());
+}
+
+TEST_CASE("an argument that is misspelt by a letter or two is refused, others are listed") {
+  CHECK(
+      refusal(kLlama + "--tensor-model-paralel-size 2").find("did you mean 'tensor_model_parallel_size'?") !=
+      std::string::npos);
+  CHECK(read(kLlama + "--tensorboard-dir x --lr 3", 4).unread ==
+        std::vector<std::string>{"lr", "tensorboard_dir"});
+}
+
 TEST_CASE("a launch script: arrays, variables, comments, quotes, and arguments of others") {
   const std::string script =
       "#!/bin/bash\n"
@@ -80,7 +101,7 @@ TEST_CASE("a launch script: arrays, variables, comments, quotes, and arguments o
     CHECK(plan::written(stage.recompute) == "3 layers");
   }
   CHECK(layers_of(run.plan) == Counts{4, 4});
-  CHECK(run.unread == std::vector<std::string>{"lr", "nproc_per_node"});
+  CHECK(run.unread == std::vector<std::string>{"lr"});
 }
 
 TEST_CASE("context groups and instances of the distributed optimizer are read") {

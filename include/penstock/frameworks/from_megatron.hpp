@@ -13,6 +13,7 @@ namespace penstock::frameworks {
 struct MegatronRun {
   plan::Plan plan;                  ///< stages without in-flight counts
   std::vector<std::string> unread;  ///< arguments that were not asked for: data, logs, learning rates
+  std::string note{};               ///< one line on what script and cluster disagree on; may be empty
 };
 
 /// Reads a bash script with the arguments of pretrain_gpt.py, or a YAML file that gives the same names: the
