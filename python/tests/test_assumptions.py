@@ -16,7 +16,8 @@ def test_a_language_model_gets_adam_mixed_precision_at_most_4096_tokens_and_a_re
     problem = ps.Problem(model, ps.Cluster("8xH100x8"), 64)
     assert (problem.precision, problem.optimizer) == ("mixed_bf16", "adam")
     assert problem.assumptions.startswith(
-        "assumed: mixed_bf16 (precision=), adam (optimizer=), 4096 tokens per sample (sequence=), 2.50 GiB reserved (reserved=)"
+        "assumed: mixed_bf16 (precision=), adam (optimizer=), 4096 tokens per sample (sequence=), "
+        "with the loss (loss='no'), 2.50 GiB reserved (reserved=)"
     )
     plan = ps.plan(problem, "megatron")
     assert "reserved: 2684354560B" in plan.to_yaml()

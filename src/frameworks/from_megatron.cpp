@@ -212,7 +212,8 @@ std::optional<std::int64_t> stated_processes(MegatronArguments& args) {
   if (!args.has("nproc_per_node")) return std::nullopt;
   std::int64_t out = 1;
   for (const char* name : {"nproc_per_node", "nnodes"}) {
-    const std::string words = args.text(name, "1"), text = words.substr(0, words.find(' '));  // then the program
+    const std::string words = args.text(name, "1"),
+                      text = words.substr(0, words.find(' '));  // then the program
     std::int64_t number = 0;
     const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (fault != std::errc() || end != text.data() + text.size() || number < 1) return std::nullopt;

@@ -13,6 +13,7 @@
 namespace penstock::report {
 namespace {
 
+constexpr double kLongest = 1e6;  ///< seconds of an iteration: more are in another unit, or no time
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 constexpr std::int64_t kMostDegree = 1 << 20;
 
@@ -103,6 +104,9 @@ PublishedRun run_of(const CsvRecord& r) {
   out.zero = static_cast<int>(r.count("zero", 0, 3));
   if (r.has("ignored")) out.beside = phrases(r.text("ignored"));
   if (!r.text("measured_s").empty()) out.measured_s = r.positive("measured_s");
+  if (out.measured_s > kLongest)
+    r.fail("measured_s", fmt::format("expected seconds of an iteration, at most {:g}, not '{}'", kLongest,
+                                     r.text("measured_s")));
   if (!r.text("measured_gib").empty()) out.measured_gib = r.positive("measured_gib");
   check(r, out);
   return out;

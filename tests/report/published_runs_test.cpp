@@ -89,6 +89,8 @@ TEST_CASE("a wrong published run is refused with file, line and column") {
   CHECK(of("measured_s", "-1") == "runs.csv:3: measured_s: expected a number above zero, not '-1'");
   CHECK(of("measured_s", "0").starts_with("runs.csv:3: measured_s: expected a number above zero"));
   CHECK(of("measured_s", "") == "");  // only predicted
+  CHECK(of("measured_s", "1e308") ==
+        "runs.csv:3: measured_s: expected seconds of an iteration, at most 1e+06, not '1e308'");
   CHECK(of("measured_gib", "nan").starts_with("runs.csv:3: measured_gib: expected a number above zero"));
   CHECK(of("dp", "2") == "runs.csv:3: devices: tp x cp x pp x dp is 2 x 1 x 2 x 2 = 8, not 4");
   CHECK(of("cp", "2") == "runs.csv:3: devices: tp x cp x pp x dp is 2 x 2 x 2 x 1 = 8, not 4");
