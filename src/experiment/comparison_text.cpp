@@ -1,5 +1,6 @@
 // A comparison as text, data and picture, by any ranking.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
@@ -81,6 +82,17 @@ std::string csv_line(const report::CellResult& row, const std::string& more, boo
          text.substr(end + 1, text.size() - end - 2) + more + "\n";
 }
 
+/// Plans without a flush are not equal to the others: their passes use weights of earlier updates.
+std::string without_flush_line(const Comparison& comparison) {
+  std::vector<std::string> names;
+  for (const report::CellResult& row : comparison.rows)
+    if (const auto plan = comparison.plans.find(row.planner);
+        plan != comparison.plans.end() && plan::asynchronous(plan->second))
+      names.push_back(row.planner);
+  if (names.empty()) return "";
+  return fmt::format("without a flush, so passes use older weights: {}\n", fmt::join(names, ", "));
+}
+
 }  // namespace
 
 std::string comparison_table(const Comparison& comparison, const report::Screen& screen) {
@@ -93,7 +105,7 @@ std::string comparison_table(const Comparison& comparison, const report::Screen&
     column = {fmt::format("aim: {}", name(comparison.aim)), std::move(shown.values)};
   const std::string line = comparison.assumptions.empty() ? "" : in_words(comparison.assumptions) + "\n";
   return comparison.heading + line + report::ranking(shown.rows, screen, column) +
-         in_lines(doubts(comparison.rows));
+         (screen.columns > 0 ? without_flush_line(comparison) : "") + in_lines(doubts(comparison.rows));
 }
 
 std::string comparison_csv(const Comparison& comparison) {

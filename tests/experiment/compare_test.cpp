@@ -168,6 +168,11 @@ TEST_CASE("planners that found the same plan share a row on a screen, and no row
   };
   REQUIRE(same("spp", "data_parallel"));
   REQUIRE_FALSE(same("spp", "gpipe_equal"));
+  auto stale = found;
+  stale.plans.begin()->second.schedule = "pipedream_2bw";
+  CHECK(has(experiment::comparison_table(stale, {0, "", 7}),
+            "without a flush, so passes use older weights: " + stale.plans.begin()->first + "\n"));
+  CHECK_FALSE(has(experiment::comparison_table(found, {0, "", 7}), "older weights"));
   const std::string screen = experiment::comparison_table(found, {0, "", 7}),
                     file = experiment::comparison_table(found);
   CHECK(file.find(", spp") == std::string::npos);
