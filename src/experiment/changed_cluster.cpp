@@ -74,7 +74,7 @@ void change_type(DeviceType& type, const graph::OpGraph& graph, const WhatIfChan
 /// Cluster with all its devices; for a short form, at least as many as needed.
 Cluster whole(const plan::ClusterRef& ref) {
   auto form = cluster::parse_short_form(ref.name);
-  const Cluster listed = load_cluster({ref.name, 0, ref.runtime, ref.reserved});
+  Cluster listed = load_cluster({ref.name, 0, ref.runtime, ref.reserved});
   if (!form || ref.devices <= static_cast<int>(listed.size())) return listed;
   form->nodes = (ref.devices + form->devices - 1) / form->devices;
   const std::string name =

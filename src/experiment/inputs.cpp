@@ -33,7 +33,7 @@ std::string model_file_of(const std::string& name) {
     return name;
   std::error_code fault;
   if (!std::filesystem::is_directory(name, fault)) return name;
-  const std::string file = (std::filesystem::path(name) / "config.json").string();
+  std::string file = (std::filesystem::path(name) / "config.json").string();
   if (!std::filesystem::exists(file))
     throw core::BadInput(
         name + " is a folder without a config.json: name a model file in it, or a model of the zoo");

@@ -134,8 +134,8 @@ std::optional<NamedModel> read_named(const std::string& text, const std::string&
 }  // namespace
 
 plan::ModelRef named_by(const std::string& text, const std::string& file, const plan::ModelRef& given) {
-  auto named = read_named(text, file, given, {});
-  return named ? std::move(named->model) : given;
+  if (auto named = read_named(text, file, given, {})) return std::move(named->model);
+  return given;
 }
 
 NamedModel named_by(const std::string& text, const std::string& file, const plan::ModelRef& given,

@@ -22,6 +22,7 @@
 #include "penstock/plan/colocated.hpp"
 #include "penstock/plan/strategy.hpp"
 #include "penstock/score/estimate.hpp"
+#include "penstock/score/validate.hpp"
 #include "tensor/mesh_sizes.hpp"
 
 namespace penstock::planners {
