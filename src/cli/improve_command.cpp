@@ -38,7 +38,7 @@ planners::PlannerChoice search_of(const ImproveFlags& flags) {
 /// "iteration 2.13 s instead of 2.31 s: 1.08 times as fast".
 std::string gained(core::Seconds before, core::Seconds after) {
   if (after > before)
-    return fmt::format("the framework cannot run the given plan; next to it: iteration {} instead of {}\n",
+    return fmt::format("the nearest plan that the framework can run is slower: iteration {} instead of {}\n",
                        core::show(after), core::show(before));
   if (!(after < before)) return fmt::format("no plan near is faster: iteration {}\n", core::show(before));
   return fmt::format("iteration {} instead of {}: {:.3f} times as fast\n", core::show(after),
@@ -82,7 +82,7 @@ void add_improve(CLI::App& app, Action& action) {
       "improve", "Improve a plan by local search: keep each change that makes the simulation faster.");
   command->footer(
       "The plan may come from `penstock import megatron`. The search is that of planner joint, started "
-      "from this plan only; the result is never slower. Ctrl-C ends the search with the best plan so "
+      "from this plan only; the result is never slower (with --for, than the nearest plan that the framework can run). Ctrl-C ends the search with the best plan so "
       "far and exit code 30.\n"
       "--change cuts keeps stages, devices, degrees and schedule, and moves only the cuts between "
       "stages. With --for the answer is a plan that the framework can run, with equal degrees in all "

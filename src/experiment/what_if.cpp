@@ -124,10 +124,11 @@ void note_links(const PlanInput& input, const WhatIfChange& change, WhatIfRow& r
   const double now = device_bandwidth(input.plan.cluster, *input.costs, within),
                then = change.factor ? now * change.value : change.value;
   const bool same = std::abs(then - now) <= 1e-9 * now;
-  if (same) row.note.clear();
-  row.note += same ? fmt::format("already {:.4g} GB/s per device", now * 1e-9)
-                   : fmt::format("{}{:.4g} instead of {:.4g} GB/s per device", row.note.empty() ? "" : "; ",
-                                 then * 1e-9, now * 1e-9);
+  if (same && row.note.starts_with("no effect")) row.note.clear();
+  const std::string before = row.note.empty() ? "" : "; ";
+  row.note +=
+      same ? fmt::format("{}already {:.4g} GB/s per device", before, now * 1e-9)
+           : fmt::format("{}{:.4g} instead of {:.4g} GB/s per device", before, then * 1e-9, now * 1e-9);
 }
 
 }  // namespace

@@ -624,6 +624,13 @@ TEST_CASE("several stages on a device need a pipeline in Megatron-LM, and become
   CHECK(one->stages[0].replicas() == 4);
   CHECK(one->schedule == "1f1b");
   CHECK(nearest(megatron, llama8().graph, lone));
+  for (const char* in_a_v : {"zbv", "looped_bfs"}) {
+    auto v = lone;
+    v.schedule = in_a_v;
+    const auto merged = nearest(framework_named("torchtitan"), llama8().graph, v);
+    REQUIRE(merged);
+    CHECK(merged->schedule == "1f1b");
+  }
   // Buckets are those of replicas.
   auto single = llama8().plan({9}, 1, 2, 1);
   single.training.bucket = lone.training.bucket = core::Bytes(300'000);

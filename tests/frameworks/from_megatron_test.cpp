@@ -70,8 +70,8 @@ TEST_CASE("an argument that is misspelt by a letter or two is refused, others ar
   CHECK(
       refusal(kLlama + "--tensor-model-paralel-size 2").find("did you mean 'tensor_model_parallel_size'?") !=
       std::string::npos);
-  CHECK(read(kLlama + "--tensorboard-dir x --lr 3", 4).unread ==
-        std::vector<std::string>{"lr", "tensorboard_dir"});
+  CHECK(read(kLlama + "--tensorboard-dir x --vocab-file v.json --lr 3", 4).unread ==
+        std::vector<std::string>{"lr", "tensorboard_dir", "vocab_file"});
 }
 
 TEST_CASE("a launch script: arrays, variables, comments, quotes, and arguments of others") {

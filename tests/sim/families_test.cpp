@@ -186,15 +186,16 @@ TEST_CASE("without a flush a mini-batch takes what the slowest stage computes") 
 TEST_CASE("without a flush a slow first stage sets the pace though it begins passes ahead of the last") {
   // The first of four stages takes 6 s per micro-batch, the others 3 s. It has begun four micro-batches when it
   // ends one: a run that stopped there would miss three forward passes, and seem faster.
-  for (const std::int64_t mini_batch : {1, 2, 8}) {
+  for (const auto& [mini_batch, replicas] : {std::pair(1, 1), {2, 1}, {8, 1}, {8, 8}, {16, 4}}) {
     CAPTURE(mini_batch);
-    Case c = chain("pipedream", {0, 1, 2, 3}, mini_batch);
+    CAPTURE(replicas);
+    Case c = chain("pipedream", {0, 1, 2, 3}, mini_batch, static_cast<std::size_t>(replicas));
     c.graph = support::tiny_graph(5, {{0, 1}, {1, 2}, {2, 3}, {3, 4}});
     for (std::size_t s = 1; s < 4; ++s) c.plan.stages[s].operators = {OpId(s + 1)};
     c.plan.stages[0].operators = {OpId(0), OpId(1)};
     schedule::derive_in_flight(c.plan, plan::StageGraph(c.graph, c.plan));
     const auto trace = c.simulated();
-    CHECK(to_seconds(trace.iteration).value() == support::near(6.0 * static_cast<double>(mini_batch)));
+    CHECK(to_seconds(trace.iteration).value() == support::near(6.0 * mini_batch / replicas));
     CHECK(trace::summarise(trace).devices[0].busy.value() <=
           to_seconds(trace.iteration).value() * (1 + 1e-9));
   }

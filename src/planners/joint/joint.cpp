@@ -186,9 +186,12 @@ class Joint {
   /// Begins at the plan next to the given one that the framework can run.
   Starts runnable_near(const plan::Plan& plan) const {
     auto draft = space_.runnable(Draft{plan}, nullptr);
-    if (draft) draft = space_.completed(std::move(*draft));
-    if (!draft || !score::violations(problem_, draft->plan).empty())
-      throw core::BadInput("the framework can run no plan next to the given one that fits in memory");
+    if (!draft) throw core::BadInput("the framework can run no plan next to the given one");
+    draft = space_.completed(std::move(*draft));
+    if (!draft)
+      throw core::BadInput("the plan next to the given one that the framework can run is not valid here");
+    if (const auto found = score::violations(problem_, draft->plan); !found.empty())
+      throw core::BadInput("the plan next to the given one that the framework can run: " + found.front());
     Starts out;
     const Worth worth = judge_.worth(draft->plan);
     out.plans.push_back({std::move(*draft), worth});
