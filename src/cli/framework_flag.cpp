@@ -19,7 +19,7 @@ void FrameworkFlag::add(CLI::App& command) {
       ->check(one_of(frameworks::framework_names()));
 }
 
-void FrameworkFlag::limit(planners::PlannerChoice& planner) const {
+void FrameworkFlag::limit(planners::PlannerChoice& planner, bool hybrid) const {
   if (name_.empty()) return;
   if (planner.name != "joint")
     throw core::BadInput("--for needs --planner joint; for a plan of " + planner.name +
@@ -29,7 +29,7 @@ void FrameworkFlag::limit(planners::PlannerChoice& planner) const {
       {"units", "layers"},
       {"starts", "direct"},
       {"colocated", "never"},
-      {"hybrid_sharding", "never"},
+      {"hybrid_sharding", hybrid && can.hybrid ? "" : "never"},
       {"max_zero", std::to_string(can.zero.back())},
       {"sequence_parallel", can.sequence_parallel || !can.context.empty() ? "try" : "never"},
       {"max_context_parallel", can.context.empty() ? "1" : ""},

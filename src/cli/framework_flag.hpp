@@ -12,9 +12,10 @@ namespace penstock::cli {
 class FrameworkFlag {
  public:
   void add(CLI::App& command);
-  /// Sets options of joint that leave out what the framework lacks, unless the user states them. Throws
-  /// BadInput for another planner. Does nothing without the flag.
-  void limit(planners::PlannerChoice& planner) const;
+  /// Sets options of joint that leave out what the framework lacks, unless the user states them. `hybrid`: the
+  /// search begins at a plan that shares state among some replicas. Throws BadInput for another planner. Does
+  /// nothing without the flag.
+  void limit(planners::PlannerChoice& planner, bool hybrid = false) const;
   /// Sets `options.runnable` for a model of this graph, which must outlive the search. Throws BadInput for a
   /// model that is no row of layers. Does nothing without the flag.
   void limit(planners::SearchOptions& options, const plan::ModelRef& model,

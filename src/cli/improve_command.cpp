@@ -1,6 +1,8 @@
 // penstock improve: a better plan near one that is given.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "command.hpp"
 #include "framework_flag.hpp"
 #include "penstock/core/quantity_text.hpp"
@@ -26,12 +28,13 @@ struct ImproveFlags {
 };
 
 /// The search of `plan --planner joint`, which begins at one plan here.
-planners::PlannerChoice search_of(const ImproveFlags& flags) {
+planners::PlannerChoice search_of(const ImproveFlags& flags, const plan::Plan& plan) {
   planners::PlannerChoice out{"joint"};
   planners::set_option(out, "change=" + flags.change);
   planners::set_option(out, fmt::format("evaluations={}", flags.evaluations));
   if (flags.layers) planners::set_option(out, "units=layers");
-  flags.framework.limit(out);
+  const bool hybrid = std::ranges::any_of(plan.stages, [](const plan::Stage& s) { return s.zero_over > 0; });
+  flags.framework.limit(out, hybrid);
   return out;
 }
 
@@ -64,9 +67,9 @@ core::ExitCode run(const ImproveFlags& flags, const Session& session) {
   planners::SearchOptions options;
   options.from = &plan;
   flags.framework.limit(options, plan.model, problem.graph);
-  const auto found =
-      flags.search.run("improve", problem, {plan.model, plan.cluster, search_of(flags), plan.training, {}},
-                       flags.search.setting(std::move(options)), once.stop);
+  const auto found = flags.search.run("improve", problem,
+                                      {plan.model, plan.cluster, search_of(flags, plan), plan.training, {}},
+                                      flags.search.setting(std::move(options)), once.stop);
   auto stated = experiment::stated_by_plan(plan.cluster, problem.cluster, flags.costs.file.has_value());
   stated.reserved = stated.reserved && !assumed;
   const experiment::Assumptions assumptions = experiment::assumptions(problem, plan.model, stated);

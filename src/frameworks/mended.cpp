@@ -111,6 +111,7 @@ int zero_of(const Plan& plan, const Plan* before, const Abilities& can) {
 struct CommonDegrees {
   std::size_t ranks;
   std::int64_t tensor, context, data, expert = 1;
+  std::int64_t zero_over = 0;  ///< devices that share state; 0: all with equal weights
 };
 
 /// `context`: tokens of a sample may be divided.
@@ -132,6 +133,10 @@ std::optional<CommonDegrees> degrees_of(const Plan& plan, const Plan* before, co
   if (can.expert_parallel)
     out.expert = most_common(plan, before, [](const Stage& s) { return s.expert_parallel; });
   if (out.data * out.context % out.expert != 0) return {};
+  const std::int64_t over = most_common(plan, before, [](const Stage&s) { return s.zero_over; }),
+                     alike = out.data * out.context;
+  if (can.hybrid && over > 0 && over < alike && alike % over == 0 && over % out.context == 0)
+    out.zero_over = over;
   return plan.training.mini_batch % out.data == 0 ? std::optional(out) : std::nullopt;
 }
 
@@ -145,7 +150,7 @@ void deal_devices(Plan& plan, const CommonDegrees& degrees) {
     plan.stages[s].context_parallel = static_cast<int>(degrees.context);
     plan.stages[s].context_exchange = plan.stages.front().context_exchange;
     plan.stages[s].expert_parallel = static_cast<int>(degrees.expert);
-    plan.stages[s].zero_over = 0;
+    plan.stages[s].zero_over = static_cast<int>(degrees.zero_over);
   }
 }
 

@@ -631,6 +631,13 @@ TEST_CASE("several stages on a device need a pipeline in Megatron-LM, and become
     REQUIRE(merged);
     CHECK(merged->schedule == "1f1b");
   }
+  // Groups that share state stay, where they are whole.
+  auto hybrid = lone;
+  for (auto& stage : hybrid.stages) stage.zero_over = 2;
+  CHECK(runnable.nearest(hybrid, nullptr)->stages[0].zero_over == 2);
+  CHECK(nearest(framework_named("deepspeed"), llama8().graph, hybrid)->stages[0].zero_over == 0);
+  for (auto& stage : hybrid.stages) stage.zero_over = 3;
+  CHECK(runnable.nearest(hybrid, nullptr)->stages[0].zero_over == 0);
   // Buckets are those of replicas.
   auto single = llama8().plan({9}, 1, 2, 1);
   single.training.bucket = lone.training.bucket = core::Bytes(300'000);
