@@ -85,12 +85,12 @@ void add_improve(CLI::App& app, Action& action) {
       "improve", "Improve a plan by local search: keep each change that makes the simulation faster.");
   command->footer(
       "The plan may come from `penstock import megatron`. The search is that of planner joint, started "
-      "from this plan only; the result is never slower (with --for, than the nearest plan that the framework can run). Ctrl-C ends the search with the best plan so "
-      "far and exit code 30.\n"
+      "from this plan only; the result is never slower (with --for, than the nearest plan that the "
+      "framework can run). Ctrl-C ends the search with the best plan so far and exit code 30.\n"
       "--change cuts keeps stages, devices, degrees and schedule, and moves only the cuts between "
       "stages. With --for the answer is a plan that the framework can run, with equal degrees in all "
-      "stages; with --layers only its stages hold whole layers. For a plan with colocated stages the search reassigns branches to devices. For a language "
-      "model on GPUs the usual memory is reserved (--reserved) if the plan leaves it free.\n"
+      "stages; with --layers only its stages hold whole layers. For a plan with colocated stages the "
+      "search reassigns branches to devices. For a language model on GPUs the usual memory is reserved (--reserved) if the plan leaves it free.\n"
       "\n"
       "Example:\n"
       "  penstock import megatron train.sh --gpus 8xH100x4 -o run.yaml\n"

@@ -59,7 +59,7 @@ report::Results load_results(const std::string& folder) {
         folder +
         " holds predictions of `penstock validate --against`, of which there is no page: see its "
         "table.txt, errors.csv, predictions.csv and pictures");
-  if (std::filesystem::is_directory(folder) && !std::filesystem::exists(folder + "/results.json"))
+  if (!std::filesystem::exists(folder + "/results.json"))
     throw core::BadInput(folder +
                          " is no results folder: it has no results.json, which `penstock run` writes");
   const std::string results = folder + "/results.json", timings = folder + "/timings.csv";

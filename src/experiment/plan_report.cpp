@@ -243,10 +243,6 @@ nlohmann::ordered_json stage_json(const graph::OpGraph& graph, const plan::Stage
   return out;
 }
 
-}  // namespace
-
-namespace {
-
 /// Memory of the device with the highest peak, without what is reserved.
 core::Bytes capacity_of_fullest(const cluster::Cluster& cluster, const trace::Summary& summary) {
   const auto fullest = std::ranges::max_element(summary.devices, {}, &trace::DeviceSummary::peak);

@@ -185,7 +185,7 @@ std::optional<Plan> mended(const graph::OpGraph& graph, const plan::LayerRow& ro
   if (plan.stages.empty() || !std::ranges::all_of(plan.stages, whole) || plan::has_colocated(plan)) return {};
   const auto degrees = degrees_of(plan, before, can, !can.context_by_flash || has_flash_alone(graph));
   if (!degrees) return {};
-  const bool merged = degrees->ranks == 1 && !can.chunks_without_pipeline;
+  const bool merged = plan.stages.size() > 1 && degrees->ranks == 1 && !can.chunks_without_pipeline;
   const std::size_t stages = merged ? 1 : plan.stages.size();
   if (stages > static_cast<std::size_t>(row.parts())) return {};
   Plan out = plan;
