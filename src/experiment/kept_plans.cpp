@@ -57,13 +57,24 @@ bool KeptPlans::wanted(const std::string& kind, core::Seconds time) const {
   return found == by_kind_.end() || time <= found->second.time;
 }
 
+/// In-flight counts follow from the schedule, so they do not count.
+bool KeptPlans::runs(const plan::Plan& plan) const {
+  if (!runnable_) return true;
+  const auto near = runnable_(plan, nullptr);
+  return near && near->schedule == plan.schedule &&
+         std::ranges::equal(near->stages, plan.stages, [](plan::Stage a, plan::Stage b) {
+           a.in_flight = b.in_flight = 0;
+           return a == b;
+         });
+}
+
 void KeptPlans::see(const plan::Plan& plan, core::Seconds time) {
   const std::string kind = plan::in_words(kind_of(plan));
   {
     const std::lock_guard lock(mutex_);
     if (!wanted(kind, time)) return;
   }
-  if (!score::violations(problem_, plan).empty()) return;
+  if (!runs(plan) || !score::violations(problem_, plan).empty()) return;
   std::string text = plan::to_yaml(problem_.graph, plan);
   const std::lock_guard lock(mutex_);
   if (!wanted(kind, time)) return;

@@ -1,10 +1,13 @@
 #pragma once
 // The fastest plans of a search that differ in kind.
 
+#include <functional>
 #include <limits>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "penstock/cost/problem.hpp"
@@ -20,8 +23,12 @@ class KeptPlans {
  public:
   static constexpr double kWithin = 1.5;
 
-  /// The problem must outlive it.
-  explicit KeptPlans(const cost::Problem& problem) : problem_(problem) {}
+  using Runnable = std::function<std::optional<plan::Plan>(const plan::Plan&, const plan::Plan*)>;
+
+  /// The problem must outlive it. With `runnable` (SearchOptions::runnable) only plans that it returns unchanged
+  /// are kept.
+  explicit KeptPlans(const cost::Problem& problem, Runnable runnable = {})
+      : problem_(problem), runnable_(std::move(runnable)) {}
   /// `time`: of an iteration; exact if at most kWithin times the minimum so far. Thread-safe.
   void see(const plan::Plan& plan, core::Seconds time);
   /// At most `most` plans, fastest first, of other kinds than `best`; with a flush if `best` has one.
@@ -33,10 +40,12 @@ class KeptPlans {
     std::string text;  ///< distinguishes equally fast plans
     plan::Plan plan;
   };
+  bool runs(const plan::Plan& plan) const;
   bool wanted(const std::string& kind, core::Seconds time) const;
   void drop_slowest();
 
   const cost::Problem& problem_;
+  Runnable runnable_;
   mutable std::mutex mutex_;
   std::map<std::string, KeptPlan> by_kind_;
   core::Seconds least_{std::numeric_limits<double>::infinity()};

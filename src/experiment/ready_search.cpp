@@ -119,7 +119,7 @@ ReadySearch::ReadySearch(const cost::Problem& asked, const Cell& cell, const Sea
   options.own = cell.planner.options;
   options.model = cell.model;
   options.cluster = cell.cluster;
-  if (setting.top > 1) kept_.emplace(problem);
+  if (setting.top > 1) kept_.emplace(problem, options.runnable);
   judges_.hand_in(problem, options, {kept_ ? &*kept_ : nullptr, &fastest_});
 }
 

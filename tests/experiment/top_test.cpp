@@ -98,6 +98,14 @@ TEST_CASE("the fastest valid plan of each kind is kept, for plans in any order")
     CHECK(plan::to_yaml(problem.graph, others[1]) == plan::to_yaml(problem.graph, slower));
     CHECK(kept.others(best, 1).size() == 1);
     CHECK(experiment::differences(best, others[0]) == "schedule 1f1b to gpipe");
+    experiment::KeptPlans runnable(problem, [](const plan::Plan& plan, const plan::Plan*) {
+      auto out = plan;
+      out.schedule = "1f1b";
+      return std::optional(out);
+    });
+    for (const auto& [plan, time] : seen) runnable.see(*plan, core::Seconds(time));
+    for (const auto& each : runnable.others(best, 5)) CHECK(each.schedule == "1f1b");
+    CHECK(runnable.others(best, 5).size() < 2);
     CHECK(experiment::differences(best, others[1]) == "schedule 1f1b to gpipe, recompute none to stages");
   }
 }
