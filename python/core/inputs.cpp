@@ -157,21 +157,25 @@ void bind_cluster(nb::module_& m) {
       "    name: A built-in cluster (`penstock clusters`), a short form such as 8xH100x32, or a cluster "
       "file.\n"
       "    devices: How many devices, counted from the first. None: all.\n"
-      "    runtime: The hosts' time to launch work, by name or as 5us/kernel. None: as in the file.\n"
+      "    framework: Training framework, which decides launch times and fused kernels, such as megatron or "
+      "torchtitan+compiled; or a time such as 5us/kernel. None: as in the file; megatron with built-in curves "
+      "and kernel tables.\n"
+      "    runtime: Another name of `framework`.\n"
       "\n"
       "Raises:\n"
       "    BadInput: The name is unknown or the file is malformed.\n")
       .def(
           "__init__",
           [](Cluster* self, const std::string& name, std::optional<int> devices,
-             const std::optional<std::string>& runtime) {
+             const std::optional<std::string>& framework, const std::optional<std::string>& runtime) {
+            if (framework && runtime) throw core::BadInput("framework and runtime say the same: give one");
             if (devices && *devices < 1) throw core::BadInput("devices: expected at least 1");
-            plan::ClusterRef ref{name, devices.value_or(0), runtime.value_or("")};
+            plan::ClusterRef ref{name, devices.value_or(0), framework ? *framework : runtime.value_or("")};
             auto cluster = std::make_shared<const cluster::Cluster>(experiment::load_cluster(ref));
             ref.devices = static_cast<int>(cluster->size());
             new (self) Cluster{std::move(cluster), std::move(ref)};
           },
-          "name"_a, "devices"_a = nb::none(), "runtime"_a = nb::none())
+          "name"_a, "devices"_a = nb::none(), "framework"_a = nb::none(), "runtime"_a = nb::none())
       .def_prop_ro("name", [](const Cluster& cluster) { return cluster.ref.name; })
       .def_prop_ro("nodes", nodes, "Number of hosts.")
       .def_prop_ro("types", types, "Name of each device's type.")
@@ -218,9 +222,9 @@ plan::Training training(const Setting& setting, const experiment::ChosenTraining
   return out;
 }
 
-experiment::ChosenTraining chosen_by(const Model& model, const cluster::Cluster& cluster,
-                                     const Setting& setting) {
-  experiment::StatedTraining stated{{}, setting.precision, setting.reserved.has_value()};
+experiment::ChosenTraining chosen_by(const Model& model, const Cluster& given, const Setting& setting) {
+  const cluster::Cluster& cluster = *given.cluster;
+  experiment::StatedTraining stated{{}, setting.precision, setting.reserved.has_value(), given.ref.runtime};
   if (setting.optimizer) stated.optimizer = plan::optimizer(*setting.optimizer);
   return experiment::choose_training(model.named(), cluster, stated);
 }
@@ -235,7 +239,7 @@ Cluster less_reserve(const Cluster& cluster, std::optional<core::Bytes> reserved
 
 Problem problem(const Model& model, const Cluster& given, const Setting& setting,
                 const std::optional<std::string>& costs, bool allow_foreign) {
-  const experiment::ChosenTraining chosen = chosen_by(model, *given.cluster, setting);
+  const experiment::ChosenTraining chosen = chosen_by(model, given, setting);
   const Cluster cluster = less_reserve(given, setting.reserved ? setting.reserved : chosen.reserved);
   Problem out{model, cluster, experiment::load_costs(costs), training(setting, chosen), costs};
   const bool by_file = !chosen.reserved && cluster.cluster->types().front().reserved.value() > 0;

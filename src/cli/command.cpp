@@ -74,6 +74,14 @@ std::string runtime_names() {
 
 }  // namespace
 
+CLI::Validator framework_name() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        return fault_of(text, [](const std::string& given) { cluster::runtime(given); });
+      },
+      "");
+}
+
 void ClusterFlags::add(CLI::App& command, bool required) {
   auto* cluster =
       command
@@ -91,13 +99,14 @@ void ClusterFlags::add(CLI::App& command, bool required) {
       ->check(CLI::Range(1, 1 << 20).description(""))
       ->type_name("N");
   command
-      .add_option("--runtime", runtime,
-                  "launch time of hosts: " + runtime_names() +
-                      ", or a time such as 5us/kernel or 50us/task; default: from " +
-                      (required ? "the cluster file" : "the plan, or the cluster file"))
-      ->check([](const std::string& text) {
-        return fault_of(text, [](const std::string& given) { cluster::runtime(given); });
-      })
+      .add_option(
+          "--framework,--runtime", runtime,
+          "training framework, which decides launch times of hosts and fused kernels: " + runtime_names() +
+              "; with torch.compile as torchtitan+compiled; or a time such as 5us/kernel or "
+              "50us/task. Default: from " +
+              (required ? "" : "the plan, or ") +
+              "the cluster file; megatron with built-in curves and kernel tables; else none")
+      ->check(framework_name())
       ->type_name("NAME|TIME");
   command
       .add_option(

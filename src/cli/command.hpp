@@ -89,6 +89,8 @@ CLI::Validator samples();
 /// From 0 on, and far enough below the largest number that a million more follow.
 CLI::Validator seeds();
 CLI::Validator one_of(std::vector<std::string> known);
+/// Takes what cluster::runtime does.
+CLI::Validator framework_name();
 /// Takes anything: `known` is what shells offer. Like that of one_of, the validator's name holds them, with
 /// blanks between.
 CLI::Validator suggest(const std::vector<std::string>& known);

@@ -6,6 +6,7 @@
 #include "aim_flags.hpp"
 #include "command.hpp"
 #include "file_set.hpp"
+#include "framework_flag.hpp"
 #include "heartbeat.hpp"
 #include "page_output.hpp"
 #include "penstock/core/files.hpp"
@@ -20,6 +21,7 @@ namespace {
 
 struct CompareFlags {
   ProblemFlags problem;
+  FrameworkFlag framework;
   std::string planners = "all";
   std::int64_t micro_batch = 0;
   std::string choose_by = "simulation";
@@ -62,12 +64,13 @@ core::ExitCode run(const CompareFlags& flags, const Session& session) {
   const ThreadLimit limit(flags.threads);
   const auto planners =
       from_command_line([&] { return experiment::planner_choices(flags.planners, "--planners"); });
-  const LoadedProblem loaded = flags.problem.load();
+  const LoadedProblem loaded = flags.framework.load(flags.problem);
   experiment::SearchSetting setting{
       {}, flags.simulation.options(), flags.time_limit.value(), true, flags.memory_limit.value()};
   setting.options.judge_by_estimate = flags.choose_by == "estimate";
   setting.keep_trace = false;
   if (flags.micro_batch > 0) setting.options.micro_batch = flags.micro_batch;
+  setting.runnable_by = flags.framework.runnable_by();
 
   const experiment::AimSetting aim = flags.aim.setting(loaded.problem().cluster);
   from_command_line([&] { experiment::check_aim(aim.aim, {"joint"}, setting.options.judge_by_estimate); });
@@ -151,6 +154,7 @@ void add_compare(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"simulation", "estimate"}));
+  flags->framework.add(*command, "any");
   flags->aim.add(*command);
   flags->problem.add_training(*command);
   flags->simulation.add(*command);

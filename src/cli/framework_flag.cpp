@@ -1,55 +1,69 @@
 #include "framework_flag.hpp"
 
-#include <memory>
-#include <utility>
-
 #include "command.hpp"
+#include "models/catalogue.hpp"
+#include "penstock/core/error.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/frameworks/framework.hpp"
 
 namespace penstock::cli {
+namespace {
 
-void FrameworkFlag::add(CLI::App& command) {
+constexpr const char* kAny = "any";
+
+std::vector<std::string> choices() {
+  std::vector<std::string> out = frameworks::framework_names();
+  out.emplace_back(kAny);
+  return out;
+}
+
+}  // namespace
+
+void FrameworkFlag::add(CLI::App& command, const std::string& usual) {
   command
       .add_option(
           "--for", name_,
           "search among the plans that this framework can run: one set of degrees for all stages, whole "
-          "layers, its own schedules. penstock export writes the answer as it is")
+          "layers, its own schedules. penstock export writes the answer as it is. joint searches there; "
+          "answers of other planners become the nearest such plan. any: all plans. Default: " +
+              usual)
       ->type_name("FRAMEWORK")
-      ->check(one_of(frameworks::framework_names()));
+      ->check(one_of(choices()));
 }
 
-void FrameworkFlag::limit(planners::PlannerChoice& planner, bool hybrid) const {
-  if (name_.empty()) return;
-  if (planner.name != "joint")
-    throw core::BadInput("--for needs --planner joint; for a plan of " + planner.name +
-                         " use penstock export --nearest");
-  const frameworks::Abilities& can = frameworks::framework_named(name_).can;
-  const std::pair<const char*, std::string> usual[] = {
-      {"units", "layers"},
-      {"starts", "direct"},
-      {"colocated", "never"},
-      {"hybrid_sharding", hybrid && can.hybrid ? "" : "never"},
-      {"max_zero", std::to_string(can.zero.back())},
-      {"sequence_parallel", can.sequence_parallel || !can.context.empty() ? "try" : "never"},
-      {"max_context_parallel", can.context.empty() ? "1" : ""},
-      {"max_expert_parallel", can.expert_parallel ? "" : "1"},
-      {"max_tensor_parallel", can.tensor_parallel ? "" : "1"}};
-  for (const auto& [key, value] : usual)
-    if (!value.empty()) planner.options.try_emplace(key, value);
+void FrameworkFlag::choose_for(const std::string& given, const plan::ModelRef& model) {
+  if (!name_.empty() || given == model.name || !models::is_language_model(model.name)) return;
+  name_ = frameworks::catalogue().front().name;
+  chosen_ = true;
 }
 
-void FrameworkFlag::limit(planners::SearchOptions& options, const plan::ModelRef& model,
-                          const graph::OpGraph& graph) const {
-  if (name_.empty()) return;
-  options.model = experiment::resolved(model);
-  const auto runnable = std::make_shared<const frameworks::RunnablePlans>(frameworks::framework_named(name_),
-                                                                          graph, options.model);
-  options.runnable = [runnable, named = options.model](const plan::Plan& plan, const plan::Plan* before) {
-    plan::Plan of_model = plan;
-    of_model.model = named;
-    return runnable->nearest(of_model, before);
-  };
+bool FrameworkFlag::gives_up(const plan::ModelRef& model, const graph::OpGraph& graph) {
+  if (!chosen_) return false;
+  try {
+    frameworks::RunnablePlans(frameworks::framework_named(name_), graph, experiment::resolved(model));
+    return false;
+  } catch (const core::BadInput&) {
+    name_.clear();
+    chosen_ = false;
+    return true;
+  }
+}
+
+std::string FrameworkFlag::runnable_by() const {
+  return name_ == kAny ? "" : name_;
+}
+
+std::string FrameworkFlag::named(const planners::PlannerChoice& planner) const {
+  return written(planner) + (runnable_by().empty() ? "" : " for " + name_);
+}
+
+LoadedProblem FrameworkFlag::load(ProblemFlags problem) const {
+  if (runnable_by().empty()) return problem.load();
+  if (problem.cluster.runtime.empty() && !chosen_) problem.cluster.runtime = name_;
+  LoadedProblem out = problem.load("flash");
+  out.assumptions.push_back({"for", "plans that " + frameworks::framework_named(name_).title + " can run",
+                             "--for any", "runnable_by=", chosen_});
+  return out;
 }
 
 }  // namespace penstock::cli

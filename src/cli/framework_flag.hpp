@@ -4,28 +4,31 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "penstock/graph/op_graph.hpp"
-#include "penstock/planners/planner.hpp"
+#include "problem_flags.hpp"
 
 namespace penstock::cli {
 
 class FrameworkFlag {
  public:
-  void add(CLI::App& command);
-  /// Sets options of joint that leave out what the framework lacks, unless the user states them. `hybrid`: the
-  /// search begins at a plan that shares state among some replicas. Throws BadInput for another planner. Does
-  /// nothing without the flag.
-  void limit(planners::PlannerChoice& planner, bool hybrid = false) const;
-  /// Sets `options.runnable` for a model of this graph, which must outlive the search. Throws BadInput for a
-  /// model that is no row of layers. Does nothing without the flag.
-  void limit(planners::SearchOptions& options, const plan::ModelRef& model,
-             const graph::OpGraph& graph) const;
+  /// `usual`: text for the help, what is searched without the flag.
+  void add(CLI::App& command, const std::string& usual);
+  /// Without the flag, chooses Megatron-LM for a language model that comes from elsewhere: a released network, a
+  /// Hugging Face config, or a plan file. `given`: the name as the user wrote it.
+  void choose_for(const std::string& given, const plan::ModelRef& model);
+  /// Takes back what choose_for() chose if that framework cannot train the model. Returns true if so.
+  bool gives_up(const plan::ModelRef& model, const graph::OpGraph& graph);
 
-  /// Attention of models that do not state theirs: "flash", or "" without the flag.
-  std::string attention() const { return name_.empty() ? "" : "flash"; }
+  /// experiment::SearchSetting::runnable_by.
+  std::string runnable_by() const;
+  /// Loads the problem. If the search is limited, models that do not state their attention get flash, the
+  /// cluster is run by the framework unless --framework is given, and the limit is one of the assumptions.
+  LoadedProblem load(ProblemFlags problem) const;
+  /// Planner in words for progress.
+  std::string named(const planners::PlannerChoice& planner) const;
 
  private:
   std::string name_;
+  bool chosen_ = false;
 };
 
 }  // namespace penstock::cli

@@ -32,8 +32,8 @@ struct Tables {
 /// Milliseconds, of so many FLOPs on the tables' device.
 double latency(const report::CsvRecord& row, double flops, const Tables& tables) {
   const double seconds = row.positive("latency") * 1e-3;
-  for (const std::string& wrong :
-       {cost::above_peak(flops, seconds, tables.device), cost::below_any_kernel(seconds)})
+  for (const std::string& wrong : {cost::above_peak(flops, seconds, tables.device),
+                                   cost::below_any_kernel(seconds), cost::above_any_kernel(seconds)})
     if (!wrong.empty()) row.fail("latency", "expected milliseconds; this is " + wrong);
   return seconds;
 }
@@ -79,6 +79,8 @@ void take_collective(const report::CsvRecord& row, Tables& tables) {
                                     row.count("num_gpus", 2, kMostBytes),
                                     2 * row.count("message_size", 1, kMostBytes / 2),
                                     row.positive("latency") * 1e-3};
+  if (const auto wrong = cost::above_any_kernel(out.seconds); !wrong.empty())
+    row.fail("latency", "expected milliseconds; this is " + wrong);
   if (const auto wrong = cost::above_link_bandwidth(cost::least_sent(out), out.seconds); !wrong.empty())
     row.fail("latency", "expected milliseconds; this is " + wrong);
   tables.collectives.push_back(out);

@@ -28,13 +28,11 @@ struct ImproveFlags {
 };
 
 /// The search of `plan --planner joint`, which begins at one plan here.
-planners::PlannerChoice search_of(const ImproveFlags& flags, const plan::Plan& plan) {
+planners::PlannerChoice search_of(const ImproveFlags& flags) {
   planners::PlannerChoice out{"joint"};
   planners::set_option(out, "change=" + flags.change);
   planners::set_option(out, fmt::format("evaluations={}", flags.evaluations));
   if (flags.layers) planners::set_option(out, "units=layers");
-  const bool hybrid = std::ranges::any_of(plan.stages, [](const plan::Stage& s) { return s.zero_over > 0; });
-  flags.framework.limit(out, hybrid);
   return out;
 }
 
@@ -66,10 +64,11 @@ core::ExitCode run(const ImproveFlags& flags, const Session& session) {
       core::to_seconds(sim::simulate_time(problem, score::scheduled(problem, plan), once));
   planners::SearchOptions options;
   options.from = &plan;
-  flags.framework.limit(options, plan.model, problem.graph);
-  const auto found = flags.search.run("improve", problem,
-                                      {plan.model, plan.cluster, search_of(flags, plan), plan.training, {}},
-                                      flags.search.setting(std::move(options)), once.stop);
+  experiment::SearchSetting setting = flags.search.setting(std::move(options));
+  setting.runnable_by = flags.framework.runnable_by();
+  const auto found =
+      flags.search.run("improve", problem, {plan.model, plan.cluster, search_of(flags), plan.training, {}},
+                       std::move(setting), once.stop);
   auto stated = experiment::stated_by_plan(plan.cluster, problem.cluster, flags.costs.file.has_value());
   stated.reserved = stated.reserved && !assumed;
   const experiment::Assumptions assumptions = experiment::assumptions(problem, plan.model, stated);
@@ -110,7 +109,7 @@ void add_improve(CLI::App& app, Action& action) {
   command->add_flag(
       "--layers", flags->layers,
       "stages hold whole layers, as training frameworks need; the model must be a chain of layers");
-  flags->framework.add(*command);
+  flags->framework.add(*command, "any");
   command->add_option("--evaluations", flags->evaluations, "search budget: number of plans to evaluate")
       ->capture_default_str()
       ->type_name("N")

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "file_set.hpp"
+#include "framework_flag.hpp"
 #include "heartbeat.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
@@ -18,6 +19,7 @@ namespace {
 
 struct ParetoFlags {
   ProblemFlags problem;
+  FrameworkFlag framework;
   std::int64_t evaluations = 2000;
   SimulationFlags simulation;
   TimeLimitFlag time_limit;
@@ -71,12 +73,13 @@ void write(const std::string& path, const graph::OpGraph& graph, const experimen
 
 core::ExitCode run(const ParetoFlags& flags, const Session& session) {
   const ThreadLimit limit(flags.threads);
-  LoadedProblem loaded = flags.problem.load();
+  LoadedProblem loaded = flags.framework.load(flags.problem);
   if (!flags.output.empty())
     check_output(flags.output, experiment::most_pareto_plans(loaded.cluster.size()), session.force);
   loaded.cell.planner = {"joint", {{"evaluations", std::to_string(flags.evaluations)}}};
   experiment::SearchSetting setting{{}, flags.simulation.options(), flags.time_limit.value()};
   setting.keep_trace = false;
+  setting.runnable_by = flags.framework.runnable_by();
   std::optional<Heartbeat> alive(std::in_place, "pareto");
   const auto told = [&alive](const report::CellResult& row) {
     alive->tell(fmt::format("on {} device{} iteration {}, memory {}", row.devices,
@@ -126,6 +129,7 @@ void add_pareto(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30).description(""));
+  flags->framework.add(*command, "any");
   flags->problem.add_training(*command);
   flags->simulation.add(*command);
   flags->time_limit.add(*command);

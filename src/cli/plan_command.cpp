@@ -35,15 +35,14 @@ void check_top(const PlanFlags& flags, const cluster::Cluster& cluster) {
     throw core::BadInput("--top ranks plans by time; it needs --aim time");
 }
 
-core::ExitCode run(const PlanFlags& flags, const Session& session) {
+core::ExitCode run(PlanFlags flags, const Session& session) {
   flags.search.check(session.force);
   const ThreadLimit limit(flags.search.threads);
-  const auto planner = from_command_line([&] {
-    planners::PlannerChoice out = chosen(flags);
-    flags.framework.limit(out);
-    return out;
-  });
-  LoadedProblem loaded = flags.problem.load(flags.framework.attention());
+  const auto planner = from_command_line([&] { return chosen(flags); });
+  if (flags.planner == "joint")
+    flags.framework.choose_for(flags.problem.model.name, flags.problem.model.ref());
+  LoadedProblem loaded = flags.framework.load(flags.problem);
+  if (flags.framework.gives_up(loaded.cell.model, loaded.graph)) loaded = flags.framework.load(flags.problem);
   loaded.cell.planner = planner;
   const cost::Problem problem = loaded.problem();
   from_command_line([&] { check_top(flags, problem.cluster); });
@@ -52,9 +51,10 @@ core::ExitCode run(const PlanFlags& flags, const Session& session) {
   if (flags.pipeline_micro_batch > 0) setting.options.pipeline_micro_batch = flags.pipeline_micro_batch;
   setting.options.judge_by_estimate = flags.choose_by == "estimate";
   setting.top = static_cast<std::size_t>(flags.top);
-  flags.framework.limit(setting.options, loaded.cell.model, problem.graph);
+  setting.runnable_by = flags.framework.runnable_by();
 
-  const auto found = flags.search.run(written(planner), problem, loaded.cell, setting, session.end_search());
+  const auto found =
+      flags.search.run(flags.framework.named(planner), problem, loaded.cell, setting, session.end_search());
   flags.search.leave(problem, found, loaded.assumptions, session);
   return flags.search.show(problem, found, loaded.assumptions);
 }
@@ -134,7 +134,8 @@ void add_plan(CLI::App& app, Action& action) {
                    "option of this planner; can be repeated (penstock planners NAME lists them)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  flags->framework.add(*command);
+  flags->framework.add(*command,
+                       "megatron for language models by released name, config or plan file; else any");
   add_search(*command, *flags);
   flags->problem.add_training(*command);
   flags->search.add(*command);

@@ -143,7 +143,7 @@ LoadedProblem ProblemFlags::load(const std::string& attention) const {
 }
 
 experiment::StatedTraining ProblemFlags::stated_training(bool reserved) const {
-  experiment::StatedTraining out{.reserved = reserved};
+  experiment::StatedTraining out{.reserved = reserved, .framework = cluster.runtime};
   if (!optimizer.empty()) out.optimizer = plan::optimizer(optimizer);
   if (!precision.name.empty()) out.precision = precision.name;
   return out;

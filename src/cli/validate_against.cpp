@@ -127,6 +127,13 @@ void AgainstFlags::add(CLI::App& command) {
       ->needs(against)
       ->capture_default_str()
       ->type_name("DIR");
+  command
+      .add_option("--framework", framework,
+                  "with --against: training framework of runs whose row names none; "
+                  "default: from the cluster file, else megatron")
+      ->needs(against)
+      ->check(framework_name())
+      ->type_name("NAME|TIME");
 }
 
 core::ExitCode run_against(const AgainstFlags& flags, const CostFlags& costs, const std::string& folder,
@@ -135,6 +142,7 @@ core::ExitCode run_against(const AgainstFlags& flags, const CostFlags& costs, co
   const Budget limit(budget, session.stop());
   experiment::AgainstOptions options;
   options.clusters = flags.clusters;
+  options.framework = flags.framework;
   options.allow_foreign = costs.allow_foreign;
   options.progress = AgainstProgress();
   const auto model = experiment::load_costs(costs.file);

@@ -96,6 +96,20 @@ Cluster Cluster::run_by(const Runtime& runtime) const {
   return out;
 }
 
+Cluster Cluster::without_host_times() const {
+  Cluster out = *this;
+  for (DeviceType& type : out.types_) type.runtime = Runtime{.fused = type.host().fused};
+  return out;
+}
+
+Cluster Cluster::run_where_unstated(
+    const std::function<std::optional<Runtime>(const DeviceType&)>& runtime) const {
+  Cluster out = *this;
+  for (DeviceType& type : out.types_)
+    if (!type.runtime) type.runtime = runtime(type);
+  return out;
+}
+
 Cluster Cluster::slowed_by(double factor) const {
   Cluster out = *this;
   for (DeviceType& type : out.types_) type.kernel_slowdown = factor;

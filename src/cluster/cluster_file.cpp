@@ -70,7 +70,7 @@ DeviceType read_type(const std::string& type_name, const Yaml& node) {
     if (!(type.overlap_slowdown >= 1 && type.overlap_slowdown <= 1000))
       slower->fail("expected a factor from 1 to 1000");
   }
-  if (const auto launch = node.find("host_launch")) type.runtime.per_kernel = launch->seconds();
+  if (const auto launch = node.find("host_launch")) type.runtime = Runtime{.per_kernel = launch->seconds()};
   if (const auto named = node.find("runtime")) type.runtime = read_runtime(*named, node);
   if (const auto slower = node.find("kernel_slowdown")) {
     type.kernel_slowdown = slower->number();

@@ -25,6 +25,12 @@ const std::vector<NamedReserve>& reserves() {
   return all;
 }
 
+core::Bytes reserve_of(std::string_view framework) {
+  for (const NamedReserve& each : reserves())
+    if (each.name == framework) return each.bytes;
+  return reserves().front().bytes;
+}
+
 core::Bytes reserve(std::string_view text) {
   if (text == "0") return {};
   if (const auto bytes = core::parse_bytes(text); bytes && bytes->value() >= 0) return *bytes;

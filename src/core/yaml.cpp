@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "penstock/core/files.hpp"
+#include "penstock/core/plain_text.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/core/spelling.hpp"
 
@@ -83,6 +84,7 @@ void refuse_second_document(const std::string& text, const std::string& name) {
 Yaml Yaml::parse(const std::string& text, const std::string& name) {
   if (text.size() > kMostText)
     throw BadInput(Place{name, 0, ""}, fmt::format("is larger than {} MiB", kMostText >> 20));
+  check_plain_text(text, name);
   try {
     Yaml out(std::make_shared<const Node>(Node{YAML::Load(text), name, ""}));
     refuse_second_document(text, name);

@@ -154,7 +154,8 @@ double predicted_slowdown(const Crowding& crowding, const CrowdingTest& test) {
   return crowding.slowdown(test.memory_share, count, test.beside == kernel_of(Use::memory) ? count : 0);
 }
 
-StageUses::StageUses(const Problem& problem) : problem_(problem), unattended_(problem.cluster.run_by({})) {}
+StageUses::StageUses(const Problem& problem)
+    : problem_(problem), unattended_(problem.cluster.without_host_times()) {}
 
 PassUses StageUses::of(const plan::Stage& stage, std::size_t replica, std::int64_t samples) const {
   const auto time = [&](const cluster::Cluster& cluster, const CostModel& costs) {

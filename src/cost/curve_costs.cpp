@@ -105,6 +105,7 @@ const std::string& digest_of_curves() {
     std::string all;
     for (const auto& [name, text] : kBuiltInCurves) all += text;
     for (const Known& known : kKnown) all += fmt::format("{} {}", known.name, known.slowdown);
+    all += cluster::usual_runtime().name;
     for (const Relative& relative : kRelatives) all += fmt::format("{} {}", relative.word, relative.curves);
     return core::digest(all);
   }();
@@ -186,6 +187,9 @@ cluster::Cluster CurveCosts::completed(const cluster::Cluster& cluster) const {
   cluster::Cluster out = cluster.slowed_where_unstated([](const cluster::DeviceType& type) {
     const auto choice = curves_for(type);
     return choice ? choice->curves->slowdown : 1.0;
+  });
+  out = out.run_where_unstated([](const cluster::DeviceType& type) {
+    return curves_for(type) ? std::optional(cluster::usual_runtime().runtime) : std::nullopt;
   });
   // One table of collectives serves a cluster of one measured type.
   if (cluster.types().size() != 1) return out;

@@ -187,6 +187,11 @@ std::vector<std::string> TableCosts::foreign(const cluster::Cluster& cluster) co
   return out;
 }
 
+cluster::Cluster TableCosts::completed(const cluster::Cluster& cluster) const {
+  return EstimatedCosts::completed(cluster).run_where_unstated(
+      [](const cluster::DeviceType&) { return std::optional(cluster::usual_runtime().runtime); });
+}
+
 PassEstimate TableCosts::product(double m, double n, double k) const {
   return product_at(product_rates_, m, n, k);
 }

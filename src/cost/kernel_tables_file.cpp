@@ -43,6 +43,9 @@ void read_lines(const Yaml& table, std::size_t count, std::size_t most, const Ro
     }
     if (seconds.empty() || !positive || !(cells.eof() || (cells >> std::ws).eof()))
       table.fail(fmt::format("row {}: expected a time above zero at its end: '{}'", number, line));
+    for (const double each : seconds)
+      if (const auto wrong = above_any_kernel(each); !wrong.empty())
+        table.fail(fmt::format("row {}: {}", number, wrong));
     row(extents, seconds.front(), seconds.size() > 1 ? seconds.back() : 0);
   }
   if (number == 0) table.fail("expected rows");

@@ -4,6 +4,7 @@
 
 #include "group_collectives.hpp"
 #include "penstock/plan/mesh.hpp"
+#include "weight_parts.hpp"
 #include "zero_collectives.hpp"
 
 namespace penstock::cost {
@@ -65,7 +66,7 @@ class GroupWaits {
 
 Seconds slowest_launch(const cluster::Cluster& cluster, std::span<const core::DeviceId> replica) {
   Seconds out;
-  for (const core::DeviceId d : replica) out = std::max(out, cluster.type(d).runtime.one_kernel());
+  for (const core::DeviceId d : replica) out = std::max(out, cluster.type(d).host().one_kernel());
   return out;
 }
 
@@ -73,7 +74,7 @@ Seconds slowest_launch(const cluster::Cluster& cluster, std::span<const core::De
 
 std::vector<PassParts> pass_parts(const Problem& problem, const plan::Stage& stage,
                                   std::span<const std::int64_t> samples) {
-  const OtherWorld hostless(problem, problem.cluster.run_by({}));
+  const OtherWorld hostless(problem, problem.cluster.without_host_times());
   const OtherWorld bare(problem, hostless.cluster.slowed_by(1));
   const OperatorSets all = {stage.operators};
   ReplicaTimes whole(problem, stage, all), ring(problem, stage, all, ReplicaTimes::Waits::ring),

@@ -87,6 +87,12 @@ std::string below_any_kernel(double seconds) {
   return fmt::format("{:.3g} us, less than any kernel takes: is the time in another unit?", seconds * 1e6);
 }
 
+std::string above_any_kernel(double seconds) {
+  constexpr double kLongest = 1000;
+  if (seconds <= kLongest) return "";
+  return fmt::format("{:.3g} s, more than any kernel takes: is the time in another unit?", seconds);
+}
+
 std::string above_memory_bandwidth(double bytes, double seconds, const std::string& device) {
   const Limits limits = limits_of(device);
   if (bytes <= limits.memory * seconds * kRounding) return "";

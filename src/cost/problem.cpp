@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "penstock/cost/host.hpp"
+#include "penstock/cost/unfused.hpp"
 
 namespace penstock::cost {
 
 OpTime kernel_time(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
                    std::int64_t samples, const OpShard& part) {
   OpTime time = problem.costs.part_time(problem.graph, op, device, samples, part);
+  if (!device.host().fused) time = unfused(problem.graph.op(op), time);
   // Behind frozen operators alone nobody asks for the gradient of an input.
   if (problem.graph.frozen_parameters() > 0 && !problem.graph.trains_above(op))
     time.input_gradient = core::Seconds(0);
@@ -33,7 +35,7 @@ core::Seconds core_forward(const Problem& problem, core::OpId op, const cluster:
   const core::Seconds kernels =
       problem.costs.core_forward(problem.graph, op, device, samples, part) * device.slowdown();
   return std::max(kernels, core_launch_time(problem.graph, op, device, samples, part)) +
-         device.runtime.per_task;
+         device.host().per_task;
 }
 
 OpTime compute_time(const Problem& problem, std::span<const core::OpId> operators,

@@ -240,10 +240,10 @@ const std::vector<OpTime>& ReplicaTimes::collective_times(const CollectiveSettin
   return known_collectives_.emplace_back(who, std::move(times)).second;
 }
 
-/// Of the slowest host.
+/// Host time of the slowest device.
 Seconds ReplicaTimes::launch_of(std::span<const DeviceId> replica) const {
   Seconds out;
-  for (const DeviceId d : replica) out = std::max(out, problem().cluster.type(d).runtime.one_kernel());
+  for (const DeviceId d : replica) out = std::max(out, problem().cluster.type(d).host().one_kernel());
   return out;
 }
 

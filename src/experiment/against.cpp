@@ -122,7 +122,7 @@ Against against(const std::vector<PublishedRun>& runs, const cost::CostModel& co
   const std::size_t total = 2 * chosen.size();
   core::parallel_for(chosen.size(), [&](std::size_t i) {
     stop.check();
-    stated[i].emplace(*chosen[i], clusters.at(chosen[i]->cluster), costs);
+    stated[i].emplace(*chosen[i], clusters.at(chosen[i]->cluster), costs, options.framework);
     predictions[i] = stated[i]->predict(stop);
     if (options.progress) options.progress(++done, total);
   });

@@ -61,9 +61,9 @@ core::Bytes reserved(const cluster::Cluster& cluster) {
 }
 
 std::string runtime_words(const cluster::Cluster& cluster) {
-  const cluster::Runtime runtime = cluster.types().front().runtime;
+  const cluster::Runtime runtime = cluster.types().front().host();
   for (const auto& named : cluster::runtimes())
-    if (named.runtime == runtime) return named.name == "none" ? "no host times" : "runtime " + named.name;
+    if (named.runtime == runtime) return named.name == "none" ? "no host times" : "framework " + named.name;
   const auto part = [](core::Seconds time, const char* of) {
     return time.value() > 0 ? fmt::format("{} per {}", core::show(time), of) : std::string();
   };
@@ -123,7 +123,7 @@ ChosenTraining choose_training(const frameworks::NamedModel& model, const cluste
   else if (language && !own_numbers)
     choose_precision(model.precision.empty() ? "mixed_bf16" : model.precision, cluster, out);
   if (!stated.reserved && language && cluster::takes_usual_reserve(cluster))
-    out.reserved = cluster::reserves().front().bytes;
+    out.reserved = cluster::reserve_of(stated.framework);
   return out;
 }
 
@@ -174,7 +174,7 @@ Assumptions assumptions(const cost::Problem& problem, const plan::ModelRef& mode
   const core::Bytes held = reserved(problem.cluster);
   out.push_back({"reserved", held.value() == 0 ? "nothing reserved" : core::show(held) + " reserved",
                  "--reserved", "reserved=", !stated.reserved});
-  out.push_back({"runtime", runtime_words(problem.cluster), "--runtime", "runtime=", !stated.runtime});
+  out.push_back({"framework", runtime_words(problem.cluster), "--framework", "framework=", !stated.runtime});
   // Curves have a more detailed line of their own.
   const bool curves = dynamic_cast<const cost::CurveCosts*>(&problem.costs) != nullptr;
   const std::string source =

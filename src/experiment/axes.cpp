@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "at_node.hpp"
+#include "penstock/frameworks/framework.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/schedule/catalogue.hpp"
 
@@ -59,6 +60,12 @@ void read_runtime(const Yaml& node, Cell& cell) {
   at_node(node, [&] { return cluster::runtime(node.text()); });
   cell.cluster.runtime = node.text();
 }
+void read_for(const Yaml& node, Cell& cell) {
+  const std::string name = node.text();
+  if (name == "any") return;
+  at_node(node, [&] { return frameworks::framework_named(name); });
+  cell.runnable_by = name;
+}
 void read_micro_batch(const Yaml& node, Cell& cell) {
   cell.micro_batch = node.integer(1, plan::kMostSamples);
 }
@@ -110,7 +117,9 @@ std::vector<Cell> read_axes(const Yaml& root, const fs::path& folder) {
                                         {"compression", read_compression},
                                         {"precision", read_precision},
                                         {"bucket", read_bucket},
+                                        {"framework", read_runtime},
                                         {"runtime", read_runtime},
+                                        {"for", read_for},
                                         {"micro_batch", read_micro_batch},
                                         {"pipeline_micro_batch", read_pipeline_micro_batch},
                                         {"search", read_search},

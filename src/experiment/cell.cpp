@@ -180,6 +180,7 @@ CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, c
     answer.plan.planner = row.planner;
     check(problem, answer.plan);
     if (!stop.ended()) ready.check_times(answer.plan);
+    if (cell.planner.name != "joint" && ready.enter_framework(answer.plan)) row.estimate_s.reset();
     others = ready.others(answer.plan, setting.top - 1);
     return answer;
   }();
@@ -310,6 +311,7 @@ auto with_problem(const Spec& spec, const Cell& cell, const cost::CostModel& cos
   setting.options.per_stage_micro_batch = cell.search.per_stage_micro_batch;
   setting.options.any_degree = cell.search.any_degree;
   setting.options.k = cell.search.k;
+  setting.runnable_by = cell.runnable_by;
   setting.options.judge_by_estimate = !spec.choose_by_simulation;
   std::optional<sim::Perturbation> perturbation;
   if (cell.perturbation) perturbation = spec.inputs->perturbation(*cell.perturbation, cell.cluster);

@@ -112,11 +112,14 @@ ReadySearch::ReadySearch(const cost::Problem& asked, const Cell& cell, const Sea
     : problem(asked),
       options(setting.options),
       asked_(asked),
+      space_(setting.runnable_by, asked.graph, cell.model),
       setting_(setting),
       judges_(setting, timed_, stop) {
   planners::check_options(planners::planner(cell.planner.name), cell.planner.options);
   memo_.serve(problem);
   options.own = cell.planner.options;
+  if (cell.planner.name == "joint") space_.limit(options.own, setting.options.from);
+  options.runnable = space_.runnable();
   options.model = cell.model;
   options.cluster = cell.cluster;
   if (setting.top > 1) kept_.emplace(problem, options.runnable);

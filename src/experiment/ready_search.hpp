@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "framework_space.hpp"
 #include "kept_plans.hpp"
 #include "penstock/cost/stage_memo.hpp"
 #include "penstock/experiment/cell.hpp"
@@ -75,6 +76,9 @@ class ReadySearch {
   /// Throws an internal Error if a time differs from the search's, or if the answer is slower than the
   /// initial plan although time was the objective.
   void check_times(const plan::Plan& answer) const;
+  /// Replaces an answer that SearchSetting::runnable_by cannot run by the nearest one. Returns true if it
+  /// changed. Throws Infeasible.
+  bool enter_framework(plan::Plan& answer) const { return space_.enter(asked_, answer); }
   /// Next best plans of other kinds.
   std::vector<plan::Plan> others(const plan::Plan& best, std::size_t most) const;
 
@@ -85,6 +89,7 @@ class ReadySearch {
   core::Seconds checked_time(const plan::Plan& plan) const;
 
   const cost::Problem& asked_;
+  FrameworkSpace space_;
   const SearchSetting& setting_;
   cost::StageMemo memo_;
   TimedJudge timed_;

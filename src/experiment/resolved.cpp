@@ -143,7 +143,7 @@ OrderedJson or_null(const std::optional<T>& value) {
 
 std::string resolved(const Spec& spec, const Cell& cell, const std::string& program) {
   const Snapshot& inputs = *spec.inputs;
-  const OrderedJson out = object(
+  OrderedJson out = object(
       "program", program, "model", model(inputs, cell.model), "cluster", cluster(inputs, cell.cluster),
       "imperfection", file_or(inputs, cell.perturbation, {}), "costs", costs(inputs, spec.costs), "planner",
       object("name", cell.planner.name, "options", cell.planner.options), "search", search(cell.search),
@@ -152,6 +152,7 @@ std::string resolved(const Spec& spec, const Cell& cell, const std::string& prog
       spec.choose_by_simulation ? "simulation" : "estimate", "simulation", simulation(cell.simulation),
       "memory", memory(spec.memory), "time_limit_s", or_null(spec.time_limit), "memory_limit_bytes",
       or_null(spec.memory_limit), "one_by_one", spec.searches_one_by_one(), "setting", setting_text(cell));
+  if (!cell.runnable_by.empty()) out["for"] = cell.runnable_by;
   return out.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + '\n';
 }
 

@@ -343,13 +343,23 @@ Spec parse(const std::string& text, const std::string& path, const Overrides& ov
            const Snapshot::Texts& files = {}) {
   Yaml root = Yaml::parse(text, path);
   apply(overrides, root);
-  root.only(
-      {"experiment",  "summary",    "models",     "clusters",      "planners",    "optimizer",
-       "compression", "precision",  "bucket",     "runtime",       "micro_batch", "pipeline_micro_batch",
-       "search",      "schedule",   "costs",      "allow_foreign", "choose_by",   "baseline",
-       "memory",      "simulation", "time_limit", "memory_limit",  "searches",    "include",
-       "exclude",     "claims"});
+  root.only({"experiment",  "summary",
+             "models",      "clusters",
+             "planners",    "optimizer",
+             "compression", "precision",
+             "bucket",      "runtime",
+             "framework",   "for",
+             "micro_batch", "pipeline_micro_batch",
+             "search",      "schedule",
+             "costs",       "allow_foreign",
+             "choose_by",   "baseline",
+             "memory",      "simulation",
+             "time_limit",  "memory_limit",
+             "searches",    "include",
+             "exclude",     "claims"});
   const fs::path folder = fs::path(path).parent_path();
+  if (const auto runtime = root.find("runtime"); runtime && root.find("framework"))
+    runtime->fail("framework says the same thing: give one of them");
   Spec spec;
   spec.inputs = std::make_shared<Snapshot>(files);
   spec.name = read_name(root.at("experiment"));

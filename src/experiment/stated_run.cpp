@@ -21,13 +21,21 @@ double no_slowdown(const cluster::DeviceType&) {
   return 1;
 }
 
+cluster::Cluster run_by_framework(const report::PublishedRun& run, const cluster::Cluster& whole,
+                                  const std::string& usual) {
+  const cluster::Cluster part = whole.first(run.devices);
+  const std::string& framework = run.framework.empty() ? usual : run.framework;
+  return framework.empty() ? part : part.run_by(cluster::runtime(framework));
+}
+
 }  // namespace
 
 StatedRun::StatedRun(const report::PublishedRun& run, const cluster::Cluster& whole,
-                     const cost::CostModel& costs)
+                     const cost::CostModel& costs, const std::string& framework)
     : run_(run),
-      cluster_(cost::measured_by(costs, whole.first(run.devices))),
-      cool_cluster_(cost::measured_by(costs, whole.first(run.devices).slowed_where_unstated(no_slowdown))),
+      cluster_(cost::measured_by(costs, run_by_framework(run, whole, framework))),
+      cool_cluster_(cost::measured_by(
+          costs, run_by_framework(run, whole, framework).slowed_where_unstated(no_slowdown))),
       costs_(costs),
       stated_(published_problem(run)) {
   const cost::Problem problem = on(cluster_);
@@ -54,9 +62,11 @@ PublishedPrediction StatedRun::predict(core::StopToken stop) const {
 }
 
 PublishedPrediction StatedRun::predict(Constant what, double value, core::StopToken stop) const {
-  const cluster::Cluster fitted = what == Constant::host_launch
-                                      ? cool_cluster_.run_by({.per_kernel = core::Seconds(value)})
-                                      : cluster_.slowed_by(value);
+  const cluster::Cluster fitted =
+      what == Constant::host_launch
+          ? cool_cluster_.run_by(
+                {.per_kernel = core::Seconds(value), .fused = cool_cluster_.types().front().host().fused})
+          : cluster_.slowed_by(value);
   return predict(on(fitted), stop);
 }
 

@@ -10,8 +10,10 @@ namespace penstock::experiment {
 /// One run on the first devices of its cluster. Throws BadInput for an invalid plan.
 class StatedRun {
  public:
-  /// `whole`: the cluster as its file states it; the costs complete it.
-  StatedRun(const report::PublishedRun& run, const cluster::Cluster& whole, const cost::CostModel& costs);
+  /// `whole`: the cluster as its file states it; the costs complete it. `framework`: cluster::runtime of a run
+  /// that states none; "": that of the cluster and the costs.
+  StatedRun(const report::PublishedRun& run, const cluster::Cluster& whole, const cost::CostModel& costs,
+            const std::string& framework = "");
 
   const report::PublishedRun& run() const { return run_; }
   report::PublishedPrediction predict(core::StopToken stop) const;

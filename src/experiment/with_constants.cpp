@@ -26,7 +26,7 @@ bool states(const cluster::DeviceType& type, const FittedCluster& fitted) {
   return std::abs(type.slowdown() - fitted.kernel_slowdown) < kRounding &&
          (!fitted.reserved || type.reserved == *fitted.reserved) &&
          (!fitted.host_launch ||
-          std::abs(type.runtime.one_kernel().value() - fitted.host_launch->value()) < kRounding);
+          std::abs(type.host().one_kernel().value() - fitted.host_launch->value()) < kRounding);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "csv_reader.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/plain_text.hpp"
 
 namespace penstock::report {
 
@@ -68,6 +69,7 @@ std::int64_t CsvRecord::whole(const std::string& column, const std::string& valu
 }
 
 std::vector<CsvRecord> csv_records(const std::string& text, const std::string& file) {
+  core::check_plain_text(text, file);
   CsvReader reader(text);
   auto header = std::make_shared<CsvRecord::Header>();
   const std::size_t columns = reader.next() ? reader.fields().size() : 0;

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "penstock/cluster/runtime.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/report/csv_record.hpp"
 
@@ -55,6 +56,16 @@ std::vector<std::string> phrases(const std::string& text) {
 }
 
 /// Parses "experts=128 chosen=8".
+std::string framework(const CsvRecord& record) {
+  std::string out = record.text("framework");
+  try {
+    if (!out.empty()) cluster::runtime(out);
+  } catch (const core::BadInput& fault) {
+    record.fail("framework", fault.what());
+  }
+  return out;
+}
+
 std::map<std::string, std::string> parameters(const CsvRecord& record) {
   std::map<std::string, std::string> out;
   std::istringstream in(record.text("parameters"));
@@ -86,6 +97,7 @@ PublishedRun run_of(const CsvRecord& r) {
   out.vocabulary = size("vocabulary");
   out.block = r.word("block", {"gpt", "llama", "mixtral", "deepseek_v3"});
   if (r.has("parameters")) out.parameters = parameters(r);
+  if (r.has("framework")) out.framework = framework(r);
   out.positions = r.word("positions", {"table", "rope"});
   out.attention = r.word("attention", {"plain", "flash"});
   out.element_bytes = static_cast<int>(r.count("element_bytes", 2, 4));

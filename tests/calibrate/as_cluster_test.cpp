@@ -32,7 +32,7 @@ TEST_CASE("GPUs wait for their launches, eager or in a graph, as measured; hosts
   auto calibration = support::full_calibration();  // 3 us each, 1.5 us in a graph
   const auto per_kernel = [&](auto... launching) {
     const auto text = calibrate::cluster_yaml(calibration, 2, {0, 1e-9}, launching...);
-    return cluster::parse_cluster(text, "two.yaml").type(DeviceId(0)).runtime.per_kernel.value();
+    return cluster::parse_cluster(text, "two.yaml").type(DeviceId(0)).host().per_kernel.value();
   };
   using calibrate::Launching;
   CHECK(per_kernel() == support::near(3e-6));

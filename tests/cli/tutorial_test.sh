@@ -23,6 +23,6 @@ for file in plan.yaml timeline.svg changed.yaml mine/results.csv; do
   [[ -s out/tutorial/$file ]] || { echo "out/tutorial/$file is missing"; exit 1; }
 done
 # What the text says of the plan.
-grep -qF 'PP4 (depth 2) x DP2, 1F1B, mb 8: ' log || { echo "the tutorial's plan is another one"; exit 1; }
+grep -qF 'PP8 (depth 3), 1F1B, mb 8: ' log || { echo "the tutorial's plan is another one"; exit 1; }
 grep -qF 'SPP,' out/tutorial/mine/results.csv || { echo "the experiment has no label"; exit 1; }
 grep -q 'recompute: true' out/tutorial/changed.yaml || { echo "nothing was changed by hand"; exit 1; }

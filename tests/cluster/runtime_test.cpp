@@ -34,8 +34,21 @@ TEST_CASE("each runtime of the list has its own name, a description and the sour
     CHECK(named.summary.size() > 20);
     CHECK(named.source.size() > 20);
   }
-  CHECK(names == std::set<std::string>{"none", "cuda_graph", "eager_pytorch", "legion_flexflow"});
+  CHECK(names == std::set<std::string>{"megatron", "deepspeed", "torchtitan", "automodel", "accelerate",
+                                       "pytorch", "none", "cuda_graph", "eager_pytorch", "legion_flexflow"});
+  CHECK(cluster::usual_runtime().name == "megatron");
+  CHECK(cluster::runtime("megatron").fused);
+  CHECK_FALSE(cluster::runtime("torchtitan").fused);
   CHECK(cluster::runtime("legion_flexflow") == Runtime{.per_task = Seconds(50e-6)});
+}
+
+TEST_CASE("a compiled framework fuses kernels and has no host times") {
+  CHECK(cluster::runtime("torchtitan+compiled") == Runtime{});
+  CHECK_THROWS_WITH_AS(
+      cluster::runtime("legion_flexflow+compiled"),
+      "'legion_flexflow+compiled' is no training framework, nor a time such as 5us/kernel or "
+      "50us/task; +compiled goes behind frameworks of PyTorch",
+      core::BadInput);
 }
 
 TEST_CASE("a time of one's own is per kernel or per task") {
@@ -50,12 +63,14 @@ TEST_CASE("a time of one's own is per kernel or per task") {
   }
   CHECK_THROWS_WITH_AS(
       cluster::runtime("eager_pytorc"),
-      "'eager_pytorc' is no runtime, nor a time as 5us/kernel or 50us/task; did you mean 'eager_pytorch'?",
+      "'eager_pytorc' is no training framework, nor a time such as 5us/kernel or 50us/task; did you mean "
+      "'eager_pytorch'?",
       core::BadInput);
 }
 
 TEST_CASE("a device type names its runtime, or how long its host takes for a launch, not both") {
-  CHECK(type_with("").runtime == Runtime{});
+  CHECK_FALSE(type_with("").runtime);
+  CHECK(type_with("runtime: none, ").runtime == Runtime{});
   CHECK(type_with("runtime: legion_flexflow, ").runtime == cluster::runtime("legion_flexflow"));
   CHECK(type_with("runtime: 7us/task, ").runtime == cluster::runtime("7us/task"));
   CHECK(type_with("host_launch: 7us, ").runtime == cluster::runtime("7us/kernel"));

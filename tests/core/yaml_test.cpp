@@ -36,6 +36,11 @@ TEST_CASE("every fault names file, line, key and what was expected") {
         std::string::npos);
 }
 
+TEST_CASE("other bytes than UTF-8 are refused with their line") {
+  CHECK(fault_of("a: 1\nb: NVIDIA \xAD\n", [](const Yaml&) {}) == "f.yaml:2: the line is not UTF-8 text");
+  CHECK(fault_of("a: 1\nb: N\xC3\xBC\n", [](const Yaml&) {}) == "no fault");
+}
+
 TEST_CASE("a number in quotes is a text, and no number") {
   const auto whole = [](const Yaml& y) { (void)y.at("a").integer(0, 9999); };
   CHECK(fault_of("a: 1024\n", whole) == "no fault");

@@ -9,6 +9,7 @@
 
 #include "models/catalogue.hpp"
 #include "penstock/cluster/short_form.hpp"
+#include "penstock/cost/analytic.hpp"
 #include "penstock/cost/problem.hpp"
 #include "support/near.hpp"
 
@@ -151,4 +152,19 @@ TEST_CASE("the curves state their sources and licences, and are small") {
   }
   CHECK(cost::built_in_curves().size() == 3);
   CHECK(bytes < 300'000);
+}
+
+TEST_CASE(
+    "hosts of GPUs with curves or kernel tables launch kernels as Megatron-LM does, unless they state more") {
+  const cluster::Runtime usual = cluster::runtime("megatron"), none = cluster::runtime("none");
+  const auto completed = [](const cluster::Cluster& cluster, const cost::CostModel& costs) {
+    return cost::measured_by(costs, cluster).types().front().runtime;
+  };
+  const cluster::Cluster node = cluster::load_cluster("8xH100"), cpu = cluster::load_cluster("host");
+  CHECK_FALSE(node.types().front().runtime);
+  CHECK(completed(node, kCurves) == usual);
+  CHECK(completed(node, cost::curves_for(node.types().front())->curves->tables) == usual);
+  CHECK(completed(node.run_by(none), kCurves) == none);
+  CHECK_FALSE(completed(cpu, kCurves));
+  CHECK_FALSE(completed(node, cost::AnalyticCosts()));
 }

@@ -41,6 +41,61 @@ TEST_CASE("a pass lasts as long as the slower of device and host") {
   CHECK(slow.input_gradient.value() == near(2 + 2 * 0.75));
 }
 
+TEST_CASE(
+    "without fusion, norms by root and gated activations take longer, as their kernels move more bytes") {
+  const auto graph = models::build(
+      "llama",
+      {{"layers", "1"}, {"hidden", "64"}, {"heads", "4"}, {"kv_heads", "2"}, {"element_bytes", "2"}});
+  const auto plain = two_devices();
+  const cost::AnalyticCosts costs;
+  const plan::Training training{1, plan::Optimizer::adam};
+  const auto times = [&](const char* framework, const std::string& name) {
+    cluster::DeviceType type = plain.types().front();
+    type.runtime = cluster::runtime(framework);
+    type.runtime->per_kernel = Seconds(0);
+    for (std::size_t i = 0; i < graph.size(); ++i)
+      if (graph.op(core::OpId(i)).name == name)
+        return cost::kernel_time({graph, plain, costs, training}, core::OpId(i), type, 1);
+    FAIL("no operator " << name);
+    return cost::OpTime{};
+  };
+  const auto longer = [&](const char* name) {
+    const cost::OpTime fused = times("megatron", name), not_fused = times("torchtitan", name);
+    return std::pair{not_fused.forward / fused.forward, not_fused.backward() / fused.backward()};
+  };
+  CHECK(longer("layer0.norm1").first == near(18.0 / 2));
+  CHECK(longer("layer0.norm1").second == near(34.0 / 4));
+  CHECK(longer("layer0.swiglu").first == near(5.0 / 3));
+  CHECK(longer("layer0.swiglu").second == near(9.0 / 3));
+  CHECK(longer("layer0.down").first == near(1));
+  CHECK(longer("layer0.attention").second == near(1));
+  const auto launched = [&](const char* framework, const char* name) {
+    cluster::DeviceType type = plain.types().front();
+    type.runtime = cluster::runtime(framework);
+    for (std::size_t i = 0; i < graph.size(); ++i)
+      if (graph.op(core::OpId(i)).name == name)
+        return cost::launch_time(graph, core::OpId(i), type, 1, {}).forward.value();
+    return 0.0;
+  };
+  CHECK(launched("torchtitan", "layer0.norm1") == near(7 * launched("megatron", "layer0.norm1")));
+  CHECK(launched("torchtitan", "layer0.swiglu") == near(2 * launched("megatron", "layer0.swiglu")));
+  CHECK(launched("torchtitan", "layer0.down") == near(launched("megatron", "layer0.down")));
+}
+
+TEST_CASE("products of all experts are one launch each") {
+  const auto experts = [](const char* count) {
+    const auto graph = models::build(
+        "mixtral",
+        {{"layers", "1"}, {"hidden", "64"}, {"heads", "4"}, {"kv_heads", "2"}, {"experts", count}});
+    for (std::size_t i = 0; i < graph.size(); ++i)
+      if (graph.op(core::OpId(i)).kind == graph::OpKind::experts)
+        return cost::launches(graph, core::OpId(i), 4).weight_gradient;
+    return 0;
+  };
+  CHECK(experts("8") == 2);
+  CHECK(experts("16") == 2);
+}
+
 TEST_CASE("launches are counted by operator; only what is trained has gradients") {
   const auto graph = models::build("gpt", {{"layers", "1"}, {"attention", "plain"}});
   const auto of = [&](const std::string& name) {

@@ -60,6 +60,8 @@ TEST_CASE("large products far below the peak, and kernels shorter than any, are 
   CHECK(cost::far_below_peak(2.5e12, "a device of tomorrow") == "");
   CHECK(cost::far_below_peak(0, "NVIDIA A100-SXM4-80GB") == "");
   CHECK(cost::below_any_kernel(1e-7) == "");
+  CHECK(cost::above_any_kernel(1000) == "");
+  CHECK(cost::above_any_kernel(9e15) == "9e+15 s, more than any kernel takes: is the time in another unit?");
   CHECK(cost::below_any_kernel(5e-9) == "0.005 us, less than any kernel takes: is the time in another unit?");
   // Milliseconds where microseconds are expected make 4096^3 products of 0.6 ms last 0.6 s.
   CHECK(tables("A100", "products: |\n  64 64 64 5000\n  4096 4096 4096 600000\n")

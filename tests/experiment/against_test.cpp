@@ -53,6 +53,19 @@ TEST_CASE(
   CHECK(found.doubts[1].second.find("most likely another unit than seconds") != std::string::npos);
 }
 
+TEST_CASE("a run is predicted with the framework of its row, or else of the options") {
+  report::PublishedRun run = read({{}})[0];
+  const auto seconds = [&](const std::string& framework) {
+    experiment::AgainstOptions with = options();
+    with.framework = framework;
+    return experiment::against({run}, kCosts, with, {}).as_stated.at(0).seconds;
+  };
+  const double alone = seconds(""), eager = seconds("megatron");
+  CHECK(eager > alone);
+  run.framework = "megatron";
+  CHECK(seconds("none") == eager);
+}
+
 TEST_CASE("a published run becomes whole layers on ranks numbered tensor, data, pipeline") {
   const auto run = read({{{"devices", "8"}, {"dp", "2"}, {"layers_per_stage", "1 3"}}})[0];
   const auto stated = experiment::published_problem(run);

@@ -75,7 +75,7 @@ TEST_CASE("one line lists the assumptions, the options that change them, and the
   CHECK(in_words(all) ==
         "assumed: mixed_bf16 (--precision), adam (--optimizer), 4096 tokens per sample (-p sequence=N), with "
         "the loss (-p loss=no), 2.50 GiB "
-        "reserved (--reserved), no host times (--runtime), analytic costs (--costs); given: mini-batch 64");
+        "reserved (--reserved), no host times (--framework), analytic costs (--costs); given: mini-batch 64");
   CHECK(in_python_words(all).find("adam (optimizer=), 4096 tokens per sample (sequence=)") !=
         std::string::npos);
   const auto stated = experiment::assumptions({graph, cluster, costs, training}, model,
@@ -88,6 +88,9 @@ TEST_CASE("reserves by size and by framework") {
   CHECK(cluster::reserve("0").value() == 0);
   CHECK(cluster::reserve("2GiB").value() == std::int64_t{2} << 30);
   CHECK(cluster::reserve("megatron") == cluster::reserves().front().bytes);
+  CHECK(cluster::reserve_of("deepspeed") == cluster::reserve("deepspeed"));
+  CHECK(cluster::reserve_of("deepspeed") > cluster::reserve_of(""));
+  CHECK(cluster::reserve_of("torchtitan+compiled") == cluster::reserve("megatron"));
   CHECK(cluster::reserve("deepspeed").value() > std::int64_t{9} << 30);
   CHECK_THROWS_WITH_AS(
       cluster::reserve("megatrn"),

@@ -114,7 +114,7 @@ TEST_CASE("the constants behind three simulated runs are found again") {
     const cluster::Cluster read = cluster::parse_cluster(fitted.text, "fitted");
     for (const cluster::DeviceType& type : read.types()) {
       CHECK(type.slowdown() == near(fitted.kernel_slowdown, 1e-9));
-      CHECK(type.runtime.per_kernel.value() == near(fitted.host_launch->value(), 1e-6));
+      CHECK(type.host().per_kernel.value() == near(fitted.host_launch->value(), 1e-6));
       CHECK(type.reserved == *fitted.reserved);
     }
     CHECK(read.size() == experiment::load_cluster({"summit", 0}).size());

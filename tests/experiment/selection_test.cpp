@@ -58,7 +58,7 @@ TEST_CASE(
   REQUIRE(hosts.cells.size() == 8 * 3);
   CHECK(hosts.cells[4].cluster.runtime == "20us/task");
   CHECK(experiment::setting_text(hosts.cells[4]) == "runtime=20us/task");
-  CHECK(hosts.inputs->cluster(hosts.cells[4].cluster).types()[0].runtime.per_task ==
+  CHECK(hosts.inputs->cluster(hosts.cells[4].cluster).types()[0].host().per_task ==
         cluster::runtime("20us/task").per_task);
   CHECK_THROWS_AS(read("runtime: [none, slow]\n"), core::BadInput);
   const auto numbers = read("precision: [fp32, mixed_bf16]\n");

@@ -223,8 +223,7 @@ TEST_CASE("faults name file, line and key") {
   CHECK(fault_of("  - {name: a, kind: input, name: b}\n") ==
         "m.yaml:6: operators[0].name: the key appears twice");
   CHECK(fault_of("  - {kind: input}\n") == "m.yaml:6: operators[0]: the key 'name' is missing");
-  CHECK(fault_of("  - {name: \"\xff\", kind: input}\n") ==
-        "m.yaml:6: operators[0].name: expected text in UTF-8");
+  CHECK(fault_of("  - {name: \"\xff\", kind: input}\n") == "m.yaml:6: the line is not UTF-8 text");
   const auto shape = [](const char* kind, const char* extents) {
     return fault_of(fmt::format("  - {{name: a, kind: {}, shape: {{{}}}}}\n", kind, extents));
   };

@@ -32,6 +32,8 @@ TEST_CASE("two rows of one run, two columns of one name and fields without a col
   std::string twice = published_csv({{}});
   twice.replace(twice.find("note"), 4, "cluster");
   CHECK(refusal(twice) == "runs.csv:1: cluster: two columns have this name");
+  CHECK(refusal(published_csv({{{"id", std::string("a\0b", 3)}}})) ==
+        "runs.csv:2: the line is not UTF-8 text");
   std::string longer = published_csv({{}});
   longer.insert(longer.size() - 1, ",1");
   CHECK(refusal(longer) == "runs.csv:2: 34 fields under 33 columns");
@@ -74,6 +76,23 @@ TEST_CASE("context and expert degrees, virtual stages and parameters may be miss
   CHECK(runs[0].ep == 1);
   CHECK(runs[0].vpp == 1);
   CHECK(runs[0].parameters.empty());
+}
+
+TEST_CASE("a published run may name its framework") {
+  const std::string plain = published_csv({{}});
+  const auto with = [&](const std::string& framework) {
+    std::string out = plain;
+    out.insert(out.find('\n'), ",framework");
+    out.insert(out.size() - 1, "," + framework);
+    return out;
+  };
+  const auto framework = [](const std::string& csv) {
+    return report::parse_published_runs(csv, "runs.csv")[0].framework;
+  };
+  CHECK(framework(plain) == "");
+  CHECK(framework(with("")) == "");
+  CHECK(framework(with("torchtitan+compiled")) == "torchtitan+compiled");
+  CHECK(refusal(with("torchtitn")).find("runs.csv:2: framework: 'torchtitn' is no training framework") == 0);
 }
 
 TEST_CASE("a wrong published run is refused with file, line and column") {

@@ -7,7 +7,7 @@ import re
 ALLOWED = {0, 10, 11, 12, 20, 21, 31}  # the table of `penstock --help`, without defects, devices and interrupts
 TOO_LONG = "s are handled"  # a limit of the search on the sum of many times
 # A plan names its model and cluster, so the file at fault may be another one than the mutated.
-A_FILE = re.compile(r"\w\.(?:yaml|json|csv|txt|sh|py)\b")
+A_FILE = re.compile(r"\w\.(?:yaml|json|csv|txt|sh|py)\b|^penstock: \S+:\d+: ", re.MULTILINE)
 NO_NUMBER = re.compile(r"(?<![\w/.])-?(?:inf|nan)(?![\w/])", re.IGNORECASE)
 
 

@@ -33,8 +33,9 @@ struct DeviceType {
   int multiprocessors = 1;                         ///< units that run thread blocks independently
   core::Seconds launch_overhead;                   ///< from issuing a kernel to its start
   double overlap_slowdown =
-      1;              ///< factor on compute time while the device sends, receives or reduces; at least 1
-  Runtime runtime{};  ///< runtime of the device's host
+      1;  ///< factor on compute time while the device sends, receives or reduces; at least 1
+  /// Training framework of the device's host; none: not stated.
+  std::optional<Runtime> runtime{};
   /// Factor on the time of every kernel; none: not stated. Covers lower clocks under sustained load, and
   /// memory bandwidth that others use meanwhile.
   std::optional<double> kernel_slowdown{};
@@ -44,6 +45,7 @@ struct DeviceType {
   std::optional<double> price{};  ///< dollars per device and hour; none: not stated
 
   double slowdown() const { return kernel_slowdown.value_or(1); }
+  Runtime host() const { return runtime.value_or(Runtime()); }
   /// Peak rate; falls back to fp32 if the data sheet states no rate for `precision`.
   core::FlopRate peak_rate(Precision precision) const;
 };
@@ -108,6 +110,10 @@ class Cluster {
   Cluster first(int count) const;
   /// Returns the cluster with this runtime (DeviceType::runtime) on the hosts of all devices.
   Cluster run_by(const Runtime& runtime) const;
+  /// Returns the cluster with hosts that take no time; kernels stay fused or not.
+  Cluster without_host_times() const;
+  /// Returns the cluster with this runtime for types that state none.
+  Cluster run_where_unstated(const std::function<std::optional<Runtime>(const DeviceType&)>& runtime) const;
   /// Returns the cluster with this DeviceType::kernel_slowdown on all devices.
   Cluster slowed_by(double factor) const;
   /// Returns the cluster with this slow-down for types that state none.

@@ -21,6 +21,9 @@ struct NamedReserve {
 /// Reserves of megatron and deepspeed. The first is the default if no framework is named.
 const std::vector<NamedReserve>& reserves();
 
+/// Reserve of a framework; the first of reserves() for other names.
+core::Bytes reserve_of(std::string_view framework);
+
 /// Parses a size such as "2.5GiB" or "0", or the name of a framework. Throws BadInput.
 core::Bytes reserve(std::string_view text);
 

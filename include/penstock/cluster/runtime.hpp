@@ -1,5 +1,5 @@
 #pragma once
-// Time that a framework's host needs to hand work to its device.
+// Training framework of a host: the time it needs to hand work to its device, and which kernels it fuses.
 
 #include <string>
 #include <string_view>
@@ -16,6 +16,8 @@ struct Runtime {
   /// Time from the end of a task (an operator's pass) to the start of the task that waits for it, in addition
   /// to transfer time.
   core::Seconds per_task{};
+  /// False: norms by root mean square and gated activations run operator by operator (cost/unfused.hpp).
+  bool fused = true;
   /// Host time of a pass with one kernel, such as a collective.
   core::Seconds one_kernel() const { return per_kernel + per_task; }
   friend bool operator==(const Runtime&, const Runtime&) = default;
@@ -28,11 +30,15 @@ struct NamedRuntime {
   std::string source;
 };
 
-/// Runtimes none, cuda_graph, eager_pytorch and legion_flexflow.
+/// Training frameworks megatron, deepspeed, torchtitan, automodel, accelerate and pytorch; then runtimes none,
+/// cuda_graph, eager_pytorch and legion_flexflow.
 const std::vector<NamedRuntime>& runtimes();
 
-/// Parses the name of a runtime, or a time per kernel or per task such as "5us/kernel" and "50us/task".
-/// Throws BadInput.
+/// Framework that is assumed for GPUs whose kernel times are known without a host: megatron.
+const NamedRuntime& usual_runtime();
+
+/// Parses the name of a runtime, or a time per kernel or per task such as "5us/kernel" and "50us/task". With
+/// "+compiled" behind a name, kernels are fused and hosts take no time (torch.compile). Throws BadInput.
 Runtime runtime(std::string_view text);
 
 }  // namespace penstock::cluster

@@ -93,6 +93,8 @@ class TableCosts final : public EstimatedCosts {
   std::shared_ptr<const cluster::CollectiveTimes> collectives() const override { return collectives_; }
   bool equal_of_alike() const override { return true; }
   std::string source() const override { return "kernel tables of " + device_; }
+  /// The tables time kernels without a host: cluster::usual_runtime where none is stated.
+  cluster::Cluster completed(const cluster::Cluster& cluster) const override;
   /// Types whose name is no part of the device's, upper or lower case.
   std::vector<std::string> foreign(const cluster::Cluster& cluster) const override;
 

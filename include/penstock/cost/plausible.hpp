@@ -13,13 +13,15 @@ namespace penstock::cost {
 /// cluster or short form has is held to kFastest.
 std::string above_peak(double flops, double seconds, const std::string& device);
 
-/// "" unless the device is known and `best`, the highest of the rates of large products (kLargeFlops or more
-/// each), is below a hundredth of its peak; zero is none.
+/// "" unless the device is known and `best` is below a hundredth of its peak. `best` is the highest rate of
+/// large products (kLargeFlops or more each); zero is none.
 std::string far_below_peak(double best, const std::string& device);
 inline constexpr double kLargeFlops = 1e11;
 
 /// "" unless a kernel takes less than any does, a tenth of a microsecond.
 std::string below_any_kernel(double seconds);
+/// "" unless a kernel takes more than 1000 s.
+std::string above_any_kernel(double seconds);
 
 /// Likewise of bytes that a device reads or writes, by its memory bandwidth.
 std::string above_memory_bandwidth(double bytes, double seconds, const std::string& device);

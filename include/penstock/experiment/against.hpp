@@ -17,6 +17,7 @@ namespace penstock::experiment {
 
 struct AgainstOptions {
   std::string clusters;        ///< folder in which NAME.yaml is the cluster NAME of a run
+  std::string framework{};     ///< cluster::runtime of runs that state none; "": that of cluster and costs
   bool allow_foreign = false;  ///< allow costs that do not hold for a cluster's devices
   /// Predictions done; called from any thread.
   std::function<void(std::size_t done, std::size_t total)> progress{};

@@ -34,6 +34,7 @@ struct StatedTraining {
   std::optional<plan::Optimizer> optimizer{};
   std::optional<std::string> precision{};  ///< name of plan::mixed_precision
   bool reserved = false;                   ///< true: plan::ClusterRef::reserved is stated
+  std::string framework{};                 ///< plan::ClusterRef::runtime
 };
 
 /// Training settings and reserve with defaults filled in.

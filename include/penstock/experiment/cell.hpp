@@ -43,8 +43,9 @@ struct SearchSetting {
   std::optional<core::Bytes> memory_limit{};  ///< limit on its memory, for a search that runs by itself
   /// The plan found runs under it; the search does not use it.
   const sim::Perturbation* perturbation = nullptr;
-  bool keep_trace = true;  ///< the outcome has a trace, and not only its summary
-  std::size_t top = 1;     ///< number of plans in the outcome: the best, then the fastest of other kinds
+  bool keep_trace = true;     ///< the outcome has a trace, and not only its summary
+  std::size_t top = 1;        ///< number of plans in the outcome: the best, then the fastest of other kinds
+  std::string runnable_by{};  ///< framework that must be able to run the plan; "": any plan
   std::optional<Seeds> robust{};  ///< plans are evaluated by the 95th percentile of these iterations
 };
 

@@ -38,6 +38,7 @@ struct Cell {
   std::optional<std::int64_t> micro_batch;  ///< fixed, per replica; default: the planner tries all sizes
   Search search{};
   std::optional<std::int64_t> pipeline_micro_batch{};  ///< fixed instead, as in planners::SearchOptions
+  std::string runnable_by{};                  ///< framework that must be able to run the plan; "": any plan
   std::string schedule{};                     ///< order in which the plan runs, instead of the planner's
   std::optional<std::string> perturbation{};  ///< file: the plan runs under it, but is made without it
   sim::SimulationOptions simulation{};

@@ -18,7 +18,8 @@ struct PublishedRun {
   std::string cluster;
   int devices = 0;
   std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, sequence = 0, vocabulary = 0;
-  std::string block;  ///< family of the zoo: gpt, llama, mixtral or deepseek_v3
+  std::string framework{};  ///< cluster::runtime; "": not stated
+  std::string block;        ///< family of the zoo: gpt, llama, mixtral or deepseek_v3
   /// Parameters of that family, in addition to those named here.
   std::map<std::string, std::string> parameters;
   std::string positions;                       ///< table or rope

@@ -159,7 +159,7 @@ double ShardedTimes::seconds(const layout::GroupCollective& collective) const {
        collective.kind == Kind::all_reduce ? operators_.all_reduce_ : operators_.all_gather_)
     slowest = std::max(slowest, group.time(collective.bytes * samples_).value());
   for (const std::size_t type : operators_.types_)  // a collective is launched, too
-    slowest = std::max(slowest, operators_.problem_.cluster.types()[type].runtime.one_kernel().value());
+    slowest = std::max(slowest, operators_.problem_.cluster.types()[type].host().one_kernel().value());
   return slowest;
 }
 

@@ -77,7 +77,7 @@ void TypeCosts::add_clocks(std::size_t replica) {
   for (std::size_t m = 0; m < group.size(); ++m)
     if (seen.insert({types[m], cost::part_of(stage_, m)}).second) members.push_back(m);
   core::Seconds launch;
-  for (const DeviceId d : group) launch = std::max(launch, problem_.cluster.type(d).runtime.one_kernel());
+  for (const DeviceId d : group) launch = std::max(launch, problem_.cluster.type(d).host().one_kernel());
   for (const std::size_t m : members) clocks_.push_back({replica, times, {m}, launch});
   if (members.size() > 1) clocks_.push_back({replica, times, members, launch});
 }

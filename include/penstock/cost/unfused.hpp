@@ -1,0 +1,17 @@
+#pragma once
+// Kernels that eager PyTorch runs one by one where Megatron-LM, Transformer Engine and torch.compile run one.
+
+#include "penstock/cost/cost_model.hpp"
+#include "penstock/cost/launches.hpp"
+
+namespace penstock::cost {
+
+/// Seconds of an operator's passes kernel by kernel, where `fused` are those of one kernel per pass. Norms by
+/// root mean square and gated activations take longer, in proportion to the bytes that their kernels move;
+/// other operators do not change. Counted by hand from the operators of torch 2.6 and transformers 5.24.
+OpTime unfused(const graph::Operator& op, const OpTime& fused);
+
+/// Kernels in addition to those of the fused operator.
+Launches unfused_launches(const graph::Operator& op);
+
+}  // namespace penstock::cost

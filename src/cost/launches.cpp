@@ -1,0 +1,129 @@
+#include "penstock/cost/launches.hpp"
+
+#include <algorithm>
+
+#include "experts.hpp"
+
+namespace penstock::cost {
+namespace {
+
+using graph::OpKind;
+
+/// Attention with its projections of query, key and value in one product. Kernel by kernel: product and bias,
+/// three transpositions, scores, scale with mask, softmax, context, transposition, product and bias.
+constexpr Launches kPlainAttention{12, 15, 4}, kFlashAttention{5, 6, 4};
+constexpr int kPlainCore = 5, kFlashCore = 1;
+
+/// What a softmax that is not fused launches beside: cast to fp32, scale, mask, cast back.
+constexpr int kUnfused = 4;
+constexpr int kWhole = 4;  // bytes of a number in fp32
+constexpr std::int64_t kFusedSoftmax = 4;
+/// A cross entropy kernel by kernel. Forward: cast; maximum over the vocabulary and over devices, difference;
+/// three for the mask of targets that other devices have, three for these targets' places; five for the
+/// targets' logits, with their sum over devices; exponential, sum, sum over devices, logarithm, difference,
+/// quotient; six for the mean and its average over replicas, two for its scale. Backward: six where targets
+/// are, the scale, the cast; four of the mean.
+constexpr Launches kLoss{30, 12, 0};
+/// A batch, at the first input: copied to the device, handed to the group, cut into tokens and labels; masks
+/// and positions made anew. Whatever else enters is one copy.
+constexpr int kBatch = 11;
+/// Attention's two biases, each way.
+constexpr int kBiases = 2;
+
+bool flash(const graph::Operator& op) {
+  return as<graph::Attention>(op).core == graph::AttentionCore::flash;
+}
+/// Two where it does not say.
+int terms(const graph::Operator& op) {
+  const std::int64_t said = as<graph::Elementwise>(op).terms;
+  return said > 0 ? static_cast<int>(said) : 2;
+}
+
+Launches expert_launches(const graph::Experts& e) {
+  // One call for all experts: Transformer Engine's GroupedLinear loops over them without PyTorch.
+  const int products = kExpertProducts;
+  const auto [forward, backward] = expert_kernels(e);
+  return {forward + products, backward + products, products};
+}
+
+/// Of one pass where the operator has it.
+Launches kernels(const graph::Operator& op) {
+  switch (op.kind) {
+    case OpKind::input:
+      return {1, 0, 0};
+    case OpKind::softmax:
+      return as<graph::Softmax>(op).loss ? kLoss : Launches{1, 1, 0};
+    case OpKind::reshape:
+    case OpKind::profiled:
+      return {};
+    case OpKind::attention:
+      return flash(op) ? kFlashAttention : kPlainAttention;
+    case OpKind::experts:
+      return expert_launches(as<graph::Experts>(op));
+    case OpKind::linear:
+      return {1, 1, as<graph::Linear>(op).bias ? 2 : 1};
+    case OpKind::convolution:
+      return {1, 1, as<graph::Convolution>(op).bias ? 2 : 1};
+    case OpKind::matmul:
+      return {1, 2, 0};
+    case OpKind::concat:
+      return {1, std::max(1, static_cast<int>(as<graph::Concat>(op).widths.size())), 0};
+    case OpKind::elementwise:
+      return {terms(op) - 1, as<graph::Elementwise>(op).dropout ? 1 : 0, 0};  // else gradients are handed on
+    default:
+      return {1, 1, 1};
+  }
+}
+
+/// What the softmax launches where it is not fused.
+int unfused(const graph::Operator& op, std::int64_t matrices) {
+  return as<graph::Attention>(op).core == graph::AttentionCore::plain && matrices % kFusedSoftmax != 0
+             ? kUnfused
+             : 0;
+}
+
+/// Kernels of dropout in a plain core, each way.
+int dropping(const graph::Operator& op) {
+  return op.kind == OpKind::attention && as<graph::Attention>(op).dropout && !flash(op) ? 1 : 0;
+}
+
+}  // namespace
+
+bool fetches_batch(const graph::OpGraph& graph, core::OpId id) {
+  if (graph.op(id).kind != OpKind::input) return false;
+  for (std::size_t i = 0; i < id.index(); ++i)
+    if (graph.op(core::OpId(i)).kind == OpKind::input) return false;
+  return true;
+}
+
+Launches launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matrices) {
+  const graph::Operator& op = graph.op(id);
+  Launches out = kernels(op);
+  if (fetches_batch(graph, id)) out.forward = kBatch;
+  if (const auto& a = as<graph::Attention>(op); op.kind == OpKind::attention && !a.bias) {
+    const int none = a.qkv_bias ? kBiases - 1 : kBiases;
+    out.forward -= none;
+    out.weight_gradient -= none;
+  }
+  if (as<graph::Softmax>(op).loss && graph.element_bytes() >= kWhole) {  // nothing to cast
+    out.forward -= 1;
+    out.input_gradient -= 1;
+  }
+  for (const bool each : {as<graph::Attention>(op).rotary, as<graph::Attention>(op).qk_norm})
+    if (each) {  // queries, keys
+      out.forward += 2;
+      out.input_gradient += 2;
+    }
+  out.forward += unfused(op, matrices) + dropping(op);
+  out.input_gradient += unfused(op, matrices) + dropping(op);
+  if (!graph.trains_above(id)) out.input_gradient = 0;
+  if (!graph::weighs(op)) out.weight_gradient = 0;
+  return out;
+}
+
+int core_launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matrices) {
+  const graph::Operator& op = graph.op(id);
+  return flash(op) ? kFlashCore : kPlainCore + unfused(op, matrices) + dropping(op);
+}
+
+}  // namespace penstock::cost

@@ -1,0 +1,49 @@
+#include "penstock/cost/unfused.hpp"
+
+namespace penstock::cost {
+namespace {
+
+/// Passes over a row in 16-bit numbers, read or written; one in fp32 counts twice.
+struct RowMoves {
+  double forward, backward;
+  friend RowMoves operator/(const RowMoves& a, const RowMoves& b) {
+    return {a.forward / b.forward, a.backward / b.backward};
+  }
+};
+
+/// Norm. Forward: cast to fp32 (3), square (4), mean (2), product with the root (4), cast back (3), weight (2).
+/// Backward: gradients of the product with the weight (5) and their sum (1), cast (3), product with the root
+/// for its two operands (4, 6) and their sum (2), square (4), sum of gradients (6), cast (3).
+constexpr RowMoves kRootNorm{18, 34};
+/// One kernel per pass, as costs count it: input and output; backward for the input, and for the weight.
+constexpr RowMoves kFusedNorm{2, 4};
+/// Gated activation. Forward: silu of the gate (2), product (3). Backward: gradients of both factors (3, 3), of
+/// silu (3).
+constexpr RowMoves kGated{5, 9};
+/// As costs count it: two inputs and an output each way.
+constexpr RowMoves kFusedGated{3, 3};
+
+bool by_root(const graph::Operator& op) {
+  return op.kind == graph::OpKind::norm && as<graph::Norm>(op).form == graph::NormForm::rms;
+}
+bool gated(const graph::Operator& op) {
+  return op.kind == graph::OpKind::activation &&
+         as<graph::Activation>(op).function == graph::Function::swiglu;
+}
+
+}  // namespace
+
+OpTime unfused(const graph::Operator& op, const OpTime& fused) {
+  if (!by_root(op) && !gated(op)) return fused;
+  const RowMoves times = by_root(op) ? kRootNorm / kFusedNorm : kGated / kFusedGated;
+  return {fused.forward * times.forward, fused.input_gradient * times.backward,
+          fused.weight_gradient * times.backward};
+}
+
+Launches unfused_launches(const graph::Operator& op) {
+  if (by_root(op)) return {6, 9, 2};  // the root and its epsilon are two small kernels
+  if (gated(op)) return {1, 2, 0};
+  return {};
+}
+
+}  // namespace penstock::cost
