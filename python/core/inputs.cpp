@@ -249,7 +249,8 @@ Problem problem(const Model& model, const Cluster& given, const Setting& setting
                 .reserved = setting.reserved.has_value() || by_file,
                 .runtime = !cluster.ref.runtime.empty(),
                 .costs = costs.has_value(),
-                .precision_note = chosen.precision_note};
+                .precision_note = chosen.precision_note,
+                .framework = cluster.ref.runtime};
   // A model of the zoo is built anew in the numbers that hold its weights.
   const plan::ModelRef ref = experiment::in_numbers_of(out.training, model.ref);
   if (ref.parameters != model.ref.parameters)

@@ -40,6 +40,7 @@ using Texts = std::vector<std::string>;
 /// How planners search, as `penstock plan` is told.
 struct SearchFlags {
   std::optional<std::int64_t> micro_batch, pipeline_micro_batch;
+  std::string runnable_by;
   bool per_stage_micro_batch = false, any_degree = false, by_estimate = false;
   int k = 1, top = 1;
   std::optional<double> time_limit_s;
@@ -66,6 +67,7 @@ experiment::SearchSetting SearchFlags::setting() const {
   out.alone = true;
   if (time_limit_s) out.time_limit = core::Seconds(*time_limit_s);
   if (memory_limit_bytes) out.memory_limit = core::Bytes(*memory_limit_bytes);
+  out.runnable_by = runnable_by;
   out.options.micro_batch = micro_batch;
   out.options.pipeline_micro_batch = pipeline_micro_batch;
   out.options.per_stage_micro_batch = per_stage_micro_batch;
@@ -80,6 +82,7 @@ void bind_flags(nb::module_& m) {
   nb::class_<SearchFlags>(m, "SearchFlags")
       .def(nb::init<>())
       .def_rw("micro_batch", &SearchFlags::micro_batch, nb::arg().none())
+      .def_rw("runnable_by", &SearchFlags::runnable_by)
       .def_rw("pipeline_micro_batch", &SearchFlags::pipeline_micro_batch, nb::arg().none())
       .def_rw("per_stage_micro_batch", &SearchFlags::per_stage_micro_batch)
       .def_rw("any_degree", &SearchFlags::any_degree)

@@ -54,6 +54,7 @@ def plan(
     k: int = 1,
     any_degree: bool = False,
     top: int = 1,
+    runnable_by: str = "",
     choose_by_estimate: bool = False,
     aim: str = "time",
     perturbation: str | os.PathLike[str] | None = None,
@@ -80,6 +81,7 @@ def plan(
         any_degree: Replica counts may have any size.
         top: Number of plans to keep: the best, and the fastest plans of other kinds (degrees, schedule, ZeRO stage, recomputation)
             that take at most 1.5 times as long. They are `simulation.next_best`.
+        runnable_by: Training framework that must be able to run the plan, as `--for` of the command line. "": any plan.
         choose_by_estimate: A closed formula chooses micro-batch sizes, not the simulator.
         aim: Objective to minimise: `time` of an iteration, `p95`, `memory` or `cost`. The result is `simulation.reached`.
         perturbation: For p95: a perturbation file. p95 is the time that 95 % of the iterations under it do not exceed.
@@ -114,6 +116,7 @@ def plan(
             k=k,
             any_degree=any_degree,
             top=top,
+            runnable_by=runnable_by,
             by_estimate=choose_by_estimate,
             network=network,
             collective=collective,
@@ -136,6 +139,7 @@ def improve(
     layers: bool = False,
     change: str = "all",
     evaluations: int = 6000,
+    runnable_by: str = "",
     aim: str = "time",
     perturbation: str | os.PathLike[str] | None = None,
     seed: int = 0,
@@ -167,6 +171,7 @@ def improve(
     """
     flags = _flags(
         dict(
+            runnable_by=runnable_by,
             network=network,
             collective=collective,
             pass_collectives=pass_collectives,
@@ -185,6 +190,7 @@ def compare(
     planners: str | Iterable[str] = "all",
     *,
     micro_batch: int | None = None,
+    runnable_by: str = "",
     choose_by_estimate: bool = False,
     aim: str = "time",
     perturbation: str | os.PathLike[str] | None = None,
@@ -220,6 +226,7 @@ def compare(
     flags = _flags(
         dict(
             micro_batch=micro_batch,
+            runnable_by=runnable_by,
             by_estimate=choose_by_estimate,
             network=network,
             collective=collective,

@@ -20,8 +20,8 @@ class FrameworkFlag {
 
   /// experiment::SearchSetting::runnable_by.
   std::string runnable_by() const;
-  /// Loads the problem. If the search is limited, models that do not state their attention get flash, the
-  /// cluster is run by the framework unless --framework is given, and the limit is one of the assumptions.
+  /// Loads the problem. A limited search has the limit among its assumptions. Its models get flash attention
+  /// unless they state another. The framework runs its cluster unless --framework is given.
   LoadedProblem load(ProblemFlags problem) const;
   /// Planner in words for progress.
   std::string named(const planners::PlannerChoice& planner) const;

@@ -168,7 +168,8 @@ experiment::Assumptions ProblemFlags::assumptions(const LoadedProblem& loaded,
                                   .costs = costs.file.has_value(),
                                   .loss = states("loss"),
                                   .attention = !chosen_attention,
-                                  .precision_note = chosen.precision_note});
+                                  .precision_note = chosen.precision_note,
+                                  .framework = cluster.runtime});
 }
 
 }  // namespace penstock::cli

@@ -60,7 +60,10 @@ core::Bytes reserved(const cluster::Cluster& cluster) {
   return most;
 }
 
-std::string runtime_words(const cluster::Cluster& cluster) {
+/// `stated`: name or time of the runtime, or "".
+std::string runtime_words(const cluster::Cluster& cluster, const std::string& stated) {
+  if (!stated.empty() && stated != "none" && stated.find('/') == std::string::npos)
+    return "framework " + stated;
   const cluster::Runtime runtime = cluster.types().front().host();
   for (const auto& named : cluster::runtimes())
     if (named.runtime == runtime) return named.name == "none" ? "no host times" : "framework " + named.name;
@@ -144,7 +147,8 @@ StatedParts stated_by_plan(const plan::ClusterRef& ref, const cluster::Cluster& 
           .reserved = ref.reserved.has_value() || reserved(cluster).value() > 0,
           .runtime = !ref.runtime.empty(),
           .costs = costs,
-          .loss = true};
+          .loss = true,
+          .framework = ref.runtime};
 }
 
 Assumptions assumptions(const cost::Problem& problem, const plan::ModelRef& model,
@@ -174,7 +178,8 @@ Assumptions assumptions(const cost::Problem& problem, const plan::ModelRef& mode
   const core::Bytes held = reserved(problem.cluster);
   out.push_back({"reserved", held.value() == 0 ? "nothing reserved" : core::show(held) + " reserved",
                  "--reserved", "reserved=", !stated.reserved});
-  out.push_back({"framework", runtime_words(problem.cluster), "--framework", "framework=", !stated.runtime});
+  out.push_back({"framework", runtime_words(problem.cluster, stated.framework), "--framework",
+                 "framework=", !stated.runtime});
   // Curves have a more detailed line of their own.
   const bool curves = dynamic_cast<const cost::CurveCosts*>(&problem.costs) != nullptr;
   const std::string source =

@@ -18,8 +18,8 @@ FrameworkSpace::FrameworkSpace(const std::string& framework, const graph::OpGrap
     : framework_(framework) {
   if (framework.empty()) return;
   const plan::ModelRef named = resolved(model);
-  const auto plans = std::make_shared<const frameworks::RunnablePlans>(frameworks::framework_named(framework),
-                                                                       graph, named);
+  const auto plans =
+      std::make_shared<const frameworks::RunnablePlans>(frameworks::framework_named(framework), graph, named);
   runnable_ = [plans, named](const plan::Plan& plan, const plan::Plan* before) {
     plan::Plan of_model = plan;
     of_model.model = named;

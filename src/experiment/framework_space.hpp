@@ -22,8 +22,8 @@ class FrameworkSpace {
   void limit(planners::OwnOptions& joint, const plan::Plan* from) const;
   /// SearchOptions::runnable; empty for the null space.
   std::function<std::optional<plan::Plan>(const plan::Plan&, const plan::Plan*)> runnable() const;
-  /// Replaces the plan of a planner that does not know the space by the nearest one in it, valid and with
-  /// in-flight counts. Returns true if the plan changed. Throws Infeasible if there is none.
+  /// Replaces a plan of another planner than joint by the nearest one in the space, valid and with in-flight
+  /// counts. Returns true if the plan changed. Throws Infeasible if there is none.
   bool enter(const cost::Problem& problem, plan::Plan& plan) const;
 
  private:

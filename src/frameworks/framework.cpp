@@ -74,6 +74,13 @@ class Check {
   void refuse(const std::string& why) { out_.push_back(why); }
 
   void check_degrees() {
+    if (layers_.ranks > 1 && !can_.pipeline)
+      refuse(fmt::format("has no pipelines: the plan has PP{}", layers_.ranks));
+    if (layers_.tensor_parallel > 1 && layers_.data_parallel > 1 && layers_.zero == 0 &&
+        !can_.tensor_with_copies)
+      refuse(fmt::format(
+          "shards weights over replicas of tensor-parallel groups: the plan has TP{} without ZeRO",
+          layers_.tensor_parallel));
     if (layers_.tensor_parallel > 1 && !can_.tensor_parallel)
       refuse(fmt::format("does not divide operators in its pipelines: the plan has TP{}",
                          layers_.tensor_parallel));
@@ -275,6 +282,24 @@ const std::vector<Framework>& catalogue() {
         .precisions = {"fp32", "bf16", "mixed_bf16", "mixed_fp16"}},
        {},
        to_pytorch},
+      {"accelerate",
+       "1.15",
+       "accelerate",
+       "config file of Hugging Face's Trainer (YAML)",
+       "huggingface/accelerate, src/accelerate/parallelism_config.py and utils/dataclasses.py",
+       {.pipeline = false,
+        .sequence_parallel = false,
+        .tensor_with_copies = false,
+        .zero = {0, 2, 3},
+        .context = {Exchange::ring, Exchange::all_gather},
+        .hybrid = true,
+        .recompute_core = false,
+        .recompute_first = false,
+        .schedules = {"1f1b", "gpipe"},
+        .context_by_flash = true,
+        .precisions = {"fp32", "mixed_bf16"}},
+       {},
+       to_accelerate},
   };
   return all;
 }

@@ -119,6 +119,7 @@ std::optional<CommonDegrees> degrees_of(const Plan& plan, const Plan* before, co
                                         bool context) {
   const auto ranks = plan::rank_of_stage(plan);
   CommonDegrees out{static_cast<std::size_t>(1 + *std::ranges::max_element(ranks)), 1, 1, 1};
+  if (!can.pipeline) out.ranks = 1;
   if (plan.stages.size() % out.ranks != 0) return {};
   if (can.tensor_parallel)
     out.tensor = most_common(plan, before, [](const Stage& s) { return s.tensor_parallel; });
@@ -186,6 +187,8 @@ std::optional<Plan> mended(const graph::OpGraph& graph, const plan::LayerRow& ro
   const auto degrees = degrees_of(plan, before, can, !can.context_by_flash || has_flash_alone(graph));
   if (!degrees) return {};
   const bool merged = plan.stages.size() > 1 && degrees->ranks == 1 && !can.chunks_without_pipeline;
+  // A whole model on every device: shard as much as there is, for a pipeline kept weights apart.
+  const bool without_pipeline = merged && !can.pipeline;
   const std::size_t stages = merged ? 1 : plan.stages.size();
   if (stages > static_cast<std::size_t>(row.parts())) return {};
   Plan out = plan;
@@ -212,7 +215,9 @@ std::optional<Plan> mended(const graph::OpGraph& graph, const plan::LayerRow& ro
     stage.partition.clear();
     stage.shares.clear();
     stage.recompute = plan::applies(graph, stage.operators, recompute) ? recompute : Recomputation{};
-    stage.zero = stage.weight_replicas() > 1 ? zero_of(plan, before, can) : 0;
+    stage.zero = stage.weight_replicas() <= 1 ? 0
+                 : without_pipeline           ? can.zero.back()
+                                              : zero_of(plan, before, can);
     stage.sequence_parallel = sequence;
   }
   out.training.compression = {};

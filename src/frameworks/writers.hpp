@@ -10,6 +10,7 @@
 
 namespace penstock::frameworks {
 
+std::string to_accelerate(const Handover& handover);
 std::string to_megatron(const Handover& handover);
 std::string to_torchtitan(const Handover& handover);
 std::string to_torchtitan_toml(const Handover& handover);  ///< before 0.3

@@ -61,6 +61,7 @@ struct StatedParts {
   bool precision = false, optimizer = false, tokens = false, mini_batch = true, reserved = false,
        runtime = false, costs = false, loss = false, attention = true;
   std::string precision_note{};
+  std::string framework{};  ///< plan::ClusterRef::runtime
 };
 /// Flags for everything that a plan states. `cluster` is the cluster of `ref`, whose file may state a
 /// reserve.

@@ -33,7 +33,7 @@ struct Framework {
   std::map<std::string, std::string> demands{};
 };
 
-/// megatron, torchtitan, deepspeed, automodel, pytorch; each in its current release.
+/// megatron, torchtitan, deepspeed, automodel, pytorch, accelerate; each in its current release.
 const std::vector<Framework>& catalogue();
 std::vector<std::string> framework_names();  ///< of the catalogue
 /// Older releases whose words differ: torchtitan 0.2.
