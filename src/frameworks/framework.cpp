@@ -76,8 +76,7 @@ class Check {
   void check_degrees() {
     if (layers_.ranks > 1 && !can_.pipeline)
       refuse(fmt::format("has no pipelines: the plan has PP{}", layers_.ranks));
-    if (layers_.tensor_parallel > 1 && layers_.data_parallel > 1 && layers_.zero == 0 &&
-        !can_.tensor_with_copies)
+    if (layers_.tensor_parallel > 1 && layers_.zero == 0 && !can_.tensor_with_copies)
       refuse(fmt::format(
           "shards weights over replicas of tensor-parallel groups: the plan has TP{} without ZeRO",
           layers_.tensor_parallel));

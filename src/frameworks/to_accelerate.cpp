@@ -19,27 +19,26 @@ std::string fsdp_config(const LayerPlan& layers) {
       yes_or_no(layers.zero == 3), yes_or_no(bool(layers.recompute)));
 }
 
-/// Degrees, whose product is the number of processes.
+/// Degrees, whose product is the number of processes. The launcher takes them with FSDP2 only.
 std::string parallelism_config(const LayerPlan& layers) {
-  const std::int64_t shards = layers.zero > 0 ? data_shards(layers) : 1;
+  const std::int64_t shards = data_shards(layers);
   std::string out = fmt::format(
-      "use_parallelism_config: true\nparallelism_config:\n  parallelism_config_dp_replicate_size: {}\n"
+      "parallelism_config:\n  parallelism_config_dp_replicate_size: {}\n"
       "  parallelism_config_dp_shard_size: {}\n  parallelism_config_tp_size: {}\n  "
       "parallelism_config_cp_size: {}\n",
       layers.data_parallel / shards, shards, layers.tensor_parallel, layers.context_parallel);
   if (layers.context_parallel > 1)
-    out += fmt::format(
-        "  parallelism_config_cp_comm_strategy: {}\n",
-        layers.context_exchange == plan::ContextExchange::ring ? "alltoall" : "allgather");
+    out += fmt::format("  parallelism_config_cp_comm_strategy: {}\n",
+                       layers.context_exchange == plan::ContextExchange::ring ? "alltoall" : "allgather");
   return out;
 }
 
 /// Batches and what replicas with whole copies recompute are arguments of the Trainer.
 std::string trainer_arguments(const Handover& handover) {
   const LayerPlan& layers = handover.layers;
-  std::string out = fmt::format(
-      "# TrainingArguments: per_device_train_batch_size={}, gradient_accumulation_steps={}", layers.micro_batch,
-      layers.micro_batches(handover.plan));
+  std::string out =
+      fmt::format("# TrainingArguments: per_device_train_batch_size={}, gradient_accumulation_steps={}",
+                  layers.micro_batch, layers.micro_batches(handover.plan));
   if (layers.zero == 0 && layers.recompute) out += ", gradient_checkpointing=True";
   return out + "\n";
 }
@@ -57,7 +56,7 @@ std::string to_accelerate(const Handover& handover) {
       comment_of_left_out("These come with the model", model_values(handover.plan.model)),
       sharded ? "FSDP" : "MULTI_GPU",
       precision_of(handover.graph, handover.plan) == "mixed_bf16" ? "bf16" : "no", layers.devices(),
-      sharded ? fsdp_config(layers) : "", parallelism_config(layers));
+      sharded ? fsdp_config(layers) : "", sharded ? parallelism_config(layers) : "");
 }
 
 }  // namespace penstock::frameworks

@@ -163,7 +163,15 @@ expect 0 'pipeline_parallel_schedule_csv = "order.csv"' "$penstock" export titan
 expect 11 "torchtitan 0.1 is not known; known: 0.3, 0.2" "$penstock" export titan.yaml --to torchtitan --for-version 0.1
 expect 0 "DP8, 1F1B, mb 1, ZeRO 1" "$penstock" plan --model llama -p layers=4 --gpus 8xH100 --mini-batch 32 --for megatron --option evaluations=100 -o runnable.yaml
 expect 0 "--tensor-model-parallel-size" "$penstock" export runnable.yaml --to megatron
-expect 10 "--for needs --planner joint; for a plan of spp use penstock export --nearest" "$penstock" plan --model llama -p layers=4 --gpus 8xH100 --mini-batch 32 --for megatron --planner spp
+expect 0 "given: mini-batch 32, framework megatron, plans that Megatron-LM can run" \
+  "$penstock" plan --model llama -p layers=4 --gpus 8xH100 --mini-batch 32 --for megatron --planner spp -o runnable.yaml
+expect 0 "--num-layers 4" "$penstock" export runnable.yaml --to megatron
+expect 0 "plans that Megatron-LM can run (--for any)" "$penstock" plan --model llama3-8b -p layers=2 --gpus 8xH100
+expect 0 "framework megatron (--framework), costs" \
+  "$penstock" plan --model llama3-8b -p layers=2 --gpus 8xH100 --for any --planner data_parallel
+expect 0 "plans that accelerate can run" "$penstock" plan --model llama3-8b --gpus 8xH100 --for accelerate -o sharded.yaml
+expect 0 "parallelism_config_dp_shard_size: 8" "$penstock" export sharded.yaml --to accelerate
+expect 10 "'torchtitn' is no training framework" "$penstock" plan --model llama3-8b --gpus 8xH100 --framework torchtitn
 expect 0 "makespan" "$penstock" schedule order.csv
 expect 10 "Megatron-LM reads no order of passes from a file" "$penstock" export run.yaml --to megatron --csv order.csv
 expect 10 "'megatrn' is unknown; did you mean 'megatron'?" "$penstock" export run.yaml --to megatrn

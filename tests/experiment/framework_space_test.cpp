@@ -62,10 +62,10 @@ TEST_CASE("every framework can run the plans of its space, whichever planner sea
   const SmallLlama one;
   for (const std::string& framework : frameworks::framework_names()) {
     CAPTURE(framework);
-    const auto found =
-        experiment::compare(one.problem(), one.cell,
-                            experiment::planner_choices("joint:evaluations=300,megatron,spp,graphpipe", "planners"),
-                            one.setting(framework), {});
+    const auto found = experiment::compare(
+        one.problem(), one.cell,
+        experiment::planner_choices("joint:evaluations=300,megatron,spp,graphpipe", "planners"),
+        one.setting(framework), {});
     CHECK_FALSE(found.plans.empty());
     for (const auto& [planner, plan] : found.plans) {
       CAPTURE(planner);
@@ -110,8 +110,8 @@ TEST_CASE("an experiment's framework is an axis, and limits its plans") {
       "clusters: [{file: " +
           support::checkout("/experiments/clusters/summit.yaml") +
           ", devices: [8]}]\n"
-      "models: [{name: llama, parameters: {layers: 6, hidden: 512, heads: 8, kv_heads: 4, feed_forward: 1024, "
-      "vocabulary: 4096, sequence: 512}, mini_batch: [32]}]\n");
+          "models: [{name: llama, parameters: {layers: 6, hidden: 512, heads: 8, kv_heads: 4, feed_forward: 1024, "
+          "vocabulary: 4096, sequence: 512}, mini_batch: [32]}]\n");
   const auto spec = experiment::load_spec(scratch.path("e.yaml"));
   REQUIRE(spec.cells.size() == 2);
   CHECK(spec.cells[0].runnable_by == "");

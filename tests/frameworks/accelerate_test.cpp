@@ -11,15 +11,14 @@ using namespace penstock::frameworks;
 namespace {
 
 const graph::OpGraph& llama() {
-  static const graph::OpGraph out =
-      models::build("llama", {{"layers", "4"},
-                              {"hidden", "64"},
-                              {"heads", "4"},
-                              {"kv_heads", "2"},
-                              {"vocabulary", "512"},
-                              {"sequence", "32"},
-                              {"attention", "flash"},
-                              {"element_bytes", "2"}});
+  static const graph::OpGraph out = models::build("llama", {{"layers", "4"},
+                                                            {"hidden", "64"},
+                                                            {"heads", "4"},
+                                                            {"kv_heads", "2"},
+                                                            {"vocabulary", "512"},
+                                                            {"sequence", "32"},
+                                                            {"attention", "flash"},
+                                                            {"element_bytes", "2"}});
   return out;
 }
 
@@ -82,7 +81,7 @@ TEST_CASE("replicas that share in groups, or hold whole copies, in accelerate's 
   auto copies = whole(1, 1, 0);
   copies.stages[0].recompute = plan::kRecomputeLayers;
   CHECK(says(copies, "distributed_type: MULTI_GPU\n"));
-  CHECK(says(copies, "parallelism_config_dp_replicate_size: 8\n  parallelism_config_dp_shard_size: 1\n"));
+  CHECK_FALSE(says(copies, "parallelism_config"));  // the launcher refuses it without FSDP2
   CHECK(says(copies, "gradient_checkpointing=True\n"));
   CHECK_FALSE(says(copies, "fsdp_config"));
   copies.training.precision = plan::mixed_precision("fp32");
@@ -92,7 +91,8 @@ TEST_CASE("replicas that share in groups, or hold whole copies, in accelerate's 
 TEST_CASE("accelerate has no pipelines, and no tensor parallelism of whole copies") {
   CHECK(written(whole(2, 1, 0)) ==
         "accelerate shards weights over replicas of tensor-parallel groups: the plan has TP2 without ZeRO");
-  CHECK(says(whole(8, 1, 0), "parallelism_config_tp_size: 8\n"));  // of one replica
+  CHECK(says(whole(8, 1, 0), "the plan has TP8 without ZeRO"));
+  CHECK(says(whole(4, 1, 2), "parallelism_config_tp_size: 4\n"));
   auto piped = whole(1, 1, 0);
   piped.stages.push_back(piped.stages[0]);
   const std::size_t half = llama().size() / 2;

@@ -1,15 +1,17 @@
 """Exports for torchtitan, NeMo AutoModel and DeepSpeed, loaded by their own config classes, splitters and parsers.
 
 torchtitan: the config function by its ConfigManager, the stages by its splitter on the meta device, parameters against the
-plan's model. AutoModel: `distributed` by the parser of its recipes. DeepSpeed: the file by its config class.
+plan's model. AutoModel: `distributed` by the parser of its recipes. DeepSpeed: the file by its config class. accelerate: the file by its launcher's reader, sizes by ParallelismConfig.
 """
 import contextlib
 import importlib
 import io
 import json
 import logging
+import math
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -114,7 +116,32 @@ def deepspeed(penstock, case, plan, text, given, folder):
     return ""
 
 
-CHECKS = {"torchtitan": titan, "automodel": automodel, "deepspeed": deepspeed}
+def accelerate(penstock, case, plan, text, given, folder):
+    from accelerate.commands.config.config_args import load_config_from_file
+    from accelerate.parallelism_config import ParallelismConfig
+    path = pathlib.Path(folder, "accelerate.yaml")
+    path.write_text(text)
+    read = load_config_from_file(str(path))
+    prefix = "parallelism_config_"
+    sizes = {key.removeprefix(prefix): value for key, value in read.parallelism_config.items() if key.endswith("_size")}
+    sizes = sizes or {"dp_replicate_size": case.devices, "dp_shard_size": 1, "cp_size": 1}  # no section: replicas
+    ParallelismConfig(**sizes)
+    if math.prod(sizes.values()) != case.devices or read.num_processes != case.devices:
+        return f"sizes {sizes} are not {case.devices} devices"
+    strategy = read.parallelism_config.get(prefix + "cp_comm_strategy", "allgather")
+    if (strategy not in ("allgather", "alltoall")) or (sizes["cp_size"] > 1 and read.distributed_type != "FSDP"):
+        return f"context groups by {strategy}, {read.distributed_type}"
+    if (read.distributed_type == "FSDP") != (sizes["dp_shard_size"] * sizes["cp_size"] > 1):
+        return f"{read.distributed_type} for {sizes}"
+    _, head = parameters(penstock, given)
+    if read.mixed_precision != ("no" if head["training"].get("precision", "fp32") == "fp32" else "bf16"):
+        return f"computes in {read.mixed_precision}"
+    each, steps = map(int, re.search(r"batch_size=(\d+), gradient_accumulation_steps=(\d+)", text).groups())
+    batch = each * steps * sizes["dp_replicate_size"] * sizes["dp_shard_size"]
+    return "" if batch == head["training"]["mini_batch"] else f"{batch} samples"
+
+
+CHECKS = {"torchtitan": titan, "automodel": automodel, "deepspeed": deepspeed, "accelerate": accelerate}
 
 
 def main(penstock, count, only):

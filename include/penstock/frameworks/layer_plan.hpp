@@ -60,7 +60,7 @@ LayerReading read_layers(const graph::OpGraph& graph, const plan::LayerRow& row,
 struct Abilities {
   bool pipeline = true;
   bool tensor_parallel = true, sequence_parallel = true;
-  bool tensor_with_copies = true;  ///< tensor parallelism also where replicas hold a copy of everything each
+  bool tensor_with_copies = true;  ///< tensor parallelism also without ZeRO
   bool expert_parallel = false;
   bool experts_divide_tokens =
       false;              ///< models with experts need sequence parallelism where TP divides them
