@@ -40,7 +40,8 @@ void FrameworkFlag::choose_for(const std::string& given, const plan::ModelRef& m
 bool FrameworkFlag::gives_up(const plan::ModelRef& model, const graph::OpGraph& graph) {
   if (!chosen_) return false;
   try {
-    frameworks::RunnablePlans(frameworks::framework_named(name_), graph, experiment::resolved(model));
+    [[maybe_unused]] const frameworks::RunnablePlans possible(frameworks::framework_named(name_), graph,
+                                                              experiment::resolved(model));
     return false;
   } catch (const core::BadInput&) {
     name_.clear();
