@@ -1,5 +1,6 @@
 // penstock export: a plan in a training framework's own words.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "command.hpp"
 #include "penstock/core/files.hpp"
@@ -37,7 +38,8 @@ core::ExitCode run(const ExportFlags& flags) {
   if (!flags.csv.empty() && !framework.can.any_order)
     throw core::Error(core::ExitCode::usage,
                       "--csv: " + framework.title + " reads no order of passes from a file");
-  experiment::PlanInput input = read_plan(flags.file, flags.model, flags.cluster, flags.costs);
+  experiment::PlanInput input = read_plan(
+      flags.file, flags.model, run_by(flags.cluster, flags.costs, flags.file, framework.name), flags.costs);
   input.plan.model = experiment::resolved(input.plan.model);  // writers name modules by the zoo's families
   const cost::Problem problem = input.problem();
   experiment::complete(problem, input.plan, flags.file);
@@ -79,7 +81,9 @@ void add_export(CLI::App& app, Action& action) {
       "  penstock export plan.yaml --to torchtitan --csv schedule.csv -o penstock_job.py");
   auto flags = std::make_shared<ExportFlags>();
   command->add_option("PLAN", flags->file, "the plan file")->required()->type_name("FILE");
-  command->add_option("--to", flags->framework, "megatron, torchtitan, deepspeed, automodel or pytorch")
+  command
+      ->add_option("--to", flags->framework,
+                   fmt::format("{}", fmt::join(frameworks::framework_names(), ", ")))
       ->required()
       ->type_name("NAME")
       ->check(one_of(frameworks::framework_names()));

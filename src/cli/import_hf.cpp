@@ -44,7 +44,7 @@ void add_import_hf(CLI::App& import, Action& action) {
       "Writes a model reference: a model of the zoo with its parameters, which every command takes in place "
       "of a "
       "model. They take the config itself as well. Reads llama, mistral, qwen2, qwen3, mixtral, qwen2_moe, "
-      "qwen3_moe, olmoe, deepseek_v2, deepseek_v3, gpt2, "
+      "qwen3_moe, olmoe, deepseek_v2, deepseek_v3, kimi_k2, gpt2, "
       "gpt_neox, opt, "
       "bert, vit and llava; other architectures, and keys or values that would make another network, are "
       "refused by "

@@ -49,7 +49,9 @@ std::string gained(core::Seconds before, core::Seconds after) {
 core::ExitCode run(const ImproveFlags& flags, const Session& session) {
   flags.search.check(session.force);
   const ThreadLimit limit(flags.search.threads);
-  auto input = read_plan(flags.file, flags.model, flags.cluster, flags.costs);
+  auto input =
+      read_plan(flags.file, flags.model,
+                run_by(flags.cluster, flags.costs, flags.file, flags.framework.runnable_by()), flags.costs);
   experiment::complete(input.problem(), input.plan, flags.file);
   const auto assumed = experiment::usual_reserve(input.problem(), input.plan);
   if (assumed) {

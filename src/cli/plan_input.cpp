@@ -1,6 +1,9 @@
 #include "plan_input.hpp"
 
+#include <algorithm>
+
 #include "penstock/core/files.hpp"
+#include "penstock/frameworks/framework.hpp"
 
 namespace penstock::cli {
 
@@ -22,6 +25,16 @@ experiment::PlanInput read_plan(const std::string& file, const ModelFlags& model
   const std::string text = core::read_file(file);
   return experiment::read_plan(text, file, head_of(text, file, model, cluster),
                                [&](const cluster::Cluster& stated) { return costs.load(stated); });
+}
+
+ClusterFlags run_by(const ClusterFlags& cluster, const CostFlags& costs, const std::string& file,
+                    const std::string& framework) {
+  ClusterFlags out = cluster;
+  if (framework.empty() || !cluster.runtime.empty() || costs.file) return out;
+  const std::string stated = plan::parse_plan_head(core::read_file(file), file).cluster.runtime;
+  const auto names = frameworks::framework_names();
+  if (stated.empty() || std::ranges::find(names, stated) != names.end()) out.runtime = framework;
+  return out;
 }
 
 }  // namespace penstock::cli

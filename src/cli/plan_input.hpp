@@ -14,4 +14,9 @@ plan::PlanHead head_of(const std::string& text, const std::string& file, const M
 experiment::PlanInput read_plan(const std::string& file, const ModelFlags& model, const ClusterFlags& cluster,
                                 const CostFlags& costs);
 
+/// Cluster flags of a command that hands the plan to `framework` ("": to none): its hosts, unless --framework,
+/// --costs or the plan's own runtime, other than another framework's, decide.
+ClusterFlags run_by(const ClusterFlags& cluster, const CostFlags& costs, const std::string& file,
+                    const std::string& framework);
+
 }  // namespace penstock::cli

@@ -54,7 +54,8 @@ void ProblemFlags::add_problem(CLI::App& command) {
       .add_option(
           "--tokens-per-batch", tokens_per_batch,
           fmt::format("tokens per iteration, instead of --mini-batch: a number, with K for 1,024 or M "
-                      "for 1,048,576. The samples are rounded to a multiple of the devices. Default: {} "
+                      "for 1,048,576. The samples are rounded to a multiple of the devices, or, if they "
+                      "are fewer, to a whole number. Default: {} "
                       "for language models",
                       kUsualTokens))
       ->excludes(samples_given)

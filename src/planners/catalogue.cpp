@@ -140,6 +140,7 @@ const std::vector<PlannerInfo>& catalogue() {
        "equal stages, tensor parallelism within nodes, interleaving",
        "equally many operators and devices per stage, interleaved where they divide; "
        "Narayanan et al., Megatron-LM, SC 2021; any model in one row, every (p, t, d, v, b) that fits, "
+       "by powers of two unless --any-degree, "
        "with sequence parallelism, then ZeRO 1, then recomputed attention cores, then recomputed layers, "
        "where "
        "nothing else fits; context and expert groups on request; all estimated, the best 64 judged",

@@ -289,6 +289,8 @@ class Sweep {
   }
 
   [[noreturn]] void explain() const {
+    if (std::isfinite(options_.give_up.value()))
+      throw core::Infeasible("no plan computes for less time than the search allows");
     for (const Search& search :
          searches_)  // the smallest micro-batch that can occupy all devices needs the least memory
       if (const auto reason = obstacle(problem_, units_, arrangement(search), search.choices,

@@ -171,6 +171,10 @@ expect 0 "framework megatron (--framework), costs" \
   "$penstock" plan --model llama3-8b -p layers=2 --gpus 8xH100 --for any --planner data_parallel
 expect 0 "plans that accelerate can run" "$penstock" plan --model llama3-8b --gpus 8xH100 --for accelerate -o sharded.yaml
 expect 0 "parallelism_config_dp_shard_size: 8" "$penstock" export sharded.yaml --to accelerate
+expect 0 "samples/s" "$penstock" plan --model mmt --gpus 1xV100-16 --mini-batch 128  # searches that a cutoff empties
+"$penstock" plan --model llama3-8b -p layers=4 --gpus 8xH100 --for torchtitan --planner data_parallel -o titan_plan.yaml >/dev/null 2>&1
+expect 0 "framework torchtitan" "$penstock" simulate titan_plan.yaml
+expect 0 "framework megatron" "$penstock" improve titan_plan.yaml --for megatron --evaluations 10
 expect 10 "'torchtitn' is no training framework" "$penstock" plan --model llama3-8b --gpus 8xH100 --framework torchtitn
 expect 0 "makespan" "$penstock" schedule order.csv
 expect 10 "Megatron-LM reads no order of passes from a file" "$penstock" export run.yaml --to megatron --csv order.csv

@@ -98,6 +98,7 @@ std::optional<std::string> obstacle(const cost::Problem& problem, const Units& u
   const auto need = [&](std::size_t s) { return plan::total(memories[s]); };
   for (std::size_t s = 1; s < plan->stages.size(); ++s)
     if (need(s) > need(fullest)) fullest = s;
+  if (need(fullest) <= has) return std::nullopt;  // within the search's rounding
   const auto& operators = plan->stages[fullest].operators;
   return shortage(
       fmt::format("even in the thriftiest partition stage {} of {} ('{}' to '{}', {} samples in flight)",
