@@ -68,7 +68,7 @@ std::vector<plan::ModelRef> with_parameters(const plan::ModelRef& model, const Y
 std::string read_label(const Yaml& node) {
   const auto label = node.find("label");
   if (!label) return "";
-  const std::string text = label->text();
+  std::string text = label->text();
   if (text.empty() || text.size() > kMostLabel || text.find('\n') != std::string::npos)
     label->fail(fmt::format("expected one line of 1 to {} characters", kMostLabel));
   return text;

@@ -30,7 +30,7 @@ std::string CsvRecord::text(const std::string& column) const {
 }
 
 std::string CsvRecord::word(const std::string& column, const std::vector<std::string>& known) const {
-  const std::string out = text(column);
+  std::string out = text(column);
   if (std::find(known.begin(), known.end(), out) == known.end())
     fail(column, fmt::format("expected {}, not '{}'", fmt::join(known, " or "), out));
   return out;

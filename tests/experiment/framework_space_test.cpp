@@ -116,7 +116,7 @@ TEST_CASE("an experiment's framework is an axis, and limits its plans") {
   REQUIRE(spec.cells.size() == 2);
   CHECK(spec.cells[0].runnable_by == "");
   CHECK(spec.cells[1].runnable_by == "megatron");
-  CHECK(spec.cells[1].cluster.runtime == "");  // data sheets know no host
+  CHECK(spec.cells[1].cluster.runtime == "");  // data sheets have no host times
   CHECK(experiment::cell_name(spec.cells[1]) != experiment::cell_name(spec.cells[0]));
   const cost::AnalyticCosts costs;
   const auto refused = [&](const experiment::Cell& cell) {
