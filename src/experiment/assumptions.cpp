@@ -181,7 +181,10 @@ Assumptions assumptions(const cost::Problem& problem, const plan::ModelRef& mode
   out.push_back({"framework", runtime_words(problem.cluster, stated.framework), "--framework",
                  "framework=", !stated.runtime});
   // Curves have a more detailed line of their own.
-  const bool curves = dynamic_cast<const cost::CurveCosts*>(&problem.costs) != nullptr;
+  const bool curves = dynamic_cast<const cost::CurveCosts*>(&problem.costs) != nullptr &&
+                      std::ranges::any_of(problem.cluster.types(), [](const cluster::DeviceType& type) {
+                        return cost::curves_for(type).has_value();
+                      });
   const std::string source =
       curves ? problem.costs.source() : cost::source_of(problem.costs, problem.cluster);
   out.push_back({"costs", source == "analytic" ? "analytic costs" : "costs: " + source, "--costs",

@@ -4,6 +4,7 @@
 
 #include "penstock/cluster/reserved.hpp"
 #include "penstock/cost/analytic.hpp"
+#include "penstock/cost/curve_costs.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "support/checkout.hpp"
 
@@ -82,6 +83,17 @@ TEST_CASE("one line lists the assumptions, the options that change them, and the
                                               {.precision = true, .optimizer = true, .tokens = true});
   CHECK(in_words(stated).find("given: mixed_bf16, adam, 4096 tokens per sample, mini-batch 64") !=
         std::string::npos);
+}
+
+TEST_CASE("built-in costs are efficiency curves where a device has some, else its data sheet") {
+  const auto graph = experiment::load_model({"transformer", {{"layers", "1"}}});
+  const cost::CurveCosts curves;
+  const auto costs = [&](const char* name) {
+    const auto cluster = cluster_named(name);
+    return experiment::assumptions({graph, cluster, curves, {}}, {"transformer", {}}, {}).back().words;
+  };
+  CHECK(costs("8xH100") == "costs: efficiency curves");
+  CHECK(costs("host").find("costs: data sheet of ") == 0);
 }
 
 TEST_CASE("reserves by size and by framework") {

@@ -74,7 +74,7 @@ std::optional<std::string> obstacle(const cost::Problem& problem, const Units& u
                                     core::StopToken stop) {
   Budget budget(problem, units, arrangement, choices, in_row, stop);
   const Bytes has = budget.has();
-  if (const auto lone = lone_operator(problem, units, choices, has)) return lone;
+  if (auto lone = lone_operator(problem, units, choices, has)) return lone;
   constexpr Bytes kUnlimited(std::int64_t{1} << 56);
   if (!budget.plan_within(kUnlimited)) return std::nullopt;
   Bytes low = has, high = has * 2;
