@@ -247,7 +247,6 @@ Problem problem(const Model& model, const Cluster& given, const Setting& setting
                 .optimizer = setting.optimizer.has_value(),
                 .tokens = model.tokens_stated,
                 .reserved = setting.reserved.has_value() || by_file,
-                .runtime = !cluster.ref.runtime.empty(),
                 .costs = costs.has_value(),
                 .precision_note = chosen.precision_note,
                 .framework = cluster.ref.runtime};

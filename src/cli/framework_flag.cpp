@@ -60,7 +60,10 @@ std::string FrameworkFlag::named(const planners::PlannerChoice& planner) const {
 
 LoadedProblem FrameworkFlag::load(ProblemFlags problem) const {
   if (runnable_by().empty()) return problem.load();
-  if (problem.cluster.runtime.empty() && !chosen_ && !problem.costs.file) problem.cluster.runtime = name_;
+  const plan::ClusterRef ref = problem.cluster.ref();
+  if (!chosen_)
+    problem.cluster.runtime =
+        experiment::runtime_for(name_, ref, problem.costs.file, experiment::load_cluster({ref.name, 0}));
   LoadedProblem out = problem.load("flash");
   out.assumptions.push_back({"for", "plans that " + frameworks::framework_named(name_).title + " can run",
                              "--for any", "runnable_by=", chosen_});

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/core/files.hpp"
+#include "penstock/experiment/inputs.hpp"
 #include "penstock/frameworks/framework.hpp"
 
 namespace penstock::cli {
@@ -29,11 +30,13 @@ experiment::PlanInput read_plan(const std::string& file, const ModelFlags& model
 
 ClusterFlags run_by(const ClusterFlags& cluster, const CostFlags& costs, const std::string& file,
                     const std::string& framework) {
+  if (framework.empty()) return cluster;
   ClusterFlags out = cluster;
-  if (framework.empty() || !cluster.runtime.empty() || costs.file) return out;
-  const std::string stated = plan::parse_plan_head(core::read_file(file), file).cluster.runtime;
+  plan::ClusterRef ref = head_of(core::read_file(file), file, {}, cluster).cluster;
   const auto names = frameworks::framework_names();
-  if (stated.empty() || std::ranges::find(names, stated) != names.end()) out.runtime = framework;
+  const bool another = std::ranges::find(names, ref.runtime) != names.end();  // ran the plan before
+  if (another && cluster.runtime.empty()) ref.runtime.clear();
+  out.runtime = experiment::runtime_for(framework, ref, costs.file, experiment::load_cluster({ref.name, 0}));
   return out;
 }
 

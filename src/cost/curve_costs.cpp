@@ -105,7 +105,8 @@ const std::string& digest_of_curves() {
     std::string all;
     for (const auto& [name, text] : kBuiltInCurves) all += text;
     for (const Known& known : kKnown) all += fmt::format("{} {}", known.name, known.slowdown);
-    all += cluster::usual_runtime().name;
+    all += fmt::format("{} {}", cluster::usual_runtime().name,
+                       cluster::usual_runtime().runtime.per_kernel.value());
     for (const Relative& relative : kRelatives) all += fmt::format("{} {}", relative.word, relative.curves);
     return core::digest(all);
   }();

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "penstock/cost/unfused.hpp"
-
 namespace penstock::cost {
 namespace {
 
@@ -22,13 +20,7 @@ OpTime launch_time(const graph::OpGraph& graph, core::OpId id, const cluster::De
                    std::int64_t samples, const OpShard& part) {
   const core::Seconds each = device.host().per_kernel;
   if (each == core::Seconds(0)) return {};
-  Launches count = launches(graph, id, matrices_of(graph.op(id), samples, part));
-  if (!device.host().fused) {
-    const Launches more = unfused_launches(graph.op(id));
-    count.forward += more.forward;
-    if (count.input_gradient > 0) count.input_gradient += more.input_gradient;
-    if (count.weight_gradient > 0) count.weight_gradient += more.weight_gradient;
-  }
+  const Launches count = launches(graph, id, matrices_of(graph.op(id), samples, part), device.host().fused);
   return {each * count.forward, each * count.input_gradient, each * count.weight_gradient};
 }
 

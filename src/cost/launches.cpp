@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "experts.hpp"
+#include "penstock/cost/unfused.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -76,7 +77,7 @@ Launches kernels(const graph::Operator& op) {
 }
 
 /// What the softmax launches where it is not fused.
-int unfused(const graph::Operator& op, std::int64_t matrices) {
+int apart_softmax(const graph::Operator& op, std::int64_t matrices) {
   return as<graph::Attention>(op).core == graph::AttentionCore::plain && matrices % kFusedSoftmax != 0
              ? kUnfused
              : 0;
@@ -96,9 +97,15 @@ bool fetches_batch(const graph::OpGraph& graph, core::OpId id) {
   return true;
 }
 
-Launches launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matrices) {
+Launches launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matrices, bool fused) {
   const graph::Operator& op = graph.op(id);
   Launches out = kernels(op);
+  if (!fused) {
+    const Launches more = unfused_launches(op);
+    out.forward += more.forward;
+    out.input_gradient += more.input_gradient;
+    out.weight_gradient += more.weight_gradient;
+  }
   if (fetches_batch(graph, id)) out.forward = kBatch;
   if (const auto& a = as<graph::Attention>(op); op.kind == OpKind::attention && !a.bias) {
     const int none = a.qkv_bias ? kBiases - 1 : kBiases;
@@ -114,8 +121,8 @@ Launches launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matri
       out.forward += 2;
       out.input_gradient += 2;
     }
-  out.forward += unfused(op, matrices) + dropping(op);
-  out.input_gradient += unfused(op, matrices) + dropping(op);
+  out.forward += apart_softmax(op, matrices) + dropping(op);
+  out.input_gradient += apart_softmax(op, matrices) + dropping(op);
   if (!graph.trains_above(id)) out.input_gradient = 0;
   if (!graph::weighs(op)) out.weight_gradient = 0;
   return out;
@@ -123,7 +130,7 @@ Launches launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matri
 
 int core_launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matrices) {
   const graph::Operator& op = graph.op(id);
-  return flash(op) ? kFlashCore : kPlainCore + unfused(op, matrices) + dropping(op);
+  return flash(op) ? kFlashCore : kPlainCore + apart_softmax(op, matrices) + dropping(op);
 }
 
 }  // namespace penstock::cost

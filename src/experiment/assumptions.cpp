@@ -145,7 +145,6 @@ StatedParts stated_by_plan(const plan::ClusterRef& ref, const cluster::Cluster& 
           .optimizer = true,
           .tokens = true,
           .reserved = ref.reserved.has_value() || reserved(cluster).value() > 0,
-          .runtime = !ref.runtime.empty(),
           .costs = costs,
           .loss = true,
           .framework = ref.runtime};
@@ -179,7 +178,7 @@ Assumptions assumptions(const cost::Problem& problem, const plan::ModelRef& mode
   out.push_back({"reserved", held.value() == 0 ? "nothing reserved" : core::show(held) + " reserved",
                  "--reserved", "reserved=", !stated.reserved});
   out.push_back({"framework", runtime_words(problem.cluster, stated.framework), "--framework",
-                 "framework=", !stated.runtime});
+                 "framework=", stated.framework.empty()});
   // Curves have a more detailed line of their own.
   const bool curves = dynamic_cast<const cost::CurveCosts*>(&problem.costs) != nullptr &&
                       std::ranges::any_of(problem.cluster.types(), [](const cluster::DeviceType& type) {

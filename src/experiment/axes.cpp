@@ -60,13 +60,11 @@ void read_runtime(const Yaml& node, Cell& cell) {
   at_node(node, [&] { return cluster::runtime(node.text()); });
   cell.cluster.runtime = node.text();
 }
-/// `timed`: kernels are timed without a host, so the framework decides the host's time unless one is stated.
-void read_for(const Yaml& node, bool timed, Cell& cell) {
+void read_for(const Yaml& node, Cell& cell) {
   const std::string name = node.text();
   if (name == "any") return;
   at_node(node, [&] { return frameworks::framework_named(name); });
   cell.runnable_by = name;
-  if (timed && cell.cluster.runtime.empty()) cell.cluster.runtime = name;
 }
 void read_micro_batch(const Yaml& node, Cell& cell) {
   cell.micro_batch = node.integer(1, plan::kMostSamples);
@@ -114,8 +112,6 @@ std::vector<Cell> times_each(std::vector<Cell> cells, const Yaml& mapping, std::
 
 std::vector<Cell> read_axes(const Yaml& root, const fs::path& folder) {
   const Reader schedule = [&](const Yaml& node, Cell& cell) { read_schedule(node, folder, cell); };
-  const bool timed = !root.find("costs");
-  const Reader framework = [&](const Yaml& node, Cell& cell) { read_for(node, timed, cell); };
   std::vector<Cell> cells = times_each({Cell{}}, root,
                                        {{"optimizer", read_optimizer},
                                         {"compression", read_compression},
@@ -123,7 +119,7 @@ std::vector<Cell> read_axes(const Yaml& root, const fs::path& folder) {
                                         {"bucket", read_bucket},
                                         {"framework", read_runtime},
                                         {"runtime", read_runtime},
-                                        {"for", framework},
+                                        {"for", read_for},
                                         {"micro_batch", read_micro_batch},
                                         {"pipeline_micro_batch", read_pipeline_micro_batch},
                                         {"search", read_search},

@@ -117,6 +117,13 @@ cluster::Cluster load_cluster(const plan::ClusterRef& ref) {
   return ref.reserved ? all.reserving(*ref.reserved) : all;
 }
 
+std::string runtime_for(const std::string& framework, const plan::ClusterRef& ref,
+                        const std::optional<std::string>& costs, const cluster::Cluster& file) {
+  const bool stated = std::ranges::any_of(
+      file.types(), [](const cluster::DeviceType& type) { return type.runtime.has_value(); });
+  return ref.runtime.empty() && !costs && !stated ? framework : ref.runtime;
+}
+
 std::shared_ptr<const cost::CostModel> load_costs(const std::optional<std::string>& path) {
   if (!path) return std::make_shared<cost::CurveCosts>();
   if (*path == kDataSheet) return std::make_shared<cost::AnalyticCosts>();

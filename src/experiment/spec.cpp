@@ -222,6 +222,8 @@ void add_cells(Spec& spec, const ModelAxis& axis, const Scenario& scenario,
         cell.cluster.devices = scenario.cluster.devices;
         cell.perturbation = scenario.perturbation;
         cell.cluster_label = scenario.label;
+        cell.cluster.runtime = runtime_for(cell.runnable_by, cell.cluster, spec.costs,
+                                           spec.inputs->cluster({scenario.cluster.name, 0}));
         cell.planner = planner.choice;
         cell.planner_label = planner.label;
         cell.training.mini_batch = axis.per_device ? size * scenario.cluster.devices : size;

@@ -130,6 +130,20 @@ TEST_CASE("an experiment's framework is an axis, and limits its plans") {
   CHECK_FALSE(refused(spec.cells[1]));
 }
 
+TEST_CASE(
+    "a framework runs the cluster of its plans, unless the user, the file or the costs state the hosts") {
+  const cluster::Cluster silent = experiment::load_cluster({"4xA100-40x2", 8}),
+                         stated = silent.run_by(cluster::runtime("30us/kernel"));
+  const auto runtime = [](const std::string& given, const std::optional<std::string>& costs,
+                          const cluster::Cluster& file) {
+    return experiment::runtime_for("torchtitan", {"c", 8, given}, costs, file);
+  };
+  CHECK(runtime("", {}, silent) == "torchtitan");
+  CHECK(runtime("none", {}, silent) == "none");
+  CHECK(runtime("", {}, stated) == "");
+  CHECK(runtime("", "host.yaml", silent) == "");
+}
+
 TEST_CASE("a framework that cannot train the model, or is unknown, is refused before the search") {
   SmallLlama one;
   CHECK_THROWS_WITH_AS(experiment::search(one.problem(), one.cell, one.setting("megatrn"), {}),

@@ -59,9 +59,9 @@ std::optional<core::Bytes> usual_reserve(const cost::Problem& problem, const pla
 /// Flags of the parts that were stated, for a known problem.
 struct StatedParts {
   bool precision = false, optimizer = false, tokens = false, mini_batch = true, reserved = false,
-       runtime = false, costs = false, loss = false, attention = true;
+       costs = false, loss = false, attention = true;
   std::string precision_note{};
-  std::string framework{};  ///< plan::ClusterRef::runtime
+  std::string framework{};  ///< plan::ClusterRef::runtime; "": not stated
 };
 /// Flags for everything that a plan states. `cluster` is the cluster of `ref`, whose file may state a
 /// reserve.

@@ -42,6 +42,11 @@ plan::ModelRef in_numbers_of(const plan::Training& training, plan::ModelRef mode
 /// Loads the first `devices` of a cluster file; all of them if `devices` is 0. Throws BadInput.
 cluster::Cluster load_cluster(const plan::ClusterRef& ref);
 
+/// Runtime of a cluster whose plans `framework` runs: that of `ref`, or else the framework. Empty if the
+/// cluster's file states a host of its own, or if costs are given, because these may time hosts too.
+std::string runtime_for(const std::string& framework, const plan::ClusterRef& ref,
+                        const std::optional<std::string>& costs, const cluster::Cluster& file);
+
 /// Name of costs that are no file: the analytic model over data sheets.
 inline constexpr std::string_view kDataSheet = "data_sheet";
 /// False for data sheets, and for none, which means built-in efficiency curves.
