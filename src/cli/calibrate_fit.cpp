@@ -117,6 +117,7 @@ core::ExitCode fit(const CalibrateFitFlags& flags, const Session& session) {
       runs, flags.file, [&](const cluster::Cluster& cluster) { return flags.costs.load(cluster); },
       session.stop(), [&](double done) { heartbeat.tell(fmt::format("{:.0f} %", done * 100)); });
   warn_of_misfits(fitted);
+  for (const std::string& doubt : fitted.doubts) warn(doubt);
   if (!flags.output.empty()) core::write_file(flags.output, fitted.text);
   flags.json
       ? print(json(fitted))

@@ -39,9 +39,9 @@ frameworks::NamedModel ModelFlags::named() const {
   for (const std::string& text : parameters) {
     const auto equals = text.find('=');
     if (equals == std::string::npos || equals == 0)
-      throw core::BadInput("-p " + text + ": expected KEY=VALUE");
+      throw core::Error(core::ExitCode::usage, "-p " + text + ": expected KEY=VALUE");
     if (!out.parameters.emplace(text.substr(0, equals), text.substr(equals + 1)).second)
-      throw core::BadInput("-p " + text + ": the parameter is given twice");
+      throw core::Error(core::ExitCode::usage, "-p " + text + ": the parameter is given twice");
   }
   return experiment::named_model(out);
 }

@@ -29,7 +29,7 @@ struct SimulateFlags {
   int threads = 0;
   TimelineFlags timeline;
   ExplainFlags explain;
-  std::string what_if;
+  std::optional<std::string> what_if;
   bool verify = false;
   bool allow_oom = false;
   bool json = false;
@@ -41,6 +41,7 @@ void verify(const cost::Problem& problem, const schedule::ScheduledPlan& schedul
   const auto violations = check::trace_violations(problem, scheduled, trace, options);
   if (!violations.empty())
     throw core::Error(core::ExitCode::internal, "the simulation breaks a rule: " + violations.front());
+  say("verified: the simulated run breaks no rule\n");
 }
 
 std::vector<experiment::WhatIfChange> changes(const std::string& text) {
@@ -54,7 +55,7 @@ std::vector<experiment::WhatIfChange> changes(const std::string& text) {
 /// What shows or checks one run does not go with many; the verifier knows what routes allow, not their
 /// jitter.
 void check_combination(const SimulateFlags& flags, const std::optional<sim::Perturbation>& perturbation) {
-  if (!flags.what_if.empty() && (perturbation || flags.perturbation.runs > 1))
+  if (flags.what_if && (perturbation || flags.perturbation.runs > 1))
     throw core::BadInput("--what-if cannot be used with --perturbation");
   const bool one = flags.verify || flags.explain.given() || flags.allow_oom || flags.timeline.given();
   if (flags.perturbation.runs > 1 && one)
@@ -96,7 +97,7 @@ core::ExitCode one_run(const SimulateFlags& flags, const experiment::PlanInput& 
   }
   if (flags.explain.given())
     beside.explained = flags.explain.explained(problem, scheduled, options, outcome.row);
-  if (!flags.what_if.empty()) beside.what_if = experiment::what_if(input, changes(flags.what_if), options);
+  if (flags.what_if) beside.what_if = experiment::what_if(input, changes(*flags.what_if), options);
   const report::Screen screen = flags.wide.screen();
   if (flags.json)
     for (const std::string& doubt : experiment::doubts(problem, outcome)) warn(doubt);
@@ -108,7 +109,7 @@ core::ExitCode one_run(const SimulateFlags& flags, const experiment::PlanInput& 
 }
 
 core::ExitCode run(const SimulateFlags& flags, const Session& session) {
-  if (!flags.what_if.empty()) changes(flags.what_if);  // or an error before any work
+  if (flags.what_if) changes(*flags.what_if);  // or an error before any work
   experiment::PlanInput input = read_plan(flags.file, flags.model, flags.cluster, flags.costs);
   plan::Plan& plan = input.plan;
   flags.compression.apply(plan.training.compression);

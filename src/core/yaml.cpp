@@ -274,7 +274,8 @@ std::int64_t Yaml::integer(std::int64_t low, std::int64_t high) const {
   refuse_quotes(*this, "a whole number");
   const auto value = whole<std::int64_t>(written);
   if (!value || *value < low || *value > high)
-    fail(fmt::format("expected a whole number from {} to {}, found '{}'", low, high, written));
+    fail(low == high ? fmt::format("expected {}, found '{}'", low, written)
+                     : fmt::format("expected a whole number from {} to {}, found '{}'", low, high, written));
   return *value;
 }
 

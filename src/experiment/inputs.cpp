@@ -127,6 +127,10 @@ std::string runtime_for(const std::string& framework, const plan::ClusterRef& re
 std::shared_ptr<const cost::CostModel> load_costs(const std::optional<std::string>& path) {
   if (!path) return std::make_shared<cost::CurveCosts>();
   if (*path == kDataSheet) return std::make_shared<cost::AnalyticCosts>();
+  // A short word that is no file is meant as the name.
+  if (!std::filesystem::exists(*path) &&
+      core::did_you_mean(*path, {std::string(kDataSheet)}).starts_with("did you mean"))
+    throw core::BadInput(fmt::format("no costs are called '{}'; did you mean '{}'?", *path, kDataSheet));
   return parse_costs(core::read_file(*path), *path);
 }
 

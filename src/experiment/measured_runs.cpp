@@ -25,6 +25,8 @@ namespace {
 
 constexpr SearchRange kHost{0, 16e-6, 12, 1e8, 18};     // s; hundredths of a microsecond
 constexpr SearchRange kSlowdown{0.5, 0.5, 7, 1e4, 20};  // searched for every host time
+constexpr double kLeastSlowdown = kSlowdown.first - kSlowdown.step;
+constexpr double kMostSlowdown = kSlowdown.first + kSlowdown.step * (kSlowdown.steps + 1);
 constexpr double kLeastGain = 1e-3;  ///< minimum gain in mean error for a host time to be used
 constexpr double kGib = 1024.0 * 1024 * 1024;
 
@@ -134,6 +136,24 @@ class TimeFit {
   double tried_ = 0;
 };
 
+/// Doubts about constants that stopped where they cannot go further.
+std::vector<std::string> doubts_about(const FittedCluster& fitted) {
+  std::vector<std::string> out;
+  constexpr double kEnd = 0.02;
+  if (fitted.kernel_slowdown > kMostSlowdown - kEnd || fitted.kernel_slowdown < kLeastSlowdown + kEnd)
+    out.push_back(
+        fmt::format("kernel_slowdown {:.4f} is the end of what is searched: a device this far from its "
+                    "costs needs other costs (penstock calibrate)",
+                    fitted.kernel_slowdown));
+  if (!fitted.reserved || fitted.reserved->value() > 0) return out;
+  for (const RunFit& fit : fitted.runs)
+    if (fit.run.gib && *fit.run.gib < fit.fitted_gib)
+      out.push_back(
+          fmt::format("{}: {:.2f} GiB measured, less than the {:.2f} GiB of the plan without any reserve",
+                      fit.run.plan, *fit.run.gib, fit.fitted_gib));
+  return out;
+}
+
 /// Median of measured memory minus the plans' memory, to a hundredth of a GiB.
 std::optional<core::Bytes> fit_reserved(const ReadRuns& runs, const std::vector<RunFit>& fits) {
   std::vector<double> above;
@@ -188,6 +208,7 @@ FittedCluster fit_cluster(const std::vector<MeasuredRun>& runs, const std::strin
   out.reserved = fit_reserved(read, out.runs);
   for (std::size_t i = 0; i < read.size() && out.reserved; ++i)
     out.runs[i].fitted_gib += static_cast<double>((*out.reserved - read[i]->reserved()).value()) / kGib;
+  out.doubts = doubts_about(out);
   out.text = with_constants(cluster::cluster_text(out.cluster), out.cluster, out);
   return out;
 }

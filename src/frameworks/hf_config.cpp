@@ -110,7 +110,10 @@ std::string dtype_precision(const core::Yaml& root) {
   const std::string dtype = given->text();
   if (dtype.ends_with("bfloat16")) return "mixed_bf16";
   if (dtype.ends_with("float16")) return "mixed_fp16";
-  return dtype.ends_with("float32") ? "fp32" : "";
+  if (dtype.ends_with("float32")) return "fp32";
+  if (dtype.empty() || dtype == "auto" || dtype == "null" || dtype == "~") return "";
+  given->fail(fmt::format(
+      "'{}' is no type that training keeps weights in: expected bfloat16, float16 or float32", dtype));
 }
 
 /// Where neither text nor tower of the config states its positions, the reader's default counts.

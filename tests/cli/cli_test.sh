@@ -21,7 +21,7 @@ expect 0 "mine: all" cat mine.yaml
 expect 11 "did you mean 'summit'" "$penstock" clusters sumit
 expect 0 "plan written to mixed.yaml" "${plan[@]}" --optimizer adam --precision mixed_bf16 -o mixed.yaml
 expect 0 "training: {mini_batch: 64, optimizer: adam, precision: mixed_bf16}" cat mixed.yaml
-expect 0 "samples/s" "$penstock" simulate mixed.yaml --verify
+expect 0 "verified: the simulated run breaks no rule" "$penstock" simulate mixed.yaml --verify
 expect 11 "numbers of two bytes are replayed with gradients in them" "$penstock" replay mixed.yaml
 expect 11 "weights in bf16 have 2 bytes, the model's numbers 4" "${plan[@]}" --precision mixed_bf16 -p element_bytes=4
 expect 10 "mixed_bf61" "${plan[@]}" --precision mixed_bf61

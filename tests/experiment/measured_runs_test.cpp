@@ -229,3 +229,23 @@ TEST_CASE("reserved memory is the median of what runs had above their plans") {
   runs.add("bert", 4, 16, 4);
   CHECK(std::abs(static_cast<double>(runs.fit().reserved.value().value()) / kGib - 1) < 0.011);
 }
+
+TEST_CASE("doubts name a slow-down at the end of the search, and memory below the plan's") {
+  const support::Scratch scratch("measured_runs");
+  Runs slow(scratch, {9, core::Seconds(0), 0.5});
+  slow.add("vgg16", 4, 64, 16);
+  const auto doubts = slow.fit().doubts;
+  REQUIRE(doubts.size() == 1);
+  CHECK(doubts.front().starts_with("kernel_slowdown 4.5000 is the end of what is searched"));
+
+  Runs small(scratch, {1, core::Seconds(0), 0.5});
+  small.reserve(-0.2);
+  small.add("vgg16", 4, 64, 16);
+  const auto below = small.fit().doubts;
+  REQUIRE(below.size() == 1);
+  CHECK(below.front().find("less than the") != std::string::npos);
+
+  Runs usual(scratch, {1.25, core::Seconds(0), 0.5});
+  usual.add("vgg16", 4, 64, 16);
+  CHECK(usual.fit().doubts.empty());
+}

@@ -239,6 +239,14 @@ TEST_CASE("a config keeps what no operator depends on, where it is not the famil
   CHECK_FALSE(qwen.contains("rope_scaling"));
   CHECK_FALSE(qwen.contains("init_std"));
   CHECK(parse_hf_config(config("qwen3_32b"), "c.json").precision == "mixed_bf16");
+  const auto typed = [](const std::string& type) {
+    std::string text = config("qwen3_32b");
+    return text.replace(text.find("bfloat16"), std::string("bfloat16").size(), type);
+  };
+  CHECK(parse_hf_config(typed("auto"), "c.json").precision.empty());
+  CHECK_THROWS_WITH_AS(parse_hf_config(typed("float8_e4m3fn"), "c.json"),
+                       doctest::Contains("'float8_e4m3fn' is no type that training keeps weights in"),
+                       core::BadInput);
   const auto scaled =
       stated(changed("llama3_8b", "\"rope_scaling\": null",
                      R"("rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0})"));

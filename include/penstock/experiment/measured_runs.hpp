@@ -39,6 +39,7 @@ struct FittedCluster {
   /// 0: none improves the fit; none: one run does not determine it.
   std::optional<core::Seconds> host_launch;
   std::optional<core::Bytes> reserved;  ///< none if no run states its memory
+  std::vector<std::string> doubts;      ///< reasons to mistrust a constant
   std::vector<RunFit> runs;
   std::string text;  ///< text of a cluster file with the constants
 };
