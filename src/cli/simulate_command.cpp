@@ -31,6 +31,7 @@ struct SimulateFlags {
   ExplainFlags explain;
   std::optional<std::string> what_if;
   bool verify = false;
+  bool traffic = false;
   bool allow_oom = false;
   bool json = false;
   WideFlag wide;
@@ -57,6 +58,8 @@ std::vector<experiment::WhatIfChange> changes(const std::string& text) {
 void check_combination(const SimulateFlags& flags, const std::optional<sim::Perturbation>& perturbation) {
   if (flags.what_if && (perturbation || flags.perturbation.runs > 1))
     throw core::BadInput("--what-if cannot be used with --perturbation");
+  if (flags.traffic && perturbation)
+    throw core::BadInput("--traffic cannot be used with --perturbation: it counts full samples");
   const bool one = flags.verify || flags.explain.given() || flags.allow_oom || flags.timeline.given();
   if (flags.perturbation.runs > 1 && one)
     throw core::BadInput(
@@ -98,6 +101,7 @@ core::ExitCode one_run(const SimulateFlags& flags, const experiment::PlanInput& 
   if (flags.explain.given())
     beside.explained = flags.explain.explained(problem, scheduled, options, outcome.row);
   if (flags.what_if) beside.what_if = experiment::what_if(input, changes(*flags.what_if), options);
+  if (flags.traffic) beside.traffic = sim::traffic(problem, scheduled);
   const report::Screen screen = flags.wide.screen();
   if (flags.json)
     for (const std::string& doubt : experiment::doubts(problem, outcome)) warn(doubt);
@@ -181,6 +185,9 @@ void add_simulate(CLI::App& app, Action& action) {
           "memory, memory_bandwidth, flops (peak), speed (of all kernels, a factor), micro_batch (of a "
           "replica), mini_batch")
       ->type_name("CHANGES");
+  command->add_flag("--traffic", flags->traffic,
+                    "count what every rank sends in an iteration: collectives by kind and group, messages, "
+                    "and their bytes");
   flags->timeline.add(*command);
   add_json(*command, flags->json);
   flags->wide.add(*command);

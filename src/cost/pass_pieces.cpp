@@ -23,10 +23,10 @@ struct Layer {
   std::map<Among, Bytes> weights, gradients;
 };
 
-Collectives all_gathers(const std::map<Among, Bytes>& bytes, OpId op) {
+Collectives all_gathers(const std::map<Among, Bytes>& bytes, OpId op, bool scatters) {
   Collectives out;
   for (const auto& [among, all] : bytes)
-    if (all > Bytes(0)) out.push_back({GroupCollective::Kind::all_gather, op, all, true, among});
+    if (all > Bytes(0)) out.push_back({GroupCollective::Kind::all_gather, op, all, true, among, scatters});
   return out;
 }
 
@@ -150,9 +150,9 @@ std::vector<PassPiece> PassPieces::of(Pass pass, std::span<const OpId> operators
   }
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Layer& layer = layers.all[layers.of[i]];
-    if (layer.first == i) cutter.begin(all_gathers(layer.weights, order[i]));
+    if (layer.first == i) cutter.begin(all_gathers(layer.weights, order[i], false));
     cutter.add(order[i]);
-    if (layer.last == i) cutter.end(all_gathers(layer.gradients, order[i]));
+    if (layer.last == i) cutter.end(all_gathers(layer.gradients, order[i], true));
   }
   return cutter.take();
 }

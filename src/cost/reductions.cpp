@@ -1,6 +1,7 @@
 #include "group_memo.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/cost/stage_memo.hpp"
+#include "penstock/cost/weight_exchanges.hpp"
 #include "penstock/layout/experts.hpp"
 #include "penstock/plan/mesh.hpp"
 #include "weight_parts.hpp"
@@ -122,6 +123,59 @@ std::vector<std::vector<Reduction>> reductions(const Problem& problem, const pla
   if (apart && updated > Bytes(0)) out.back().push_back({holders.weights.sharing, updated, true});
   if (apart && experts > Bytes(0) && stage.expert_replicas() > 1)
     out.back().push_back({holders.experts.equal, experts, true});
+  return out;
+}
+
+namespace {
+
+using Exchange = WeightExchange;
+
+/// Gradients of `own` bytes of weights, by a replicated or sharded state.
+void add_gradients(const Problem& problem, const plan::Stage& stage, const Holders& holders, Bytes own,
+                   std::vector<Exchange>& out) {
+  if (own == Bytes(0) || holders.equal.front().size() < 2) return;
+  const plan::ReplicaPlacement placement = plan::replica_placement(stage);
+  const Bytes gradients = problem.training.sent_gradients(own);
+  if (!placement.shards_state())
+    return out.push_back({Exchange::Kind::all_reduce, holders.equal, gradients, false});
+  if (!placement.shards_gradients())
+    out.push_back({Exchange::Kind::reduce_scatter, holders.sharing, gradients, false});
+  if (placement.copies > 1)
+    out.push_back(
+        {Exchange::Kind::all_reduce, holders.copies, placement.held(gradients, {}, placement.state), false});
+}
+
+/// Weights that devices updated in parts.
+void add_weights(const plan::Stage& stage, const Holders& holders, Bytes own, std::vector<Exchange>& out) {
+  const plan::ReplicaPlacement placement = plan::replica_placement(stage);
+  if (own > Bytes(0) && placement.shards_state() && !placement.shards_weights() &&
+      holders.sharing.front().size() > 1)
+    out.push_back({Exchange::Kind::all_gather, holders.sharing, own, false});
+}
+
+}  // namespace
+
+std::vector<WeightExchange> weight_exchanges(const Problem& problem, const plan::Stage& stage,
+                                             const OperatorSets& sets) {
+  const auto how = divided(problem, stage);
+  const StageHolders holders(stage);
+  std::vector<Exchange> out;
+  const auto all_reduce = [&](const DeviceGroups& groups, Bytes weights, bool within) {
+    if (weights > Bytes(0) && groups.front().size() > 1)
+      out.push_back({Exchange::Kind::all_reduce, groups, problem.training.sent_gradients(weights), within});
+  };
+  Bytes updated, experts;
+  for (const auto& operators : sets) {
+    const SummedWeights weights = summed_weights(problem, stage, operators, how);
+    if (weights.in_group > Bytes(0)) all_reduce(holders.tensor, weights.in_group, true);
+    add_gradients(problem, stage, holders.weights, weights.by_replica, out);
+    if (stage.expert_parallel > 1) add_gradients(problem, stage, holders.experts, weights.by_experts, out);
+    all_reduce(holders.all, weights.by_all, false);
+    updated += weights.by_replica;
+    experts += weights.by_experts;
+  }
+  add_weights(stage, holders.weights, updated, out);
+  if (stage.expert_parallel > 1) add_weights(stage, holders.experts, experts, out);
   return out;
 }
 

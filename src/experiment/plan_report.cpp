@@ -8,6 +8,7 @@
 #include <set>
 
 #include "assumptions_json.hpp"
+#include "device_ranges.hpp"
 #include "explain_report.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/coverage.hpp"
@@ -24,6 +25,7 @@
 #include "penstock/score/validate.hpp"
 #include "penstock/trace/out_of_memory.hpp"
 #include "top_report.hpp"
+#include "traffic_report.hpp"
 #include "waterfall_report.hpp"
 #include "what_if_report.hpp"
 
@@ -33,18 +35,6 @@ namespace {
 using core::show;
 using plan::MemoryKind;
 using report::Align;
-
-/// Returns a text such as "0-63 128-191".
-std::string device_ranges(const std::vector<core::DeviceId>& devices) {
-  std::string out;
-  for (std::size_t first = 0, end = 0; first < devices.size(); first = end) {
-    for (end = first + 1; end < devices.size() && devices[end].index() == devices[end - 1].index() + 1;)
-      ++end;
-    out += fmt::format("{}{}", first == 0 ? "" : " ", devices[first].index());
-    if (end - first > 1) out += fmt::format("-{}", devices[end - 1].index());
-  }
-  return out;
-}
 
 /// Degrees other than tensor parallelism, which the list of devices shows: ", CP2".
 std::string other_dimensions(const plan::Stage& stage) {
@@ -298,7 +288,7 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
   return fmt::format(
       "{}\n{}: {:.1f} samples/s{}\ndepth {} of {} stages; estimated iteration {}, simulated {}; bubble "
       "{:.1f} "
-      "%, exposed communication {:.1f} %, peak memory {} of {}\n{}{}{}{}{}{}{}{}{}{}{}",
+      "%, exposed communication {:.1f} %, peak memory {} of {}\n{}{}{}{}{}{}{}{}{}{}{}{}",
       table.text(screen), *row.strategy, *row.samples_per_s, rates(row), *row.depth, *row.stages,
       show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)), *row.bubble * 100,
       outcome.summary->exposed_communication * 100, show(core::Bytes(*row.peak_memory_bytes)),
@@ -308,7 +298,8 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
       untried_line(problem, row) + search_line(row), assumptions_line(beside.assumptions),
       outcome.others.empty() ? "" : "\n" + top_table(outcome, screen),
       beside.explained ? "\n" + explain_table(*beside.explained, screen) : "",
-      beside.what_if.empty() ? "" : "\n" + what_if_table(beside.what_if, screen));
+      beside.what_if.empty() ? "" : "\n" + what_if_table(beside.what_if, screen),
+      beside.traffic ? "\n" + traffic_table(*beside.traffic, screen) : "");
 }
 
 std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
@@ -377,6 +368,7 @@ std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
   if (!outcome.others.empty()) out["next_best"] = top_json(outcome);
   if (beside.explained) out["explain"] = explain_json(*beside.explained);
   if (!beside.what_if.empty()) out["what_if"] = what_if_json(beside.what_if);
+  if (beside.traffic) out["traffic"] = traffic_json(*beside.traffic);
   return out.dump(2) + "\n";
 }
 

@@ -119,7 +119,7 @@ Collectives context_collectives(OpId op, const ContextTensors& tensors, plan::Co
   using Kind = GroupCollective::Kind;
   Collectives out;
   const auto one = [&](Kind kind, Bytes bytes, bool before) {
-    return GroupCollective{kind, op, bytes, before, Among::context};
+    return GroupCollective{kind, op, bytes, before, Among::context, kind == Kind::all_gather && !before};
   };
   if (exchange == plan::ContextExchange::all_gather) {
     out.forward = {one(Kind::all_gather, tensors.keys_values, true)};

@@ -75,7 +75,7 @@ Bytes copied_rows(const graph::Operator& op, int element_bytes) {
 Collectives expert_collectives(OpId op, Bytes rows, const plan::Stage& stage, bool backward) {
   const Bytes all = Bytes(scaled(rows.value(), stage.imbalance)) * stage.expert_parallel;
   const auto one = [&](bool before) {
-    return GroupCollective{GroupCollective::Kind::all_to_all, op, all, before, Among::experts};
+    return GroupCollective{GroupCollective::Kind::all_to_all, op, all, before, Among::experts, false};
   };
   const std::vector<GroupCollective> there_and_back = {one(true), one(false)};
   return {there_and_back, backward ? there_and_back : std::vector<GroupCollective>()};

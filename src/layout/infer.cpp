@@ -85,13 +85,19 @@ class Inference {
     if (!stage_.sequence_parallel) return out;
     const auto whole = [&](OpId producer) { return placed(producer) == Placement::replicate; };
     if (std::ranges::none_of(producers_, whole))
-      for (GroupCollective& sum : out.backward) sum.kind = Kind::all_gather;
+      for (GroupCollective& sum : out.backward) scatter(sum);
     for (GroupCollective& sum : out.forward) {
-      sum.kind = Kind::all_gather;
+      scatter(sum);
       out.backward.push_back(sum);
       out.backward.back().before = true;
+      out.backward.back().scatters = false;
     }
     return out;
+  }
+
+  static void scatter(GroupCollective& sum) {
+    sum.kind = Kind::all_gather;
+    sum.scatters = true;
   }
 
   /// Inputs to whose gradient this operator adds a term, and no earlier operator does.

@@ -11,6 +11,7 @@
 #include "penstock/report/lines.hpp"
 #include "penstock/sim/explain.hpp"
 #include "penstock/sim/lengths.hpp"
+#include "penstock/sim/traffic.hpp"
 #include "penstock/sim/waterfall.hpp"
 
 namespace penstock::experiment {
@@ -43,6 +44,7 @@ struct Beside {
   std::optional<ExplainedRun> explained{};
   std::optional<Reached> reached{};  ///< result of a search for an objective
   std::vector<WhatIfRow> what_if{};
+  std::optional<std::vector<sim::RankTraffic>> traffic{};
   Assumptions assumptions{};
 };
 

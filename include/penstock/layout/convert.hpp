@@ -21,6 +21,7 @@ struct GroupCollective {
   core::Bytes bytes;    ///< whole tensor: per sample for activations, in total for weights
   bool before = false;  ///< true: the operator reads its result; false: the operator makes the tensor
   Among among = Among::tensor;
+  bool scatters = false;  ///< for an all_gather: it is the reduce-scatter of the same bytes
 
   core::Bytes moved(std::int64_t samples) const { return exchanges_weights(among) ? bytes : bytes * samples; }
 };
