@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -10,10 +11,12 @@
 #include "interruptible.hpp"
 #include "penstock/check/trace_violations.hpp"
 #include "penstock/experiment/plan_input.hpp"
+#include "penstock/experiment/plan_sentences.hpp"
 #include "penstock/report/perfetto.hpp"
 #include "penstock/report/rows.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
+#include "penstock/sim/simulate.hpp"
 #include "rows.hpp"
 #include "stages.hpp"
 
@@ -90,7 +93,12 @@ report::Rows spans(const Simulation& simulation) {
 }
 
 experiment::Beside beside(const Simulation& simulation) {
-  return {{}, simulation.explained, simulation.reached, simulation.what_if};
+  return {{},
+          simulation.explained,
+          simulation.reached,
+          simulation.what_if,
+          simulation.traffic,
+          simulation.free_order};
 }
 
 std::string text(const Simulation& s) {
@@ -130,11 +138,12 @@ void add_what_if(const std::string& changes, core::StopToken stop, Simulation& s
 }
 
 Simulation simulate(const Plan& plan, const std::optional<std::string>& schedule, const std::string& network,
-                    const std::string& collective, const std::string& pass_collectives, bool verify,
-                    bool explain, const std::optional<std::string>& what_if) {
-  const SimulationSetting setting{network, collective, pass_collectives};
+                    const std::string& collective, const std::string& pass_collectives,
+                    const std::string& communication, const SimulationParts& parts,
+                    const std::optional<std::string>& what_if) {
+  const SimulationSetting setting{network, collective, pass_collectives, communication};
   return interruptible([&](core::StopToken stop) {
-    Simulation out = simulated(plan, schedule, setting, verify, explain, stop);
+    Simulation out = simulated(plan, schedule, setting, parts, stop);
     if (what_if) add_what_if(*what_if, stop, out);
     return out;
   });
@@ -145,11 +154,12 @@ Simulation simulate(const Plan& plan, const std::optional<std::string>& schedule
 sim::SimulationOptions SimulationSetting::options() const {
   return {.network = sim::network_model(network),
           .collective = sim::collective(collective),
-          .pass_collectives = sim::pass_collectives(pass_collectives)};
+          .pass_collectives = sim::pass_collectives(pass_collectives),
+          .message_order = sim::message_order(communication)};
 }
 
 Simulation simulated(const Plan& given, const std::optional<std::string>& schedule,
-                     const SimulationSetting& setting, bool verify, bool explain, core::StopToken stop) {
+                     const SimulationSetting& setting, const SimulationParts& parts, core::StopToken stop) {
   plan::Plan plan = given.plan;
   if (schedule) experiment::reschedule(plan, *schedule);
   const cost::Problem problem = given.about.problem();
@@ -161,10 +171,35 @@ Simulation simulated(const Plan& given, const std::optional<std::string>& schedu
   experiment::Cell cell = given.about.cell();
   cell.planner.name = scheduled.plan.planner;
   out.outcome = experiment::evaluate(problem, scheduled, experiment::describe(problem, cell), options, true);
-  if (verify) verify_trace(problem, scheduled, *out.outcome.trace, out.options);
-  if (explain) out.explained = experiment::explained_run(problem, scheduled, options, out.outcome.row);
+  if (parts.verify) verify_trace(problem, scheduled, *out.outcome.trace, out.options);
+  if (parts.traffic) out.traffic = sim::traffic(problem, scheduled);
+  if (options.message_order == sim::MessageOrder::in_order) {
+    sim::SimulationOptions free = options;
+    free.message_order = sim::MessageOrder::free;
+    out.free_order = core::to_seconds(sim::simulate_time(problem, scheduled, free));
+  }
+  if (parts.explain) out.explained = experiment::explained_run(problem, scheduled, options, out.outcome.row);
   return out;
 }
+
+namespace {
+
+/// The sentences of `penstock explain`, by subject.
+std::vector<std::pair<std::string, std::string>> sentences(const Plan& given) {
+  return interruptible([&](core::StopToken stop) {
+    const Simulation run = simulated(given, {}, {}, {}, stop);
+    const experiment::PlanInput input{*given.about.model.graph, given.about.costs,
+                                      *given.about.cluster.cluster, *run.outcome.plan};
+    sim::SimulationOptions options = run.options;
+    options.stop = stop;
+    std::vector<std::pair<std::string, std::string>> out;
+    for (const auto& each : experiment::plan_sentences(input, run.outcome, options).sentences)
+      out.emplace_back(each.about, each.words);
+    return out;
+  });
+}
+
+}  // namespace
 
 void bind_simulations(nb::module_& m) {
   bind_stage(m);
@@ -189,6 +224,10 @@ void bind_simulations(nb::module_& m) {
       .def_prop_ro(
           "what_if", [](const Simulation& s) { return part_of_json(s, "what_if", nb::list()); },
           "Results of simulate(what_if=...): the present plan, each change by itself, and all together.")
+      .def_prop_ro(
+          "traffic", [](const Simulation& s) { return part_of_json(s, "traffic", nb::list()); },
+          "What every rank sends in an iteration, after simulate(traffic=True): devices, and rows with "
+          "collective, among, ranks, count, bytes, sent_bytes.")
       .def_prop_ro(
           "next_best", [](const Simulation& s) { return part_of_json(s, "next_best", nb::list()); },
           "The next best plans of other kinds, after a search with `top`.")
@@ -216,8 +255,17 @@ void bind_simulations(nb::module_& m) {
         return fmt::format("<penstock.Simulation {}: {:.1f} samples/s, {:.6g} s per iteration>",
                            *s.outcome.row.strategy, *s.outcome.row.samples_per_s, *s.outcome.row.iteration_s);
       });
-  m.def("simulate", simulate, "plan"_a, "schedule"_a.none(), "network"_a, "collective"_a,
-        "pass_collectives"_a, "verify"_a, "explain"_a, "what_if"_a.none());
+  m.def(
+      "simulate",
+      [](const Plan& plan, const std::optional<std::string>& schedule, const std::string& network,
+         const std::string& collective, const std::string& pass_collectives, const std::string& communication,
+         bool verify, bool explain, bool traffic, const std::optional<std::string>& what_if) {
+        return simulate(plan, schedule, network, collective, pass_collectives, communication,
+                        {verify, explain, traffic}, what_if);
+      },
+      "plan"_a, "schedule"_a.none(), "network"_a, "collective"_a, "pass_collectives"_a, "communication"_a,
+      "verify"_a, "explain"_a, "traffic"_a, "what_if"_a.none());
+  m.def("sentences", sentences, "plan"_a);
 }
 
 }  // namespace penstock::python

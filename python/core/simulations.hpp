@@ -11,12 +11,18 @@ namespace penstock::python {
 
 /// What a simulation is told beside the plan.
 struct SimulationSetting {
-  std::string network = "fair", collective = "closed_form", pass_collectives = "closed_form";
+  std::string network = "fair", collective = "closed_form", pass_collectives = "closed_form",
+              communication = "free";
   sim::SimulationOptions options() const;  ///< throws BadInput for unknown names
+};
+
+/// Parts of a simulation beside its figures.
+struct SimulationParts {
+  bool verify = false, explain = false, traffic = false;
 };
 
 /// Simulates one iteration; with another schedule when one is named. Throws as `penstock simulate`.
 Simulation simulated(const Plan& plan, const std::optional<std::string>& schedule,
-                     const SimulationSetting& setting, bool verify, bool explain, core::StopToken stop);
+                     const SimulationSetting& setting, const SimulationParts& parts, core::StopToken stop);
 
 }  // namespace penstock::python

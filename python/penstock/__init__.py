@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ._experiments import repeat, run
     from ._inputs import import_hf, load, zoo
     from ._planners import planner, stage_cost, stage_memory
-    from ._planning import compare, export, improve, plan, simulate, validate
+    from ._planning import compare, explain, export, improve, plan, simulate, validate
     from ._results import chart, pareto, report
     from ._schedules import schedule
     from .errors import BadInput, Error, ImplausibleAnswer, Infeasible, Internal, InvalidPlan, Limit, SearchInterrupted
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BadInput", "Cluster", "Comparison", "Error", "Handover", "ImplausibleAnswer", "Infeasible", "Internal",
     "InvalidPlan", "Limit", "Model", "Plan", "Problem", "Reached", "Results", "Row", "Schedule", "SearchInterrupted",
-    "Simulation", "Stage", "StageCost", "chart", "compare", "export", "import_hf", "improve", "load", "pareto", "plan",
+    "Simulation", "Stage", "StageCost", "chart", "compare", "explain", "export", "import_hf", "improve", "load", "pareto", "plan",
     "planner", "repeat", "report",
     "run", "schedule", "simulate", "stage_cost", "stage_memory", "validate", "zoo",
 ]
@@ -40,7 +40,7 @@ _HOME = {
     **dict.fromkeys(["repeat", "run"], "_experiments"),
     **dict.fromkeys(["import_hf", "load", "zoo"], "_inputs"),
     **dict.fromkeys(["planner", "stage_cost", "stage_memory"], "_planners"),
-    **dict.fromkeys(["compare", "export", "improve", "plan", "simulate", "validate"], "_planning"),
+    **dict.fromkeys(["compare", "explain", "export", "improve", "plan", "simulate", "validate"], "_planning"),
     **dict.fromkeys(["chart", "pareto", "report"], "_results"),
     "schedule": "_schedules",
     **dict.fromkeys(["BadInput", "Error", "ImplausibleAnswer", "Infeasible", "Internal", "InvalidPlan", "Limit", "SearchInterrupted"], "errors"),

@@ -250,8 +250,10 @@ def simulate(
     network: str = "fair",
     collective: str = "closed_form",
     pass_collectives: str = "closed_form",
+    communication: str = "free",
     verify: bool = False,
     explain: bool = False,
+    traffic: bool = False,
     what_if: str | None = None,
 ) -> _core.Simulation:
     """Checks a plan and simulates one iteration, as `penstock simulate` does.
@@ -260,7 +262,10 @@ def simulate(
         plan: The plan.
         schedule: Another order for the plan's stages: a family of `penstock schedules`, or a schedule file.
         verify: Check the trace by separate rules.
+        communication: When messages between stages travel: `free` (as soon as they can), or `in_order` (each device sends and
+            receives one by one, in the order in which PyTorch's pipeline runtime posts them).
         explain: The text and the JSON also show where the time goes.
+        traffic: Count what every rank sends; the result's `traffic` has it.
         what_if: Changes such as "network=200Gb/s, devices=2x". Each is simulated by itself, and all together; the result's `what_if`
             has them.
 
@@ -271,9 +276,22 @@ def simulate(
         BadInput: An argument or a file is malformed.
         KeyboardInterrupt: Ctrl-C.
     """
-    found = _core.simulate(plan, schedule, network, collective, pass_collectives, verify, explain, what_if)
+    found = _core.simulate(plan, schedule, network, collective, pass_collectives, communication, verify, explain, traffic, what_if)
     doubted([found.row])
     return found
+
+
+def explain(plan: _core.Plan) -> dict[str, str]:
+    """Explains a plan in ten sentences, as `penstock explain` does. Simulates the plan and a few changes of it.
+
+    Returns:
+        Sentences by subject, in this order: stages, replicas, batch, speed, losses, path, memory, bound, changes, frameworks.
+
+    Raises:
+        InvalidPlan: The plan breaks rules; the message lists every violation.
+        KeyboardInterrupt: Ctrl-C.
+    """
+    return dict(_core.sentences(plan))
 
 
 def validate(plan: _core.Plan) -> tuple[str, ...]:
@@ -293,7 +311,7 @@ def export(
 
     Args:
         plan: The plan.
-        to: `megatron`, `torchtitan`, `deepspeed`, `automodel` or `pytorch`.
+        to: `megatron`, `torchtitan`, `deepspeed`, `automodel`, `pytorch` or `accelerate`.
         csv: Name of the file that will hold the order of passes. The result's `order_csv` is then its text.
         nearest: If the framework cannot run the plan, export the nearest plan that it can run.
         version: Release of the framework to write for. Empty: its current one (torchtitan also has "0.2").

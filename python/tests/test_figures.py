@@ -51,6 +51,7 @@ def test_a_plan_and_its_figures_are_those_of_penstock_plan(found, cli, tmp_path)
         ({"network": "fifo", "collective": "ring"}, ["--network", "fifo", "--collective", "ring"]),
         ({"pass_collectives": "links"}, ["--pass-collectives", "links"]),
         ({"verify": True, "explain": True}, ["--verify", "--explain"]),
+        ({"communication": "in_order", "traffic": True}, ["--communication", "in_order", "--traffic"]),
         ({"what_if": "network=2x, mini_batch=2x"}, ["--what-if", "network=2x, mini_batch=2x"]),
     ],
 )
@@ -69,6 +70,18 @@ def test_a_waterfall_is_that_of_explain_and_sums(found):
     waterfall = ps.simulate(found).waterfall
     assert waterfall == json.loads(ps.simulate(found, explain=True).to_json())["explain"]["waterfall"]
     assert sum(part["time_ps"] for part in waterfall["parts"]) == waterfall["iteration_ps"]
+
+
+def test_sentences_are_those_of_penstock_explain(found, cli, tmp_path):
+    found.save((tmp_path / "plan.yaml").as_posix())
+    printed = json.loads(cli("explain", tmp_path / "plan.yaml", "--json"))["sentences"]
+    assert ps.explain(found) == {each["about"]: each["words"] for each in printed}
+
+
+def test_traffic_is_a_value(found):
+    ranks = ps.simulate(found, traffic=True).traffic
+    assert len(ranks) > 0 and sum(row["count"] for rank in ranks for row in rank["rows"]) > 0
+    assert ps.simulate(found).traffic == []
 
 
 def test_changes_and_next_best_plans_are_values(found, cli, tmp_path):

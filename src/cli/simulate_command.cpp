@@ -32,6 +32,7 @@ struct SimulateFlags {
   std::optional<std::string> what_if;
   bool verify = false;
   bool traffic = false;
+  std::string communication = "free";
   bool allow_oom = false;
   bool json = false;
   WideFlag wide;
@@ -60,10 +61,11 @@ void check_combination(const SimulateFlags& flags, const std::optional<sim::Pert
     throw core::BadInput("--what-if cannot be used with --perturbation");
   if (flags.traffic && perturbation)
     throw core::BadInput("--traffic cannot be used with --perturbation: it counts full samples");
-  const bool one = flags.verify || flags.explain.given() || flags.allow_oom || flags.timeline.given();
+  const bool one =
+      flags.verify || flags.traffic || flags.explain.given() || flags.allow_oom || flags.timeline.given();
   if (flags.perturbation.runs > 1 && one)
     throw core::BadInput(
-        "--svg, --perfetto, --verify, --explain and --allow-oom need a single run; drop --runs");
+        "--svg, --perfetto, --verify, --explain, --traffic and --allow-oom need a single run; drop --runs");
   if (flags.perturbation.runs > 1 && !perturbation->draws())
     throw core::BadInput(
         "--runs needs jitter or lengths in the perturbation file; without them all runs are equal");
@@ -101,6 +103,11 @@ core::ExitCode one_run(const SimulateFlags& flags, const experiment::PlanInput& 
   if (flags.explain.given())
     beside.explained = flags.explain.explained(problem, scheduled, options, outcome.row);
   if (flags.what_if) beside.what_if = experiment::what_if(input, changes(*flags.what_if), options);
+  if (options.message_order == sim::MessageOrder::in_order) {
+    sim::SimulationOptions free = options;
+    free.message_order = sim::MessageOrder::free;
+    beside.free_order = core::to_seconds(sim::simulate_time(problem, scheduled, free));
+  }
   if (flags.traffic) beside.traffic = sim::traffic(problem, scheduled);
   const report::Screen screen = flags.wide.screen();
   if (flags.json)
@@ -125,6 +132,7 @@ core::ExitCode run(const SimulateFlags& flags, const Session& session) {
   const auto perturbation = flags.perturbation.load(input.cluster);
   check_combination(flags, perturbation);
   sim::SimulationOptions options = flags.simulation.options();
+  options.message_order = sim::message_order(flags.communication);
   options.perturbation = perturbation ? &*perturbation : nullptr;
   options.seed = flags.perturbation.seed;
   const ThreadLimit limit(flags.threads);
@@ -185,6 +193,14 @@ void add_simulate(CLI::App& app, Action& action) {
           "memory, memory_bandwidth, flops (peak), speed (of all kernels, a factor), micro_batch (of a "
           "replica), mini_batch")
       ->type_name("CHANGES");
+  command
+      ->add_option(
+          "--communication", flags->communication,
+          "when messages between stages travel: free (as soon as they can), or in_order (each device "
+          "sends and receives one by one, in the order in which PyTorch's pipeline runtime posts them)")
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->check(one_of({"free", "in_order"}));
   command->add_flag("--traffic", flags->traffic,
                     "count what every rank sends in an iteration: collectives by kind and group, messages, "
                     "and their bytes");

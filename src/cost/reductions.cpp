@@ -137,12 +137,12 @@ void add_gradients(const Problem& problem, const plan::Stage& stage, const Holde
   const plan::ReplicaPlacement placement = plan::replica_placement(stage);
   const Bytes gradients = problem.training.sent_gradients(own);
   if (!placement.shards_state())
-    return out.push_back({Exchange::Kind::all_reduce, holders.equal, gradients, false});
+    return out.push_back({Exchange::ExchangeKind::all_reduce, holders.equal, gradients, false});
   if (!placement.shards_gradients())
-    out.push_back({Exchange::Kind::reduce_scatter, holders.sharing, gradients, false});
+    out.push_back({Exchange::ExchangeKind::reduce_scatter, holders.sharing, gradients, false});
   if (placement.copies > 1)
-    out.push_back(
-        {Exchange::Kind::all_reduce, holders.copies, placement.held(gradients, {}, placement.state), false});
+    out.push_back({Exchange::ExchangeKind::all_reduce, holders.copies,
+                   placement.held(gradients, {}, placement.state), false});
 }
 
 /// Weights that devices updated in parts.
@@ -150,7 +150,7 @@ void add_weights(const plan::Stage& stage, const Holders& holders, Bytes own, st
   const plan::ReplicaPlacement placement = plan::replica_placement(stage);
   if (own > Bytes(0) && placement.shards_state() && !placement.shards_weights() &&
       holders.sharing.front().size() > 1)
-    out.push_back({Exchange::Kind::all_gather, holders.sharing, own, false});
+    out.push_back({Exchange::ExchangeKind::all_gather, holders.sharing, own, false});
 }
 
 }  // namespace
@@ -162,7 +162,8 @@ std::vector<WeightExchange> weight_exchanges(const Problem& problem, const plan:
   std::vector<Exchange> out;
   const auto all_reduce = [&](const DeviceGroups& groups, Bytes weights, bool within) {
     if (weights > Bytes(0) && groups.front().size() > 1)
-      out.push_back({Exchange::Kind::all_reduce, groups, problem.training.sent_gradients(weights), within});
+      out.push_back(
+          {Exchange::ExchangeKind::all_reduce, groups, problem.training.sent_gradients(weights), within});
   };
   Bytes updated, experts;
   for (const auto& operators : sets) {

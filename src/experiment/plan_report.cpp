@@ -164,6 +164,14 @@ std::string costs_line(const cost::Problem& problem, const CellOutcome& outcome)
   return out + "\n";
 }
 
+/// Line about the cost of messages in order; empty where they are free.
+std::string order_line(const report::CellResult& row, const std::optional<core::Seconds>& free) {
+  if (!free) return "";
+  return fmt::format(
+      "communication in order, one message at a time per device: {:+.2f} % beside {} in free order\n",
+      (*row.iteration_s / free->value() - 1) * 100, show(*free));
+}
+
 /// Line of the objective; empty for time, which every table shows.
 std::string aim_line(const std::optional<Reached>& reached) {
   if (!reached || reached->aim == Aim::time) return "";
@@ -293,8 +301,8 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
       show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)), *row.bubble * 100,
       outcome.summary->exposed_communication * 100, show(core::Bytes(*row.peak_memory_bytes)),
       show(capacity_of_fullest(problem.cluster, *outcome.summary)), in_lines(doubts(problem, outcome)),
-      aim_line(beside.reached), costs_line(problem, outcome), perturbation,
-      bound_line(problem, outcome, simulation), any_plan_line(row, plan),
+      aim_line(beside.reached), order_line(row, beside.free_order) + costs_line(problem, outcome),
+      perturbation, bound_line(problem, outcome, simulation), any_plan_line(row, plan),
       untried_line(problem, row) + search_line(row), assumptions_line(beside.assumptions),
       outcome.others.empty() ? "" : "\n" + top_table(outcome, screen),
       beside.explained ? "\n" + explain_table(*beside.explained, screen) : "",
@@ -368,6 +376,7 @@ std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
   if (!outcome.others.empty()) out["next_best"] = top_json(outcome);
   if (beside.explained) out["explain"] = explain_json(*beside.explained);
   if (!beside.what_if.empty()) out["what_if"] = what_if_json(beside.what_if);
+  if (beside.free_order) out["free_order_iteration_s"] = beside.free_order->value();
   if (beside.traffic) out["traffic"] = traffic_json(*beside.traffic);
   return out.dump(2) + "\n";
 }

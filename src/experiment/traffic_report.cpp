@@ -26,8 +26,8 @@ std::string traffic_table(const std::vector<sim::RankTraffic>& ranks, const repo
     for (const sim::TrafficRow& row : ranks[r].rows) {
       table.add({std::exchange(rank, ""), std::exchange(devices, ""), std::string(name(row.kind)),
                  row.among == sim::TrafficAmong::pipeline ? std::string(name(row.among))
-                                                         : fmt::format("{} {}", row.ranks, name(row.among)), fmt::format("{}", row.count),
-                 core::show(row.bytes), core::show(row.sent)});
+                                                          : fmt::format("{} {}", row.ranks, name(row.among)),
+                 fmt::format("{}", row.count), core::show(row.bytes), core::show(row.sent)});
     }
   }
   return "traffic of the first device of each rank in one iteration\n" + table.text(screen);

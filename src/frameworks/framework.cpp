@@ -83,6 +83,11 @@ class Check {
     if (layers_.tensor_parallel > 1 && !can_.tensor_parallel)
       refuse(fmt::format("does not divide operators in its pipelines: the plan has TP{}",
                          layers_.tensor_parallel));
+    if (const auto fits = degree_of_whole_heads(graph_, can_, layers_.tensor_parallel);
+        fits != layers_.tensor_parallel)
+      refuse(fmt::format("gives every tensor-parallel rank whole heads{}: the plan has TP{}, TP{} would do",
+                         can_.key_heads_shared ? "" : " of queries and of keys", layers_.tensor_parallel,
+                         fits));
     if (layers_.expert_parallel > 1 && !can_.expert_parallel)
       refuse(fmt::format("is told nothing of experts here: the plan has EP{}", layers_.expert_parallel));
     if (can_.experts_divide_tokens && layers_.tensor_parallel > 1 && !layers_.sequence_parallel &&
@@ -214,7 +219,8 @@ const std::vector<Framework>& catalogue() {
        "arguments of pretrain_gpt.py, as lines of a bash array",
        "NVIDIA/Megatron-LM, megatron/training/arguments.py and "
        "megatron/core/transformer/pipeline_parallel_layer_layout.py",
-       {.expert_parallel = true,
+       {.key_heads_shared = true,
+        .expert_parallel = true,
         .experts_divide_tokens = true,
         .zero = {0, 1},
         .context = {Exchange::ring, Exchange::all_gather, Exchange::ulysses},

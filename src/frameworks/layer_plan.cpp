@@ -203,6 +203,24 @@ bool has_flash_alone(const graph::OpGraph& graph) {
   return true;
 }
 
+namespace {
+
+bool divides_heads(const graph::Attention& attention, const Abilities& can, std::int64_t degree) {
+  const std::int64_t keys = attention.key_heads();
+  return attention.heads % degree == 0 &&
+         (keys % degree == 0 || (can.key_heads_shared && degree % keys == 0));
+}
+
+}  // namespace
+
+std::int64_t degree_of_whole_heads(const graph::OpGraph& graph, const Abilities& can, std::int64_t degree) {
+  std::int64_t out = degree;
+  for (std::size_t v = 0; v < graph.size(); ++v)
+    if (const auto* attention = std::get_if<graph::Attention>(&graph.op(OpId(v)).attributes))
+      while (out > 1 && (degree % out != 0 || !divides_heads(*attention, can, out))) --out;
+  return out;
+}
+
 std::string_view precision_of(const graph::OpGraph& graph, const Plan& plan) {
   if (plan.training.precision) return plan::name(*plan.training.precision);
   return graph.element_bytes() == plan::bytes(cluster::Precision::fp32) ? "fp32" : "bf16";

@@ -114,15 +114,16 @@ struct CommonDegrees {
   std::int64_t zero_over = 0;  ///< devices that share state; 0: all with equal weights
 };
 
-/// `context`: tokens of a sample may be divided.
-std::optional<CommonDegrees> degrees_of(const Plan& plan, const Plan* before, const Abilities& can,
-                                        bool context) {
+std::optional<CommonDegrees> degrees_of(const graph::OpGraph& graph, const Plan& plan, const Plan* before,
+                                        const Abilities& can) {
+  const bool context = !can.context_by_flash || has_flash_alone(graph);  // tokens of a sample may be divided
   const auto ranks = plan::rank_of_stage(plan);
   CommonDegrees out{static_cast<std::size_t>(1 + *std::ranges::max_element(ranks)), 1, 1, 1};
   if (!can.pipeline) out.ranks = 1;
   if (plan.stages.size() % out.ranks != 0) return {};
   if (can.tensor_parallel)
-    out.tensor = most_common(plan, before, [](const Stage& s) { return s.tensor_parallel; });
+    out.tensor = degree_of_whole_heads(
+        graph, can, most_common(plan, before, [](const Stage& s) { return s.tensor_parallel; }));
   if (context && std::ranges::count(can.context, plan.stages.front().context_exchange) > 0)
     out.context = most_common(plan, before, [](const Stage& s) { return s.context_parallel; });
   std::size_t devices = 0;  // of all ranks; stages of one rank share theirs
@@ -184,7 +185,7 @@ std::optional<Plan> mended(const graph::OpGraph& graph, const plan::LayerRow& ro
                            const Plan* before, const Abilities& can) {
   const auto whole = [](const Stage& s) { return !s.devices.empty() && s.replicas() > 0; };
   if (plan.stages.empty() || !std::ranges::all_of(plan.stages, whole) || plan::has_colocated(plan)) return {};
-  const auto degrees = degrees_of(plan, before, can, !can.context_by_flash || has_flash_alone(graph));
+  const auto degrees = degrees_of(graph, plan, before, can);
   if (!degrees) return {};
   const bool merged = plan.stages.size() > 1 && degrees->ranks == 1 && !can.chunks_without_pipeline;
   // A whole model on every device: shard as much as there is, for a pipeline kept weights apart.

@@ -5,6 +5,8 @@
 #include <optional>
 #include <set>
 
+#include "penstock/layout/context.hpp"
+
 namespace penstock::layout {
 namespace {
 
@@ -29,6 +31,7 @@ class Inference {
       placed_[id.index()] = saved_placement(op, how, stage_);
       // Add up partial sums, and place inputs as the operator needs them.
       out_.collectives.add(sums_of(id, how));
+      out_.collectives.add(shared_heads(id, how));
       for (const OpId producer : producers_) {
         place(id, producer, rule(op, how).reads);
         hold(id, producer, how);
@@ -92,6 +95,21 @@ class Inference {
       out.backward.back().before = true;
       out.backward.back().scatters = false;
     }
+    return out;
+  }
+
+  /// Queries, keys and values, gathered where a group has more devices than heads of keys and values.
+  Collectives shared_heads(OpId id, Partition how) const {
+    const graph::Operator& op = graph_.op(id);
+    const auto* attention = std::get_if<graph::Attention>(&op.attributes);
+    if (attention == nullptr || how != Partition::column || attention->key_heads() >= stage_.tensor_parallel)
+      return {};
+    const ContextTensors projected = context_tensors(op, graph_.element_bytes());
+    GroupCollective gather{Kind::all_gather, id, projected.queries + projected.keys_values, true};
+    Collectives out{{gather}, {}};
+    gather.before = false;
+    gather.scatters = true;
+    if (op.weight_gradient_flops.value() + op.input_gradient_flops.value() > 0) out.backward = {gather};
     return out;
   }
 

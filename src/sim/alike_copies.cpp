@@ -60,6 +60,7 @@ plan::Plan first_of(std::int64_t copies, plan::Plan plan) {
 bool may_fold(const cost::Problem& problem, const plan::Plan& plan, const SimulationOptions& options) {
   return !plan::asynchronous(plan) && !plan::has_colocated(plan) && options.perturbation == nullptr &&
          !options.collective.travels() && options.pass_collectives == PassCollectives::closed_form &&
+         options.message_order == MessageOrder::free &&
          !(options.crowding && problem.costs.crowding() != nullptr) && problem.cluster.given_routes().empty();
 }
 

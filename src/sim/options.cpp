@@ -9,6 +9,7 @@ namespace penstock::sim {
 namespace {
 
 constexpr std::array<std::string_view, 2> kModels = {"fair", "fifo"};
+constexpr std::array<std::string_view, 2> kMessageOrders = {"free", "in_order"};
 constexpr std::array<std::string_view, 2> kPassCollectives = {"closed_form", "links"};
 
 }  // namespace
@@ -18,6 +19,13 @@ std::string_view name(NetworkModel model) {
 }
 NetworkModel network_model(std::string_view given) {
   return static_cast<NetworkModel>(core::index_of(given, kModels, "network"));
+}
+
+std::string_view name(MessageOrder order) {
+  return kMessageOrders[static_cast<std::size_t>(order)];
+}
+MessageOrder message_order(std::string_view given) {
+  return static_cast<MessageOrder>(core::index_of(given, kMessageOrders, "communication"));
 }
 
 std::string_view name(PassCollectives collectives) {

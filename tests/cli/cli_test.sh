@@ -22,6 +22,13 @@ expect 11 "did you mean 'summit'" "$penstock" clusters sumit
 expect 0 "plan written to mixed.yaml" "${plan[@]}" --optimizer adam --precision mixed_bf16 -o mixed.yaml
 expect 0 "training: {mini_batch: 64, optimizer: adam, precision: mixed_bf16}" cat mixed.yaml
 expect 0 "verified: the simulated run breaks no rule" "$penstock" simulate mixed.yaml --verify
+expect 0 "communication in order, one message at a time per device: " "$penstock" simulate mixed.yaml --communication in_order --verify
+expect 10 "sideways" "$penstock" simulate mixed.yaml --communication sideways
+expect 0 "traffic of the first device of each rank in one iteration" "$penstock" simulate mixed.yaml --traffic
+expect 0 '"collective": "send"' "$penstock" simulate mixed.yaml --traffic --json
+expect 10 "'' is no change" "$penstock" simulate mixed.yaml --what-if ""
+expect 10 "-p layers: expected KEY=VALUE" "$penstock" plan --model gpt -p layers --gpus 8xH100
+expect 11 "did you mean 'data_sheet'" "${plan[@]}" --costs datasheet
 expect 11 "numbers of two bytes are replayed with gradients in them" "$penstock" replay mixed.yaml
 expect 11 "weights in bf16 have 2 bytes, the model's numbers 4" "${plan[@]}" --precision mixed_bf16 -p element_bytes=4
 expect 10 "mixed_bf61" "${plan[@]}" --precision mixed_bf61
@@ -75,7 +82,7 @@ expect 0 "mini-batch 128, 2.50 GiB reserved" "$penstock" improve back.yaml --lay
 sed 's/, reserved: 2684354560B//' back.yaml >free.yaml
 expect 0 "2.50 GiB reserved (--reserved)" "$penstock" improve free.yaml --layers --change cuts --evaluations 20
 
-# A folder with a config, and nothing else said: name, precision, optimizer, tokens and reserve are assumed, and told of.
+# A folder with a config and no options: name, precision, optimizer, tokens and reserve are assumed, and printed.
 mkdir -p Qwen3-32B empty
 cp "$configs/qwen3_32b.json" Qwen3-32B/config.json
 qwen=("$penstock" plan --model Qwen3-32B/ --gpus 8xH100x8 --mini-batch 64 --planner megatron)
@@ -319,7 +326,7 @@ expect 0 '"p99"' cat one.json
 "${perturbed[@]}" --runs 20 2>/dev/null | awk '$1 == "min" { least = $4 } $1 == "max" { most = $4 } END { exit !(least > most) }' ||
   { echo "FAILED: the fastest run is not the one with the greatest rate"; failures=$((failures + 1)); }
 expect 11 "--verify cannot be used with jitter of transfers" "${perturbed[@]}" --verify
-expect 11 "--svg, --perfetto, --verify, --explain and --allow-oom need a single run" "${perturbed[@]}" --runs 2 --svg bad.svg
+expect 11 "--svg, --perfetto, --verify, --explain, --traffic and --allow-oom need a single run" "${perturbed[@]}" --runs 2 --svg bad.svg
 expect 11 "--runs needs jitter or lengths in the perturbation file" "$penstock" simulate plan.yaml --perturbation <(sed '/jitter/d' day.yaml) --runs 2
 expect 10 "requires --perturbation" "$penstock" simulate plan.yaml --seed 3
 expect 10 "--seed: Value -1 not in range 0 to 4611686018427387904" "${perturbed[@]}" --seed -1

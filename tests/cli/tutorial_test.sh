@@ -22,7 +22,7 @@ fi
 for file in plan.yaml timeline.svg changed.yaml mine/results.csv; do
   [[ -s out/tutorial/$file ]] || { echo "out/tutorial/$file is missing"; exit 1; }
 done
-# What the text says of the plan.
+# Numbers that the text states about the plan.
 grep -qF 'PP8 (depth 3), 1F1B, mb 8: ' log || { echo "the tutorial's plan is another one"; exit 1; }
 grep -qF 'SPP,' out/tutorial/mine/results.csv || { echo "the experiment has no label"; exit 1; }
 grep -q 'recompute: true' out/tutorial/changed.yaml || { echo "nothing was changed by hand"; exit 1; }

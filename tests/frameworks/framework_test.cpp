@@ -1062,3 +1062,23 @@ TEST_CASE("the stages of ZeRO that frameworks' pipelines have") {
     CHECK(taken == stages);
   }
 }
+
+TEST_CASE("tensor-parallel ranks have whole heads; Megatron-LM's may share one of keys and values") {
+  // llama8 has 4 heads, 2 of keys and values.
+  const plan::Plan four = llama8().plan({9}, 1, 4, 2);
+  CHECK(refusals(framework_named("megatron"), llama8().graph, four, false).empty());
+  plan::Plan sharded = four;
+  sharded.stages[0].zero = 3;
+  const auto why = refusals(framework_named("torchtitan"), llama8().graph, sharded, false);
+  REQUIRE(why.size() == 1);
+  CHECK(
+      why.front() ==
+      "torchtitan gives every tensor-parallel rank whole heads of queries and of keys: the plan has TP4, TP2 would do");
+  const auto near = nearest(framework_named("torchtitan"), llama8().graph, sharded);
+  REQUIRE(near.has_value());
+  CHECK(near->stages[0].tensor_parallel == 2);
+  CHECK(near->stages[0].devices.size() == 8);
+  // Eight ranks have no whole head of queries anywhere.
+  const plan::Plan eight = llama8().plan({9}, 1, 8);
+  CHECK(says(refusals(framework_named("megatron"), llama8().graph, eight, false).front(), "TP4 would do"));
+}

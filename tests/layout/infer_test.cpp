@@ -161,3 +161,29 @@ TEST_CASE("no copies: Megatron-LM's pairs, ids of a divided table, what is gathe
     CHECK(text(layout::infer(gpt, s).copies).empty());
   }
 }
+
+TEST_CASE("ranks that share a head of keys gather queries, keys and values, and scatter their gradients") {
+  // 8 heads of 8 numbers, 2 of keys and values, 16 tokens: 16 x (64 + 2 x 16) numbers of 4 bytes.
+  const auto graph = models::build("llama", {{"layers", "1"},
+                                             {"hidden", "64"},
+                                             {"heads", "8"},
+                                             {"kv_heads", "2"},
+                                             {"feed_forward", "128"},
+                                             {"sequence", "16"},
+                                             {"vocabulary", "32"}});
+  const auto of_attention = [&](int tensor) {
+    plan::Stage stage;
+    for (std::size_t v = 0; v < graph.size(); ++v) stage.operators.emplace_back(v);
+    for (int d = 0; d < tensor; ++d) stage.devices.emplace_back(static_cast<std::size_t>(d));
+    stage.tensor_parallel = tensor;
+    stage.sequence_parallel = true;
+    const auto all = layout::infer(graph, stage).collectives;
+    std::vector<std::pair<bool, std::int64_t>> out;  // scatters, bytes
+    for (const auto* list : {&all.forward, &all.backward})
+      for (const auto& each : *list)
+        if (each.bytes.value() == 16 * (64 + 2 * 16) * 4) out.emplace_back(each.scatters, each.bytes.value());
+    return out;
+  };
+  CHECK(of_attention(2).empty());
+  CHECK(of_attention(4) == std::vector<std::pair<bool, std::int64_t>>{{false, 6144}, {true, 6144}});
+}

@@ -1,4 +1,4 @@
-// What ranks send: by Megatron-LM's and FSDP's counts, by hand, and by the bytes on the links of a simulation.
+// Traffic of ranks against Megatron-LM's and FSDP's counts, sums by hand, and bytes on the links of a simulation.
 
 #include "penstock/sim/traffic.hpp"
 
@@ -29,17 +29,17 @@ constexpr std::int64_t kTensor = kTokens * kWidth * kBytes;  // of one sample
 
 graph::OpGraph decoder() {
   return models::build("llama", {{"layers", "4"},
-                               {"hidden", "32"},
-                               {"heads", "4"},
-                               {"kv_heads", "4"},
-                               {"feed_forward", "64"},
-                               {"sequence", "64"},
-                               {"vocabulary", "128"},
-                               {"loss", "no"}});
+                                 {"hidden", "32"},
+                                 {"heads", "4"},
+                                 {"kv_heads", "4"},
+                                 {"feed_forward", "64"},
+                                 {"sequence", "64"},
+                                 {"vocabulary", "128"},
+                                 {"loss", "no"}});
 }
 
 /// One stage or a chain of equal ones, on consecutive devices.
-struct Case {
+struct StageCase {
   graph::OpGraph graph;
   std::size_t devices;
   plan::Plan plan;
@@ -53,18 +53,18 @@ struct Case {
   }
 };
 
-Case on(graph::OpGraph graph, std::size_t devices, std::int64_t micro_batch) {
+StageCase on(graph::OpGraph graph, std::size_t devices, std::int64_t micro_batch) {
   const std::size_t size = graph.size();
-  Case out{std::move(graph), devices, {}};
+  StageCase out{std::move(graph), devices, {}};
   out.plan.training.mini_batch = 8;
   out.plan.stages = {stage_of(0, size, devices, micro_batch)};
   return out;
 }
 
-/// Rows of one rank.
-class Rows {
+/// RankRows of one rank.
+class RankRows {
  public:
-  explicit Rows(const sim::RankTraffic& rank) {
+  explicit RankRows(const sim::RankTraffic& rank) {
     for (const sim::TrafficRow& row : rank.rows) rows_[{row.kind, row.among}] = row;
   }
   std::int64_t count(TrafficKind kind, TrafficAmong among) const { return at(kind, among).count; }
@@ -93,9 +93,9 @@ std::int64_t on_links(const trace::Trace& trace, core::DeviceId device) {
 TEST_CASE("tensor parallelism all-reduces two tensors per layer and pass") {
   // Megatron-LM without sequence parallelism (Shoeybi et al., 2019, section 3): f and g of each half of a layer. The
   // embedding's table is divided by rows, so its output is a sum; the head's input gradient is one.
-  Case c = on(decoder(), 2, 1);
+  StageCase c = on(decoder(), 2, 1);
   c.plan.stages[0].tensor_parallel = 2;
-  const Rows rows(c.run()[0]);
+  const RankRows rows(c.run()[0]);
   const std::int64_t micro_batches = 8;
   CHECK(rows.count(TrafficKind::all_reduce, TrafficAmong::tensor) ==
         micro_batches * (2 * kLayers + 1 + 2 * kLayers + 1));
@@ -106,10 +106,10 @@ TEST_CASE("tensor parallelism all-reduces two tensors per layer and pass") {
 
 TEST_CASE("sequence parallelism gathers and scatters as often each") {
   // Per layer two gathers and two scatters forward, as many backward; the embedding scatters, the head gathers.
-  Case c = on(decoder(), 2, 1);
+  StageCase c = on(decoder(), 2, 1);
   c.plan.stages[0].tensor_parallel = 2;
   c.plan.stages[0].sequence_parallel = true;
-  const Rows rows(c.run()[0]);
+  const RankRows rows(c.run()[0]);
   for (const TrafficKind kind : {TrafficKind::all_gather, TrafficKind::reduce_scatter}) {
     CHECK(rows.count(kind, TrafficAmong::tensor) == 8 * (4 * kLayers + 2));
     CHECK(rows.bytes(kind, TrafficAmong::tensor) == 8 * (4 * kLayers + 2) * kTensor);
@@ -117,13 +117,14 @@ TEST_CASE("sequence parallelism gathers and scatters as often each") {
   }
 }
 
-TEST_CASE("replicas: one all-reduce, or a scatter and a gather, or FSDP's gathers and scatters of every pass") {
+TEST_CASE(
+    "replicas: one all-reduce, or a scatter and a gather, or FSDP's gathers and scatters of every pass") {
   const std::int64_t weights = decoder().parameters() * kBytes, micro_batches = 2;
   const auto with = [&](int zero) {
-    Case c = on(decoder(), 4, 4);
+    StageCase c = on(decoder(), 4, 4);
     c.plan.stages[0].zero = zero;
     c.plan.training.bucket = core::Bytes(0);
-    return Rows(c.run()[0]);
+    return RankRows(c.run()[0]);
   };
   using enum TrafficKind;
   const auto replicas = TrafficAmong::replicas;
@@ -137,15 +138,15 @@ TEST_CASE("replicas: one all-reduce, or a scatter and a gather, or FSDP's gather
   CHECK(with(2).bytes(all_gather, replicas) == weights);
   CHECK(with(3).bytes(reduce_scatter, replicas) == micro_batches * weights);
   CHECK(with(3).bytes(all_gather, replicas) == 2 * micro_batches * weights);
-  // Layers, and what stands before and behind them.
+  // One per layer, one for the embedding, one for the head.
   CHECK(with(3).count(reduce_scatter, replicas) == micro_batches * (kLayers + 2));
 }
 
 TEST_CASE("gradient buckets are reduced one by one, new weights gathered once") {
-  Case c = on(decoder(), 4, 4);
+  StageCase c = on(decoder(), 4, 4);
   c.plan.stages[0].zero = 1;
   c.plan.training.bucket = core::Bytes(20'000);
-  const Rows rows(c.run()[0]);
+  const RankRows rows(c.run()[0]);
   CHECK(rows.count(TrafficKind::reduce_scatter, TrafficAmong::replicas) > 4);
   CHECK(rows.bytes(TrafficKind::reduce_scatter, TrafficAmong::replicas) == decoder().parameters() * kBytes);
   CHECK(rows.count(TrafficKind::all_gather, TrafficAmong::replicas) == 1);
@@ -153,25 +154,25 @@ TEST_CASE("gradient buckets are reduced one by one, new weights gathered once") 
 
 TEST_CASE("experts: four exchanges of the chosen rows per layer and micro-batch") {
   // 16 tokens of 32 numbers, two experts each.
-  Case c = on(support::small_mixture("3"), 2, 4);
+  StageCase c = on(support::small_mixture("3"), 2, 4);
   c.plan.stages[0].expert_parallel = 2;
-  const Rows rows(c.run()[0]);
+  const RankRows rows(c.run()[0]);
   CHECK(rows.count(TrafficKind::all_to_all, TrafficAmong::experts) == 4 * 3 * 2);
   // A replica has two of the four samples of a micro-batch.
   CHECK(rows.bytes(TrafficKind::all_to_all, TrafficAmong::experts) == 4 * 3 * 2 * (2 * 16 * 2 * 32 * 4));
 }
 
 TEST_CASE("ring attention passes keys and values on; gradients make one more hop") {
-  Case c = on(decoder(), 4, 1);
+  StageCase c = on(decoder(), 4, 1);
   c.plan.stages[0].context_parallel = 4;
   c.plan.stages[0].context_exchange = plan::ContextExchange::ring;
-  const Rows rows(c.run()[0]);
+  const RankRows rows(c.run()[0]);
   CHECK(rows.count(TrafficKind::send, TrafficAmong::context) == 8 * kLayers * (3 + 3 + 4));
   CHECK(rows.bytes(TrafficKind::send, TrafficAmong::context) ==
         8 * kLayers * (3 + 3 + 4) * (2 * kTensor / 4));
 }
 
-TEST_CASE("what is sent is what travels on the links of a simulation") {
+TEST_CASE("the links of a simulation carry as many bytes as the traffic has") {
   int compared = 0;
   for (const int most_group : {1, 4})
     for (std::uint64_t seed = 0; seed < 400; ++seed) {

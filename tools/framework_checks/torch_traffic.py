@@ -1,15 +1,16 @@
-"""What `simulate --traffic` counts, against what torchtitan's own model sends.
+"""Traffic by `simulate --traffic`, compared with traffic of torchtitan's own model.
 
-An export for torchtitan is built and divided by torchtitan's functions on a fake process group, on a CPU; one
-micro-batch runs forward and backward, and every collective that reaches torch.distributed is counted with its bytes.
-Attention's kernel is replaced by torch's own, which a CPU has; the loss is the sum of the logits.
+torchtitan's functions build and divide the model of an export, on a fake process group, on a CPU. Micro-batches run
+forward and backward. Every collective that reaches torch.distributed is counted with its bytes. Attention's kernel is
+replaced by torch's own, because flex attention needs a GPU. The loss is the sum of the logits.
 
-Equal to the byte, but for what torch does otherwise and the table names:
-  norms     gradients of norms are summed over the tensor-parallel group in every micro-batch, one by one
-  gathers   with reshard_after_forward "never" FSDP2 still frees weights after every backward pass, and gathers them
-            in every forward pass; ZeRO 2 gathers them once, after the update
-  keys      keys and values are gathered one by one over the context group, and kept whole for the backward pass;
-            Transformer Engine, which Penstock follows, gathers them again
+Count and bytes are equal, except for habits of torch that the table names.
+
+  norms     Gradients of norms are summed over the tensor-parallel group in every micro-batch, one by one.
+  gathers   With reshard_after_forward "never" FSDP2 frees weights after every backward pass, and gathers them in every
+            forward pass. ZeRO 2 gathers them once, after the update.
+  keys      Keys and values are gathered one by one over the context group, and kept whole for the backward pass.
+            Penstock gathers them again, like Transformer Engine.
 """
 import collections
 import importlib
@@ -207,7 +208,7 @@ def main():
         wrong, explained = ([answer["error"]], []) if "error" in answer else differences(case, told, answer["rows"])
         failed += bool(wrong)
         print(f"{case.devices:4} devices TP{case.tensor} CP{case.context} ZeRO {case.zero}, {case.micro_batches} micro-batches: "
-              + ("; ".join(wrong) if wrong else "equal" + (f", but for {', '.join(explained)}" if explained else "")))
+              + ("; ".join(wrong) if wrong else "equal" + (f", except for {', '.join(explained)}" if explained else "")))
     print(f"{len(cases) - failed} of {len(cases)} as told")
     return failed > 0
 

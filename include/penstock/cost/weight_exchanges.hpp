@@ -10,14 +10,14 @@ namespace penstock::cost {
 /// One collective, in all of `groups` at once. `reductions` has its time: with ZeRO 1 that of a reduce-scatter
 /// and an all-gather together.
 struct WeightExchange {
-  enum class Kind : std::uint8_t {
+  enum class ExchangeKind : std::uint8_t {
     all_reduce,      ///< of `bytes` of gradients
     reduce_scatter,  ///< of `bytes` of gradients on every device
     all_gather,      ///< of weights, `bytes` with all parts
   };
-  Kind kind;
+  ExchangeKind kind;
   DeviceGroups groups;
-  core::Bytes bytes;  ///< on one device, the one of its group that holds most; as sent (Compression)
+  core::Bytes bytes;    ///< on one device, the one of its group that holds most; as sent (Compression)
   bool within = false;  ///< among the devices of a tensor-parallel group, not among replicas
 };
 

@@ -45,6 +45,7 @@ struct Beside {
   std::optional<Reached> reached{};  ///< result of a search for an objective
   std::vector<WhatIfRow> what_if{};
   std::optional<std::vector<sim::RankTraffic>> traffic{};
+  std::optional<core::Seconds> free_order{};  ///< iteration time if messages need not keep an order
   Assumptions assumptions{};
 };
 

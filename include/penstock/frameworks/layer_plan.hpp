@@ -61,6 +61,8 @@ struct Abilities {
   bool pipeline = true;
   bool tensor_parallel = true, sequence_parallel = true;
   bool tensor_with_copies = true;  ///< tensor parallelism also without ZeRO
+  /// Tensor-parallel ranks may share a head of keys and values, which they gather (Megatron-LM).
+  bool key_heads_shared = false;
   bool expert_parallel = false;
   bool experts_divide_tokens =
       false;              ///< models with experts need sequence parallelism where TP divides them
@@ -88,6 +90,9 @@ bool has_experts(const graph::OpGraph& graph);
 
 /// Returns true if flash kernels compute all attention of the model.
 bool has_flash_alone(const graph::OpGraph& graph);
+
+/// Returns the largest divisor of a tensor-parallel degree that gives every rank whole heads of all attention.
+std::int64_t degree_of_whole_heads(const graph::OpGraph& graph, const Abilities& can, std::int64_t degree);
 
 /// In which numbers a plan trains, by its name; "" for a mixture that has none.
 std::string_view precision_of(const graph::OpGraph& graph, const plan::Plan& plan);

@@ -41,6 +41,8 @@ struct StageLayout {
 /// operator that needs a replicated tensor all-gathers it; both halves together move the bytes of an
 /// all-reduce (Korthikanti et al., MLSys 2023, section 4.2.2). Differs from that paper: a product's input is
 /// gathered once more for its weight gradient, and this collective follows that of the input's gradient.
+/// A group with more devices than heads of keys and values divides the projections evenly. It gathers queries,
+/// keys and values before the core, and scatters their gradients (Megatron-LM).
 /// Products that read one tensor first add up its gradient and then share one collective, as with DTensor's
 /// partial placements or one fused product. Messages between stages carry one shard per device, which is
 /// gathered if a replicated tensor is needed (Narayanan et al., SC 2021, section 4.1).

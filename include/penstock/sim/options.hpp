@@ -50,6 +50,18 @@ enum class PassCollectives : std::uint8_t {
 std::string_view name(PassCollectives collectives);
 PassCollectives pass_collectives(std::string_view name);  ///< throws BadInput for an unknown name
 
+/// When messages between stages travel.
+enum class MessageOrder : std::uint8_t {
+  free,  ///< as soon as they are computed and the receiver has room
+  /// Each device sends and receives one message at a time, in the order in which its rank posts them. A receive
+  /// that waits delays all later ones, as on one NCCL stream (pytorch/pytorch#188833). Ranks take turns, one
+  /// instruction each. The turn of a pass posts its messages on both sides, as in schedule::add_messages.
+  /// Receivers have room for every message, as PyTorch's stages do.
+  in_order,
+};
+std::string_view name(MessageOrder order);
+MessageOrder message_order(std::string_view name);  ///< throws BadInput for an unknown name
+
 struct Perturbation;
 
 struct SimulationOptions {
@@ -61,6 +73,7 @@ struct SimulationOptions {
       stop{};  ///< checked every few thousand tasks; the simulation then throws Interrupted or LimitHit
   bool crowding = true;  ///< devices of a node slow each other if costs have data for it (cost/crowding.hpp)
   PassCollectives pass_collectives = PassCollectives::closed_form;
+  MessageOrder message_order = MessageOrder::free;
 };
 
 }  // namespace penstock::sim

@@ -40,8 +40,8 @@ struct TrafficRow {
   std::size_t ranks = 0;   ///< devices of a group; 2 for a message
   std::int64_t count = 0;  ///< per iteration; of several mini-batches without a flush, the mean, rounded up
   core::Bytes bytes;       ///< sum over all of them, as TrafficKind counts
-  /// Sum of what the device puts on its links at least: (n - 1) / n of a gathered, scattered or exchanged
-  /// tensor, twice that of a reduced one, all of a message that it sends.
+  /// Least sum that leaves the device. Of a tensor that n devices gather, scatter or exchange, (n - 1) / n leave
+  /// it; of a reduced one twice that; of a message that it sends, all.
   core::Bytes sent;
 };
 

@@ -47,14 +47,14 @@ TrafficKind kind_of(const GroupCollective& collective) {
   return collective.scatters ? TrafficKind::reduce_scatter : TrafficKind::all_gather;
 }
 
-TrafficKind kind_of(cost::WeightExchange::Kind kind) {
-  using enum cost::WeightExchange::Kind;
+TrafficKind kind_of(cost::WeightExchange::ExchangeKind kind) {
+  using enum cost::WeightExchange::ExchangeKind;
   return kind == all_reduce       ? TrafficKind::all_reduce
          : kind == reduce_scatter ? TrafficKind::reduce_scatter
                                   : TrafficKind::all_gather;
 }
 
-/// What a device of a group of `ranks` puts on its links, at least.
+/// Returns the least bytes that leave a device of a group of `ranks`.
 Bytes sent(TrafficKind kind, std::size_t ranks, Bytes bytes) {
   if (kind == TrafficKind::send) return bytes;
   if (kind == TrafficKind::receive) return Bytes(0);
@@ -64,11 +64,11 @@ Bytes sent(TrafficKind kind, std::size_t ranks, Bytes bytes) {
 }
 
 /// Rows of one device.
-class Tally {
+class TrafficTally {
  public:
   void add(TrafficKind kind, TrafficAmong among, std::size_t ranks, Bytes each, std::int64_t times = 1) {
     if (ranks < 2 || each <= Bytes(0) || times == 0) return;
-    Sum& sum = sums_[{kind, among, ranks}];
+    RowSum& sum = sums_[{kind, among, ranks}];
     sum.count += times;
     sum.bytes += each * times;
     sum.sent += sent(kind, ranks, each) * times;
@@ -84,11 +84,11 @@ class Tally {
   }
 
  private:
-  struct Sum {
+  struct RowSum {
     std::int64_t count = 0;
     Bytes bytes, sent;
   };
-  std::map<std::tuple<TrafficKind, TrafficAmong, std::size_t>, Sum> sums_;
+  std::map<std::tuple<TrafficKind, TrafficAmong, std::size_t>, RowSum> sums_;
 };
 
 std::optional<Pass> pass_of(ActionKind kind) {
@@ -109,9 +109,9 @@ std::optional<Pass> pass_of(ActionKind kind) {
 }
 
 /// Adds everything to the tally of the first device of each rank.
-class Counter {
+class TrafficCounter {
  public:
-  Counter(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled)
+  TrafficCounter(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled)
       : problem_(problem),
         scheduled_(scheduled),
         program_(program::lower(problem.graph, scheduled)),
@@ -147,7 +147,7 @@ class Counter {
       if (const auto pass = pass_of(each.kind)) ++passes[*pass];
       reductions += each.kind == ActionKind::reduce_gradient && each.shared < 0;
     }
-    Tally& tally = tallies_[lowered.rank];
+    TrafficTally& tally = tallies_[lowered.rank];
     const std::int64_t samples = std::max<std::int64_t>(1, lowered.sharing.size(0));  // as the simulator
     const cost::PassPieces pieces(problem_, stage(s));
     for (const auto& [pass, times] : passes) {
@@ -166,7 +166,7 @@ class Counter {
                 each.groups.front().size(), each.bytes, reductions);
   }
 
-  void add(Tally& tally, std::size_t s, const GroupCollective& collective, std::int64_t samples,
+  void add(TrafficTally& tally, std::size_t s, const GroupCollective& collective, std::int64_t samples,
            std::int64_t times) const {
     const auto groups = layout::groups(stage(s), collective.among);
     if (groups.empty()) return;
@@ -177,9 +177,10 @@ class Counter {
     tally.add(kind, among_of(collective.among), ranks, bytes, times);
   }
 
-  /// Ring attention: each device passes on the keys and values of its neighbour, c - 1 times in every pass, and
-  /// going back their gradients c times, so that they reach their owner.
-  void add_ring(Tally& tally, std::size_t s, Pass pass, std::int64_t samples, std::int64_t times) const {
+  /// In ring attention each device passes on its neighbour's keys and values, c - 1 times per pass. In a backward
+  /// pass their gradients make c hops, the last one to their owner.
+  void add_ring(TrafficTally& tally, std::size_t s, Pass pass, std::int64_t samples,
+                std::int64_t times) const {
     const std::int64_t c = stage(s).context_parallel;
     if (c == 1 || stage(s).context_exchange != plan::ContextExchange::ring) return;
     if (pass == Pass::weight_gradient) return;
@@ -193,8 +194,7 @@ class Counter {
       if (whole == Bytes(0) || (pass == Pass::recompute && !repeated)) continue;
       const std::int64_t parts = c * stage(s).tensor_parallel;
       const Bytes block = Bytes((whole.value() * samples + parts - 1) / parts);
-      tally.add(TrafficKind::send, TrafficAmong::context, 2, block,
-                times * (backward ? 2 * c - 1 : c - 1));
+      tally.add(TrafficKind::send, TrafficAmong::context, 2, block, times * (backward ? 2 * c - 1 : c - 1));
     }
   }
 
@@ -206,7 +206,8 @@ class Counter {
         return stage(end.stage.index()).devices[static_cast<std::size_t>(end.device)];
       };
       if (device(message.from) == device(message.to)) return;
-      const Bytes all = problem_.training.compression.activation_bytes(boundary.bytes * message.samples.count);
+      const Bytes all =
+          problem_.training.compression.activation_bytes(boundary.bytes * message.samples.count);
       const Bytes part(collective::nearly_equal_part(all.value(), message.parts, message.part));
       if (message.from.device == 0)
         tallies_[rank_of(message.from)].add(TrafficKind::send, TrafficAmong::pipeline, 2, part);
@@ -222,14 +223,15 @@ class Counter {
       const DeviceId first = devices_of(r).front();
       for (const auto& group : sum.groups)
         if (std::ranges::find(group, first) != group.end())
-          tallies_[r].add(TrafficKind::all_reduce, TrafficAmong::tied, group.size(), sum.bytes, mini_batches_);
+          tallies_[r].add(TrafficKind::all_reduce, TrafficAmong::tied, group.size(), sum.bytes,
+                          mini_batches_);
     }
   }
 
   const cost::Problem& problem_;
   const schedule::ScheduledPlan& scheduled_;
   program::Program program_;
-  std::vector<Tally> tallies_;  ///< [rank]
+  std::vector<TrafficTally> tallies_;  ///< [rank]
   std::int64_t mini_batches_ = 1;
 };
 
@@ -242,13 +244,13 @@ std::string_view name(TrafficKind kind) {
 }
 
 std::string_view name(TrafficAmong among) {
-  constexpr std::array<std::string_view, 6> kNames = {"tensor", "context", "experts", "replicas", "tied",
-                                                      "pipeline"};
+  constexpr std::array<std::string_view, 6> kNames = {"tensor",   "context", "experts",
+                                                      "replicas", "tied",    "pipeline"};
   return kNames[static_cast<std::size_t>(among)];
 }
 
 std::vector<RankTraffic> traffic(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled) {
-  return Counter(problem, scheduled).run();
+  return TrafficCounter(problem, scheduled).run();
 }
 
 }  // namespace penstock::sim

@@ -15,6 +15,7 @@
 #include "tasks/cut_passes.hpp"
 #include "tasks/group_messages.hpp"
 #include "tasks/pass_collectives.hpp"
+#include "tasks/post_order.hpp"
 #include "tasks/task_list.hpp"
 #include "tasks/updates.hpp"
 
@@ -71,7 +72,9 @@ class Builder {
       out_.devices[program_.stages[s].rank] = run_.stages[s].devices;
     tasks_.reserve(passes_and_messages());
     for (std::size_t r = 0; r < program_.ranks.size(); ++r) add_row(r);
+    if (options_.message_order == MessageOrder::in_order) posts_.emplace(program_);
     for (const plan::Boundary& boundary : stages_.boundaries()) add_boundary(boundary);
+    if (posts_) posts_->chain(tasks_);
     add_updates(problem_, plan_, options_, {program_, buckets_, out_.devices, ranks_}, tasks_);
     for (program::Stage& stage : program_.stages) {
       const RankTasks& rank = ranks_[stage.rank];
@@ -312,7 +315,11 @@ class Builder {
       const std::int64_t parts = message.parts * lanes_;
       arrives =
           add_transfer(done, waits, collective::nearly_equal_part(bytes, parts, message.part), message.from);
-      if (message.gate >= 0) tasks_.edge(task_at(message.to.stage, message.gate) + receiver, arrives);
+      if (posts_)
+        posts_->add(message, {arrives, tasks_.graph().task(done).device().index(),
+                              tasks_.graph().task(waits).device().index()});
+      else if (message.gate >= 0)
+        tasks_.edge(task_at(message.to.stage, message.gate) + receiver, arrives);
     } else {
       tasks_.edge(done, waits);
     }
@@ -349,6 +356,7 @@ class Builder {
   const SimulationOptions& options_;
   FilledTimes* filled_;                   ///< null: samples are full
   std::optional<FilledSamples> samples_;  ///< empty: samples are full
+  std::optional<PostOrder> posts_;        ///< messages in order; none: free
   TaskList tasks_;
   Iteration out_;
   std::vector<std::vector<cost::Bucket>> buckets_;  ///< [stage]
