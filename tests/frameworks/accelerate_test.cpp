@@ -92,7 +92,7 @@ TEST_CASE("accelerate has no pipelines, and no tensor parallelism of whole copie
   CHECK(written(whole(2, 1, 0)) ==
         "accelerate shards weights over replicas of tensor-parallel groups: the plan has TP2 without ZeRO");
   CHECK(says(whole(8, 1, 0), "the plan has TP8 without ZeRO"));
-  CHECK(says(whole(4, 1, 2), "parallelism_config_tp_size: 4\n"));
+  CHECK(says(whole(2, 1, 2), "parallelism_config_tp_size: 2\n"));
   auto piped = whole(1, 1, 0);
   piped.stages.push_back(piped.stages[0]);
   const std::size_t half = llama().size() / 2;
