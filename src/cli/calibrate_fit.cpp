@@ -53,9 +53,9 @@ std::string runs_table(const FittedCluster& fitted, const report::Screen& screen
 }
 
 std::string constants_text(const FittedCluster& fitted) {
-  std::string out =
-      fmt::format("\nkernel_slowdown  {:.4f}: kernels take so many times as long as the costs say\n",
-                  fitted.kernel_slowdown);
+  std::string out = fmt::format(
+      "\nkernel_slowdown  {:.4f} (stated: {:.4g}): kernels take so many times as long as in the cost tables\n",
+      fitted.kernel_slowdown, fitted.stated_slowdown);
   out += !fitted.host_launch ? "host_launch      as stated: fitting it needs at least two runs\n"
          : fitted.host_launch->value() > 0
              ? fmt::format("host_launch      {}: of one kernel, on the host\n", show(*fitted.host_launch))

@@ -134,8 +134,9 @@ void add_plan(CLI::App& app, Action& action) {
                    "option of this planner; can be repeated (penstock planners NAME lists them)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  flags->framework.add(*command,
-                       "megatron for language models by released name, config or plan file; else any");
+  flags->framework.add(
+      *command,
+      "megatron for language models by released name, config or plan file, with planner joint; else any");
   add_search(*command, *flags);
   flags->problem.add_training(*command);
   flags->search.add(*command);

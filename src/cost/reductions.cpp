@@ -136,11 +136,12 @@ void add_gradients(const Problem& problem, const plan::Stage& stage, const Holde
   if (own == Bytes(0) || holders.equal.front().size() < 2) return;
   const plan::ReplicaPlacement placement = plan::replica_placement(stage);
   const Bytes gradients = problem.training.sent_gradients(own);
+  const bool hybrid = placement.copies > 1;
   if (!placement.shards_state())
     return out.push_back({Exchange::ExchangeKind::all_reduce, holders.equal, gradients, false});
   if (!placement.shards_gradients())
     out.push_back({Exchange::ExchangeKind::reduce_scatter, holders.sharing, gradients, false});
-  if (placement.copies > 1)
+  if (hybrid)
     out.push_back({Exchange::ExchangeKind::all_reduce, holders.copies,
                    placement.held(gradients, {}, placement.state), false});
 }

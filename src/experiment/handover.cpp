@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "penstock/core/quantity_text.hpp"
 #include "penstock/experiment/cell.hpp"
 #include "penstock/experiment/plan_input.hpp"
 #include "penstock/score/validate.hpp"
@@ -17,8 +18,8 @@ std::string compared(double before, double after) {
   const std::string than = std::abs(percent) < 0.05 ? "as long as the plan"
                                                     : fmt::format("{:.1f} % {}", std::abs(percent),
                                                                   percent > 0 ? "longer" : "less");
-  return fmt::format("the nearest plan that it can run takes {:.3f} ms per iteration in simulation, {}",
-                     after * 1e3, than);
+  return fmt::format("the nearest plan that it can run takes {} per iteration in simulation, {}",
+                     core::show(core::Seconds(after)), than);
 }
 
 /// Fills in the nearest plan, if there is a valid one, and its description.

@@ -49,6 +49,7 @@ class ReadRun {
 
   const MeasuredRun& run() const { return run_; }
   const plan::Plan& plan() const { return input_->plan; }
+  double stated_slowdown() const { return input_->cluster.types().front().slowdown(); }
   core::Bytes reserved() const { return input_->cluster.types().front().reserved; }
 
   /// Throws BadInput for impossible times or memory: probably a number in another unit.
@@ -200,6 +201,7 @@ FittedCluster fit_cluster(const std::vector<MeasuredRun>& runs, const std::strin
   out.next = options_of(read.front()->plan());
   const Constants best = TimeFit(read, stop, progress).best();
   out.kernel_slowdown = best.slowdown;
+  out.stated_slowdown = read.front()->stated_slowdown();
   if (best.host) out.host_launch = core::Seconds(*best.host);
   for (const auto& run : read) {
     const RunPrediction stated = run->stated(stop);

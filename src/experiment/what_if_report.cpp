@@ -26,7 +26,7 @@ std::string what_if_table(const std::vector<WhatIfRow>& rows, const report::Scre
                        {"speed-up", Align::right},
                        {"MFU", Align::right, 2},
                        {"memory", Align::right, 3},
-                       {"of", Align::right, 1},
+                       {"device memory", Align::right, 1},
                        {.title = "note", .folds = true}});
   for (const WhatIfRow& row : rows) {
     if (!row.result) {

@@ -99,7 +99,7 @@ TEST_CASE("bad profiles are refused with their place") {
         "p.yaml:4: operators.a.total.1: expected a time with its unit, such as 3us, to 10^7 s, found '3'");
   CHECK(fault_of("penstock_profile: 1\ndevice: d\noperators:\n  a: {total: {x: 3ms}}\n")
             .find("expected a batch size") != std::string::npos);
-  CHECK(fault_of("penstock_profile: 2\ndevice: d\noperators: {}\n").find("whole number from 1 to 1") !=
+  CHECK(fault_of("penstock_profile: 2\ndevice: d\noperators: {}\n").find("expected 1, found '2'") !=
         std::string::npos);
 }
 

@@ -234,6 +234,7 @@ TEST_CASE("doubts name a slow-down at the end of the search, and memory below th
   const support::Scratch scratch("measured_runs");
   Runs slow(scratch, {9, core::Seconds(0), 0.5});
   slow.add("vgg16", 4, 64, 16);
+  CHECK(slow.fit().stated_slowdown == 1);
   const auto doubts = slow.fit().doubts;
   REQUIRE(doubts.size() == 1);
   CHECK(doubts.front().starts_with("kernel_slowdown 4.5000 is the end of what is searched"));

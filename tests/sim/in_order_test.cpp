@@ -13,6 +13,7 @@
 #include "penstock/score/order.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "support/fixed_costs.hpp"
+#include "support/near.hpp"
 #include "support/random_plan.hpp"
 #include "support/tiny.hpp"
 
@@ -71,7 +72,8 @@ double start_of(const trace::Trace& trace, TaskKind kind, std::size_t stage, int
 std::vector<std::string> travelled(const trace::Trace& trace, core::DeviceId device) {
   std::vector<const trace::Span*> spans;
   for (const trace::Span& span : trace.spans)
-    if (span.kind == TaskKind::transfer && (span.device == device || span.peer == device)) spans.push_back(&span);
+    if (span.kind == TaskKind::transfer && (span.device == device || span.peer == device))
+      spans.push_back(&span);
   std::ranges::stable_sort(spans, {}, &trace::Span::start);
   std::vector<std::string> out;
   for (const trace::Span* span : spans)
@@ -103,8 +105,8 @@ TEST_CASE("an early receive delays a send that is ready") {
   //   device 1: stage 1, micro-batch 0, from 1.5 to 2.5; its message to stage 2 travels from 2.5 to 3,
   //   then the message to stage 1 from 3 to 3.5.
   const StageChain chain("interleaved_1f1b", {0, 1, 0, 1}, 2);
-  CHECK(start_of(chain.run(MessageOrder::free), TaskKind::forward, 1, 1) == doctest::Approx(2.5));
-  CHECK(start_of(chain.run(MessageOrder::in_order), TaskKind::forward, 1, 1) == doctest::Approx(3.5));
+  CHECK(start_of(chain.run(MessageOrder::free), TaskKind::forward, 1, 1) == support::near(2.5, 1e-9));
+  CHECK(start_of(chain.run(MessageOrder::in_order), TaskKind::forward, 1, 1) == support::near(3.5, 1e-9));
 }
 
 TEST_CASE("messages travel in the order that schedule files have") {

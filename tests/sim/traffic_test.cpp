@@ -168,6 +168,7 @@ TEST_CASE("ring attention passes keys and values on; gradients make one more hop
   c.plan.stages[0].context_exchange = plan::ContextExchange::ring;
   const RankRows rows(c.run()[0]);
   CHECK(rows.count(TrafficKind::send, TrafficAmong::context) == 8 * kLayers * (3 + 3 + 4));
+  CHECK(rows.count(TrafficKind::receive, TrafficAmong::context) == 8 * kLayers * (3 + 3 + 4));
   CHECK(rows.bytes(TrafficKind::send, TrafficAmong::context) ==
         8 * kLayers * (3 + 3 + 4) * (2 * kTensor / 4));
 }

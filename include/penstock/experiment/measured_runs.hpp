@@ -36,6 +36,7 @@ struct FittedCluster {
   std::string cluster;  ///< name in the plans
   std::string next;     ///< model and mini-batch of the first plan, as options of `penstock plan`
   double kernel_slowdown = 1;
+  double stated_slowdown = 1;  ///< of the first device type, before the fit
   /// 0: none improves the fit; none: one run does not determine it.
   std::optional<core::Seconds> host_launch;
   std::optional<core::Bytes> reserved;  ///< none if no run states its memory

@@ -194,7 +194,8 @@ class TrafficCounter {
       if (whole == Bytes(0) || (pass == Pass::recompute && !repeated)) continue;
       const std::int64_t parts = c * stage(s).tensor_parallel;
       const Bytes block = Bytes((whole.value() * samples + parts - 1) / parts);
-      tally.add(TrafficKind::send, TrafficAmong::context, 2, block, times * (backward ? 2 * c - 1 : c - 1));
+      for (const TrafficKind kind : {TrafficKind::send, TrafficKind::receive})
+        tally.add(kind, TrafficAmong::context, 2, block, times * (backward ? 2 * c - 1 : c - 1));
     }
   }
 

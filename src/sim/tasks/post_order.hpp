@@ -24,8 +24,8 @@ class PostOrder {
 
  private:
   struct PostedMessage {
-    std::size_t rank;        ///< of the sender
-    std::int32_t position;   ///< of the instruction that makes the message
+    std::size_t rank;       ///< of the sender
+    std::int32_t position;  ///< of the instruction that makes the message
     std::size_t to_rank;
     std::int32_t awaited_at;  ///< position of the instruction that waits for it
     PostedTransfer posted;
