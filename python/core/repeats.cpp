@@ -65,8 +65,8 @@ void bind_repeats(nb::module_& m) {
           "plan"_a, "perturbation"_a, "network"_a, "collective"_a, "pass_collectives"_a)
       .def("__getstate__",
            [](const Repeat& r) {
-             const auto& [network, collective, pass_collectives] = r.setting;
-             return State(state_of(r.plan), r.file, r.text, network, collective, pass_collectives);
+             return State(state_of(r.plan), r.file, r.text, r.setting.network, r.setting.collective,
+                          r.setting.pass_collectives);
            })
       .def("__setstate__",
            [](Repeat& self, const State& state) {

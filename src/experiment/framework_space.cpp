@@ -56,7 +56,10 @@ bool FrameworkSpace::enter(const cost::Problem& problem, plan::Plan& plan) const
   if (!runnable_) return false;
   const std::string& title = frameworks::framework_named(framework_).title;
   const auto near = runnable_(plan, nullptr);
-  if (!near) throw core::Infeasible(fmt::format("no plan near it is known that {} can run", title));
+  if (!near)
+    throw core::Infeasible(fmt::format(
+        "no plan near it is known that {} can run; planner joint searches among those that it can run",
+        title));
   plan::Plan entered = *near;
   std::tie(entered.model, entered.cluster) = std::tie(plan.model, plan.cluster);
   try {
