@@ -48,18 +48,44 @@ std::vector<std::string> rule_violations(const cost::Problem& problem, const pla
   return out.empty() ? order_violations(problem, judged) : out;
 }
 
+namespace {
+
+/// Neighbours with equal memory, [first, last].
+struct DeviceSpan {
+  std::size_t first, last;
+  core::Bytes memory;
+};
+
+/// Devices that have less memory than this.
+std::vector<DeviceSpan> too_small(const cluster::Cluster& cluster, const std::vector<core::DeviceId>& devices,
+                                  core::Bytes needed) {
+  std::vector<DeviceSpan> out;
+  for (const core::DeviceId d : devices) {
+    const core::Bytes has = cluster.type(d).memory;
+    if (needed <= has) continue;
+    if (!out.empty() && out.back().last + 1 == d.index() && out.back().memory == has)
+      out.back().last = d.index();
+    else
+      out.push_back({d.index(), d.index(), has});
+  }
+  return out;
+}
+
+}  // namespace
+
 std::vector<std::string> memory_violations(const cost::Problem& problem, const plan::Plan& judged) {
   std::vector<std::string> out;
-  for (const RankMemory& rank : rank_memories(problem, judged)) {
-    for (core::DeviceId d : judged.stages[rank.stages.front()].devices) {
-      const core::Bytes has = problem.cluster.type(d).memory;
-      if (rank.needed > has)
-        out.push_back(fmt::format("stage{} {} need{} {} on device {}, which has {}: {} missing",
-                                  rank.stages.size() > 1 ? "s" : "", fmt::join(rank.stages, ", "),
-                                  rank.stages.size() > 1 ? "" : "s", core::show(rank.needed), d.index(),
-                                  core::show(has), core::show(rank.needed - has)));
+  for (const RankMemory& rank : rank_memories(problem, judged))
+    for (const auto& [first, last, has] :
+         too_small(problem.cluster, judged.stages[rank.stages.front()].devices, rank.needed)) {
+      const bool stages = rank.stages.size() > 1;
+      const std::string where = first == last ? fmt::format("device {}, which has {}", first, core::show(has))
+                                              : fmt::format("each of devices {} to {}, which have {}", first,
+                                                            last, core::show(has));
+      out.push_back(fmt::format("stage{} {} need{} {} on {}: {} missing", stages ? "s" : "",
+                                fmt::join(rank.stages, ", "), stages ? "" : "s", core::show(rank.needed),
+                                where, core::show(rank.needed - has)));
     }
-  }
   return out;
 }
 

@@ -99,9 +99,10 @@ TEST_CASE("data_parallel: all operators on all devices, with a sample for each a
         "no micro-batch that divides the mini-batch 2 has a sample for each of 4 replicas");
   // A sample keeps 3 kB and works on 2 kB: 5,000 bytes per device.
   CHECK(planned("data_parallel", Chain({1, 1, 1}, 4, 5000).problem(16)).plan.stages[0].micro_batch == 4);
-  CHECK(message<core::Infeasible>("data_parallel", Chain({1, 1, 1}, 4, 4999).problem(16)) ==
-        "no plan fits: even with the least memory stage 0 needs 4.88 KiB on device 0, which has 4.88 KiB: "
-        "1.00 B missing");
+  CHECK(
+      message<core::Infeasible>("data_parallel", Chain({1, 1, 1}, 4, 4999).problem(16)) ==
+      "no plan fits: even with the least memory stage 0 needs 4.88 KiB on each of devices 0 to 3, which have 4.88 KiB: "
+      "1.00 B missing");
 }
 
 TEST_CASE("data_parallel shares optimizer state, gradients or weights only where nothing fits with less") {

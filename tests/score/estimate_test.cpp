@@ -138,6 +138,17 @@ TEST_CASE("the judge reports the missing memory and its device") {
   REQUIRE(score::violations(problem, p).size() == 1);
   CHECK(score::violations(problem, p)[0] ==
         "stage 0 needs 11.7 KiB on device 0, which has 9.77 KiB: 1.95 KiB missing");
+  // Replicas that have too little are one violation.
+  const auto four = support::tiny_cluster(5, 10000);
+  const cost::Problem wide{g, four, costs, p.training};
+  p.stages[0].devices = {DeviceId(0), DeviceId(1), DeviceId(2), DeviceId(4)};
+  p.stages[0].micro_batch = 8;
+  p.stages[0].in_flight = 32;
+  p.stages[1].devices = {DeviceId(3)};
+  const auto both = score::memory_violations(wide, p);
+  REQUIRE(both.size() >= 2);
+  CHECK(both[0].find(" on each of devices 0 to 2, which have 9.77 KiB: ") != std::string::npos);
+  CHECK(both[1].find(" on device 4, which has 9.77 KiB: ") != std::string::npos);
 }
 
 TEST_CASE("without a flush replicas take whole micro-batches in turn, and nothing drains") {
