@@ -16,7 +16,6 @@
 #include "penstock/report/rows.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
-#include "penstock/sim/simulate.hpp"
 #include "rows.hpp"
 #include "stages.hpp"
 
@@ -173,11 +172,7 @@ Simulation simulated(const Plan& given, const std::optional<std::string>& schedu
   out.outcome = experiment::evaluate(problem, scheduled, experiment::describe(problem, cell), options, true);
   if (parts.verify) verify_trace(problem, scheduled, *out.outcome.trace, out.options);
   if (parts.traffic) out.traffic = sim::traffic(problem, scheduled);
-  if (options.message_order == sim::MessageOrder::in_order) {
-    sim::SimulationOptions free = options;
-    free.message_order = sim::MessageOrder::free;
-    out.free_order = core::to_seconds(sim::simulate_time(problem, scheduled, free));
-  }
+  out.free_order = experiment::free_order_time(problem, scheduled, options);
   if (parts.explain) out.explained = experiment::explained_run(problem, scheduled, options, out.outcome.row);
   return out;
 }

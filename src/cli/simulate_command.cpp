@@ -103,11 +103,7 @@ core::ExitCode one_run(const SimulateFlags& flags, const experiment::PlanInput& 
   if (flags.explain.given())
     beside.explained = flags.explain.explained(problem, scheduled, options, outcome.row);
   if (flags.what_if) beside.what_if = experiment::what_if(input, changes(*flags.what_if), options);
-  if (options.message_order == sim::MessageOrder::in_order) {
-    sim::SimulationOptions free = options;
-    free.message_order = sim::MessageOrder::free;
-    beside.free_order = core::to_seconds(sim::simulate_time(problem, scheduled, free));
-  }
+  beside.free_order = experiment::free_order_time(problem, scheduled, options);
   if (flags.traffic) beside.traffic = sim::traffic(problem, scheduled);
   const report::Screen screen = flags.wide.screen();
   if (flags.json)

@@ -169,7 +169,7 @@ std::vector<WeightExchange> weight_exchanges(const Problem& problem, const plan:
   Bytes updated, experts;
   for (const auto& operators : sets) {
     const SummedWeights weights = summed_weights(problem, stage, operators, how);
-    if (weights.in_group > Bytes(0)) all_reduce(holders.tensor, weights.in_group, true);
+    all_reduce(holders.tensor, weights.in_group, true);
     add_gradients(problem, stage, holders.weights, weights.by_replica, out);
     if (stage.expert_parallel > 1) add_gradients(problem, stage, holders.experts, weights.by_experts, out);
     all_reduce(holders.all, weights.by_all, false);

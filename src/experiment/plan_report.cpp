@@ -23,6 +23,7 @@
 #include "penstock/score/plan_pipeline.hpp"
 #include "penstock/score/problem_bound.hpp"
 #include "penstock/score/validate.hpp"
+#include "penstock/sim/simulate.hpp"
 #include "penstock/trace/out_of_memory.hpp"
 #include "top_report.hpp"
 #include "traffic_report.hpp"
@@ -248,6 +249,15 @@ core::Bytes capacity_of_fullest(const cluster::Cluster& cluster, const trace::Su
 }
 
 }  // namespace
+
+std::optional<core::Seconds> free_order_time(const cost::Problem& problem,
+                                             const schedule::ScheduledPlan& scheduled,
+                                             const sim::SimulationOptions& options) {
+  if (options.message_order == sim::MessageOrder::free) return {};
+  sim::SimulationOptions free = options;
+  free.message_order = sim::MessageOrder::free;
+  return to_seconds(sim::simulate_time(problem, scheduled, free));
+}
 
 std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
                        const sim::SimulationOptions& simulation, const Beside& beside,

@@ -38,6 +38,11 @@ ExplainedRun explained_run(const cost::Problem& problem, const schedule::Schedul
                            const sim::SimulationOptions& options, const report::CellResult& row,
                            std::size_t entries = 20);
 
+/// Iteration time of the plan with messages in free order; nothing if the options have that order.
+std::optional<core::Seconds> free_order_time(const cost::Problem& problem,
+                                             const schedule::ScheduledPlan& scheduled,
+                                             const sim::SimulationOptions& options);
+
 /// Optional parts of a report beside the plan.
 struct Beside {
   MaybePerturbed perturbed{};

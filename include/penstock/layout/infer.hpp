@@ -39,8 +39,8 @@ struct StageLayout {
 /// operators without a sharded input run whole on every device.
 /// Sequence parallelism divides whole operators by tokens and reduce-scatters partial sums by tokens. An
 /// operator that needs a replicated tensor all-gathers it; both halves together move the bytes of an
-/// all-reduce (Korthikanti et al., MLSys 2023, section 4.2.2). Differs from that paper: a product's input is
-/// gathered once more for its weight gradient, and this collective follows that of the input's gradient.
+/// all-reduce (Korthikanti et al., MLSys 2023, section 4.2.2). Differs from that paper: the second
+/// gather of a product's input, for its weight gradient, takes no time, as if hidden behind the other gradient's product.
 /// A group with more devices than heads of keys and values divides the projections evenly. It gathers queries,
 /// keys and values before the core, and scatters their gradients (Megatron-LM).
 /// Products that read one tensor first add up its gradient and then share one collective, as with DTensor's

@@ -54,8 +54,7 @@ struct RankTraffic {
 
 /// Traffic of every rank in closed form, from the plan's program; no simulation. Counts collectives that
 /// frameworks run, not launches: ZeRO 1 reduces and gathers per bucket, ZeRO 2 and 3 per layer and pass.
-/// Differs from Megatron-LM: a product's input, which sequence parallelism gathers, is kept for its weight gradient
-/// here, and gathered once more there.
+/// Leaves out Megatron-LM's second gather of a product's input in the backward pass.
 std::vector<RankTraffic> traffic(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled);
 
 }  // namespace penstock::sim
