@@ -214,10 +214,14 @@ bool divides_heads(const graph::Attention& attention, const Abilities& can, std:
 }  // namespace
 
 std::int64_t degree_of_whole_heads(const graph::OpGraph& graph, const Abilities& can, std::int64_t degree) {
+  const auto fits = [&](std::int64_t candidate) {
+    return degree % candidate == 0 && std::ranges::all_of(graph.operators(), [&](const graph::Operator& op) {
+             const auto* attention = std::get_if<graph::Attention>(&op.attributes);
+             return attention == nullptr || divides_heads(*attention, can, candidate);
+           });
+  };
   std::int64_t out = degree;
-  for (std::size_t v = 0; v < graph.size(); ++v)
-    if (const auto* attention = std::get_if<graph::Attention>(&graph.op(OpId(v)).attributes))
-      while (out > 1 && (degree % out != 0 || !divides_heads(*attention, can, out))) --out;
+  while (out > 1 && !fits(out)) --out;
   return out;
 }
 

@@ -1082,3 +1082,17 @@ TEST_CASE("tensor-parallel ranks have whole heads; Megatron-LM's may share one o
   const plan::Plan eight = llama8().plan({9}, 1, 8);
   CHECK(says(refusals(framework_named("megatron"), llama8().graph, eight, false).front(), "TP4 would do"));
 }
+
+TEST_CASE("the degree that gives whole heads suits all attention of a model") {
+  graph::GraphBuilder builder("two");
+  for (const std::int64_t heads : {6, 4}) {
+    graph::Operator op;
+    op.name = "attention" + std::to_string(heads);
+    op.kind = graph::OpKind::attention;
+    op.attributes = graph::Attention{.queries = 4, .keys = 4, .hidden = 24, .heads = heads};
+    builder.add(op);
+  }
+  builder.add_edge(OpId(0), OpId(1));
+  const auto graph = builder.build();
+  CHECK(degree_of_whole_heads(graph, framework_named("megatron").can, 12) == 2);
+}

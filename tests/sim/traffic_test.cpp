@@ -80,7 +80,7 @@ class RankRows {
   std::map<std::pair<TrafficKind, TrafficAmong>, sim::TrafficRow> rows_;
 };
 
-/// Bytes that a device puts on links in the simulation of `options`, per mini-batch.
+/// Bytes that a device puts on links in a simulation, per mini-batch.
 std::int64_t on_links(const trace::Trace& trace, core::DeviceId device) {
   std::int64_t out = 0;
   for (const trace::Span& span : trace.spans)
@@ -171,6 +171,27 @@ TEST_CASE("ring attention passes keys and values on; gradients make one more hop
   CHECK(rows.count(TrafficKind::receive, TrafficAmong::context) == 8 * kLayers * (3 + 3 + 4));
   CHECK(rows.bytes(TrafficKind::send, TrafficAmong::context) ==
         8 * kLayers * (3 + 3 + 4) * (2 * kTensor / 4));
+}
+
+TEST_CASE("tied parameters are summed once with a flush, and never without") {
+  const auto tied = [](const char* schedule) {
+    auto graph = models::build("gpt", {{"layers", "2"},
+                                       {"hidden", "32"},
+                                       {"heads", "4"},
+                                       {"sequence", "16"},
+                                       {"vocabulary", "64"},
+                                       {"tied_head", "yes"},
+                                       {"loss", "no"}});
+    const std::size_t size = graph.size();
+    StageCase c{std::move(graph), 2, {}};
+    c.plan.training.mini_batch = 8;
+    c.plan.schedule = schedule;
+    c.plan.stages = {stage_of(0, size / 2, 1, 1), stage_of(size / 2, size, 1, 1)};
+    c.plan.stages[1].devices = {core::DeviceId(1)};
+    return RankRows(c.run()[0]).count(TrafficKind::all_reduce, TrafficAmong::tied);
+  };
+  CHECK(tied("1f1b") == 1);
+  CHECK(tied("pipedream_2bw") == 0);
 }
 
 TEST_CASE("the links of a simulation carry as many bytes as the traffic has") {

@@ -53,7 +53,7 @@ struct RankTraffic {
 };
 
 /// Traffic of every rank in closed form, from the plan's program; no simulation. Counts collectives that
-/// frameworks run, not launches: ZeRO 1 reduces and gathers per bucket, ZeRO 2 and 3 per layer and pass.
+/// frameworks run, not launches: ZeRO 1 scatters per bucket and gathers once, ZeRO 2 and 3 send per layer and pass.
 /// Leaves out Megatron-LM's second gather of a product's input in the backward pass.
 std::vector<RankTraffic> traffic(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled);
 

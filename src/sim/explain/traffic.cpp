@@ -120,7 +120,7 @@ class TrafficCounter {
   std::vector<RankTraffic> run() {
     for (std::size_t s = 0; s < program_.stages.size(); ++s) add_stage(s);
     for (const plan::Boundary& boundary : scheduled_.stages.boundaries()) add_messages(boundary);
-    for (const plan::SharedParameters& shared : program_.shared) add_shared(shared);
+    for (std::size_t k = 0; k < program_.shared.size(); ++k) add_shared(k);
     std::vector<RankTraffic> out;
     for (std::size_t r = 0; r < tallies_.size(); ++r)
       out.push_back({devices_of(r), tallies_[r].rows(mini_batches_)});
@@ -218,14 +218,17 @@ class TrafficCounter {
   }
   std::size_t rank_of(const program::End& end) const { return program_.stages[end.stage.index()].rank; }
 
-  void add_shared(const plan::SharedParameters& shared) {
-    const cost::Reduction sum = cost::shared_reduction(problem_, scheduled_.plan, shared);
+  /// Sums that the rows have: without a flush there are none.
+  void add_shared(std::size_t index) {
+    const cost::Reduction sum = cost::shared_reduction(problem_, scheduled_.plan, program_.shared[index]);
     for (std::size_t r = 0; r < tallies_.size(); ++r) {
+      const auto times = std::ranges::count(program_.ranks[r].row, static_cast<std::int32_t>(index),
+                                            &program::Instruction::shared);
+      if (times == 0) continue;
       const DeviceId first = devices_of(r).front();
       for (const auto& group : sum.groups)
         if (std::ranges::find(group, first) != group.end())
-          tallies_[r].add(TrafficKind::all_reduce, TrafficAmong::tied, group.size(), sum.bytes,
-                          mini_batches_);
+          tallies_[r].add(TrafficKind::all_reduce, TrafficAmong::tied, group.size(), sum.bytes, times);
     }
   }
 
