@@ -106,6 +106,24 @@ ParameterInfo mask_parameter() {
           "the time of flash kernels; none: to all"};
 }
 
+void add_loss(Layers& net, const Parameters& p, const std::string& name, const Tensor& logits) {
+  using graph::LossKernel;
+  const std::string kernel = p.word("loss", {"no", "yes", "native", "te", "torch"});
+  if (kernel == "no") return;
+  net.loss(name, logits,
+           kernel == "native"  ? LossKernel::native
+           : kernel == "te"    ? LossKernel::te
+           : kernel == "torch" ? LossKernel::torch
+                               : LossKernel::in_place);
+}
+
+ParameterInfo loss_parameter() {
+  return {
+      "loss", "no",
+      "yes: ends in the cross entropy over the vocabulary, with Megatron-LM's kernels, which hold 6 bytes "
+      "per logit of 2; native: its fused ones, 10; te: Transformer Engine's, 2; torch: PyTorch's, 12"};
+}
+
 Tensor feed_forward(Layers& net, const std::string& name, const Tensor& x, std::int64_t width,
                     Activation middle) {
   if (middle == Activation::swiglu) {

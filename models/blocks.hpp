@@ -42,6 +42,9 @@ ParameterInfo attention_parameter(const std::string& otherwise);
 /// Parameter `mask` of decoders: causal or none.
 AttentionMask read_mask(const Parameters& p);
 ParameterInfo mask_parameter();
+/// Appends the cross entropy that the parameter `loss` names, if any.
+void add_loss(Layers& net, const Parameters& p, const std::string& name, const Tensor& logits);
+ParameterInfo loss_parameter();
 /// Two dense layers with biases and `middle` between: fused if it is ReLU, otherwise an operator of its own.
 /// SwiGLU has gate and up as one layer of twice the width.
 Tensor feed_forward(Layers& net, const std::string& name, const Tensor& x, std::int64_t width,

@@ -74,7 +74,7 @@ void predict_one_more(Layers& net, const Tensor& x, const Sizes& sizes, const Pa
   const Tensor y = layer(net, "mtp0.layer", net.linear("mtp0.projection", both, x.width()), sizes, false);
   const Tensor logits =
       net.linear("mtp0.head", net.rms_norm("mtp0.norm", y), vocabulary, {.parameters_of = head});
-  if (p.flag("loss")) net.loss("mtp0.loss", logits);
+  add_loss(net, p, "mtp0.loss", logits);
 }
 
 graph::OpGraph build_deepseek(const Parameters& p) {
@@ -89,7 +89,7 @@ graph::OpGraph build_deepseek(const Parameters& p) {
   for (std::int64_t i = 0; i < layers; ++i) x = layer(net, "layer" + std::to_string(i), x, sizes, i < dense);
   const Tensor logits = net.linear("head", net.rms_norm("norm", x), vocabulary,
                                    {.parameters_of = tied ? "token.embedding" : ""});
-  if (p.flag("loss")) net.loss("loss", logits);
+  add_loss(net, p, "loss", logits);
   if (p.flag("mtp")) predict_one_more(net, x, sizes, p, tied ? "token.embedding" : "head");
   return net.build();
 }
@@ -126,7 +126,7 @@ std::vector<ParameterInfo> deepseek_parameters() {
   all.push_back(mask_parameter());
   all.push_back({"scores", "sigmoid", "of the router: sigmoid; or softmax (DeepSeek-V2)"});
   all.push_back({"mtp", "no", "yes: a module predicts one token more"});
-  all.push_back({"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"});
+  all.push_back(loss_parameter());
   all.push_back({"tied_head", "no", "yes: the head uses the token embedding's weights; no: it has its own"});
   for (ParameterInfo& one : rotary_statements("10000", kStretched, {.norm_epsilon = "1e-06"}))
     all.push_back(std::move(one));

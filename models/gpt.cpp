@@ -36,7 +36,7 @@ graph::OpGraph decoder(const Parameters& p, std::int64_t spare_positions) {
                        {heads, width, attention, activation, mask, dropout});
   x = net.linear("head", net.layer_norm("norm", x), vocabulary,
                  {.parameters_of = p.flag("tied_head") ? "token.embedding" : ""});
-  if (p.flag("loss")) net.loss("loss", x);
+  add_loss(net, p, "loss", x);
   return net.build();
 }
 
@@ -64,7 +64,7 @@ std::vector<ParameterInfo> decoder_parameters(const char* vocabulary, const char
       {"dropout", "no",
        "yes: the masks of attention's and of each layer's dropout take time and memory; no: they are left "
        "out"},
-      {"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"},
+      loss_parameter(),
       {"tied_head", "yes", "yes: the head uses the token embedding's weights; no: it has its own"}};
   for (ParameterInfo& one : decoder_statements({.dropout = "0.1"})) all.push_back(std::move(one));
   return all;

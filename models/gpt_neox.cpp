@@ -40,7 +40,7 @@ graph::OpGraph build_gpt_neox(const Parameters& p) {
   for (std::int64_t i = 0; i < layers; ++i) x = neox_layer(net, "layer" + std::to_string(i), x, sizes);
   x = net.linear("head", net.layer_norm("norm", x), vocabulary,
                  {.parameters_of = p.flag("tied_head") ? "token.embedding" : ""});
-  if (p.flag("loss")) net.loss("loss", x);
+  add_loss(net, p, "loss", x);
   return net.build();
 }
 
@@ -67,7 +67,7 @@ ModelInfo gpt_neox() {
        {"parallel", "yes", "yes: both branches of a layer read its input; no: one after the other"},
        {"attention", "flash", "flash, which never stores its scores; or plain, which runs kernel by kernel"},
        mask_parameter(),
-       {"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"},
+       loss_parameter(),
        {"tied_head", "no", "yes: the head uses the token embedding's weights; no: it has its own"}},
       build_gpt_neox,
       {neox_size("gpt-neox-20b", "44", "6144", "64", "50432"),

@@ -343,12 +343,14 @@ Tensor Layers::softmax(const std::string& name, const Tensor& x) {
   return emit(std::move(op), {x}, x.shape, x.elements());
 }
 
-Tensor Layers::loss(const std::string& name, const Tensor& x) {
+Tensor Layers::loss(const std::string& name, const Tensor& x, graph::LossKernel kernel) {
   constexpr std::int64_t kWhole = 4;  // bytes
-  Operator op = named(name, OpKind::softmax, graph::Softmax{x.rows(), x.width(), true});
+  const std::int64_t beside =
+      kernel == graph::LossKernel::te ? 0 : std::max<std::int64_t>(0, kWhole - element_bytes_);
+  Operator op = named(name, OpKind::softmax, graph::Softmax{x.rows(), x.width(), kernel});
   const Flops work = flops(kSoftmax * x.elements());
   set_work(op, work, if_needed(x, work), Flops(0));
-  return emit(std::move(op), {x}, x.shape, x.elements() * kWhole / element_bytes_);
+  return emit(std::move(op), {x}, x.shape, x.elements() * beside / element_bytes_);
 }
 
 Tensor Layers::add(const std::string& name, const std::vector<Tensor>& terms, bool dropout) {

@@ -126,8 +126,9 @@ class Layers {
   /// kernel.
   Tensor swiglu(const std::string& name, const Tensor& x);
   Tensor softmax(const std::string& name, const Tensor& x);
-  /// The softmax of a cross entropy (graph::Softmax::loss), computed and kept in fp32 for every element size.
-  Tensor loss(const std::string& name, const Tensor& x);
+  /// The softmax of a cross entropy, kept in fp32 for every element size where the logits were; of Transformer
+  /// Engine's nothing is kept beside the logits.
+  Tensor loss(const std::string& name, const Tensor& x, graph::LossKernel kernel);
   /// A sum, written over its latest term that a layer or norm makes and that no other operator reads, if
   /// there is one (graph::lies_on). With `dropout` it keeps a byte for each number (graph::Elementwise).
   Tensor add(const std::string& name, const std::vector<Tensor>& terms, bool dropout = false);

@@ -38,7 +38,7 @@ std::vector<ParameterInfo> llama_parameters() {
       {"qk_norm", "no",
        "yes: queries and keys are normalised head by head (Qwen3); whole: all heads together (OLMoE)"},
       {"feed_forward", "14336", "width of gate and up projection, each"},
-      {"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"},
+      loss_parameter(),
       {"tied_head", "no", "yes: the head uses the token embedding's weights; no: it has its own"}};
   for (ParameterInfo& one : attention_core_parameters()) all.push_back(std::move(one));
   for (ParameterInfo& one : rotary_statements("500000", "none", {})) all.push_back(std::move(one));

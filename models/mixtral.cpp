@@ -42,7 +42,7 @@ std::vector<ParameterInfo> mixtral_parameters() {
   all.push_back({"shared_gate", "no", "yes: a sigmoid of the token weighs that (Qwen2)"});
   all.push_back({"expert_bias", "no", "yes: experts have biases (GPT-OSS)"});
   all.push_back({"expert_clamp", "no", "yes: what goes into their activation is clamped (GPT-OSS)"});
-  all.push_back({"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"});
+  all.push_back(loss_parameter());
   all.push_back({"tied_head", "no", "yes: the head uses the token embedding's weights; no: it has its own"});
   for (ParameterInfo& one : rotary_statements("1000000", "none", {})) all.push_back(std::move(one));
   for (ParameterInfo& one : router_statements(false)) all.push_back(std::move(one));

@@ -30,7 +30,7 @@ graph::OpGraph rotary_decoder(const Parameters& p, const DecoderLayer& layer) {
   for (std::int64_t i = 0; i < layers; ++i) x = layer(net, "layer" + std::to_string(i), x);
   x = net.linear("head", net.rms_norm("norm", x), vocabulary,
                  {.parameters_of = p.flag("tied_head") ? "token.embedding" : ""});
-  if (p.flag("loss")) net.loss("loss", x);
+  add_loss(net, p, "loss", x);
   return net.build();
 }
 

@@ -115,7 +115,7 @@ graph::OpGraph build_vlm(const Parameters& p) {
   net.freeze(frozen == "all_but_projectors");
   tokens.push_back(net.embedding("token.embedding", net.indices("token.input", text), {vocabulary, hidden}));
   const Tensor x = decode(net, p, net.concat("tokens", tokens, 0), vocabulary);
-  if (p.flag("loss")) net.loss("loss", x);
+  add_loss(net, p, "loss", x);
   return net.build();
 }
 
@@ -151,7 +151,7 @@ ModelInfo vlm() {
        {"feed_forward", "11008", "width of gate and up projection, each"},
        {"frozen", "nothing",
         "what does not train: nothing, towers, or all_but_projectors (LLaVA's first stage)"},
-       {"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"}},
+       loss_parameter()},
       build_vlm};
 }
 

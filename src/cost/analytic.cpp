@@ -193,8 +193,7 @@ OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, cons
     return op_time(graph, id, device, samples_of(samples, part.part));
   if (op.kind == OpKind::experts && as<graph::Experts>(op).chosen > 0)
     return experts_time(graph, id, device, static_cast<double>(samples), part);
-  if (as<graph::Softmax>(op).loss)
-    return loss_time(graph, id, device, static_cast<double>(samples) * part.part);
+  if (graph::is_loss(op)) return loss_time(graph, id, device, static_cast<double>(samples) * part.part);
   const double n = static_cast<double>(samples), element = graph.element_bytes();
   double input = 0;
   for (graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))

@@ -67,8 +67,11 @@ BackwardSweep::BackwardSweep(const graph::OpGraph& graph, std::span<const Backwa
 void BackwardSweep::run(const BackwardStep& step) {
   const Operator& op = graph_.op(step.op);
   if (op.kind == OpKind::input) return;
-  if (graph_.trains(step.op) && graph_.dag().successors(vertex(step.op)).empty()) need(step.op);  // the loss
-  if (op.kind == OpKind::reshape)
+  const bool last = graph_.trains(step.op) && graph_.dag().successors(vertex(step.op)).empty();
+  if (last && !graph::is_loss(op)) need(step.op);  // from what the program does with it
+  if (graph::is_loss(op))
+    begin(step);
+  else if (op.kind == OpKind::reshape)
     show(step);
   else
     compute(step);
@@ -102,6 +105,21 @@ void BackwardSweep::show(const BackwardStep& step) {
   }
   most_.raise({{}, live_ + step.terms + (step.terms - step.gradient)});
   need(source);
+}
+
+/// A loss writes the gradient of the logits over its own; Transformer Engine's has it in the logits' place since
+/// the forward pass.
+void BackwardSweep::begin(const BackwardStep& step) {
+  if (!runs_input_gradient(step)) return;
+  if (as<graph::Softmax>(graph_.op(step.op)).loss == graph::LossKernel::te)
+    of(step.op) = 0;
+  else
+    need(step.op);
+  most_.raise(Line{{}, live_} + step.scratch.input_gradient);
+  const OpId source = op_id(graph_.dag().predecessors(vertex(step.op))[0]);
+  if (gradient_[source.index()] == step.gradient && of(source) < 0) return std::swap(of(step.op), of(source));
+  need(source);
+  most_.raise({{}, live_});
 }
 
 void BackwardSweep::compute(const BackwardStep& step) {

@@ -53,7 +53,7 @@ Launches kernels(const graph::Operator& op) {
     case OpKind::input:
       return {1, 0, 0};
     case OpKind::softmax:
-      return as<graph::Softmax>(op).loss ? kLoss : Launches{1, 1, 0};
+      return graph::is_loss(op) ? kLoss : Launches{1, 1, 0};
     case OpKind::reshape:
     case OpKind::profiled:
       return {};
@@ -112,7 +112,7 @@ Launches launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matri
     out.forward -= none;
     out.weight_gradient -= none;
   }
-  if (as<graph::Softmax>(op).loss && graph.element_bytes() >= kWhole) {  // nothing to cast
+  if (graph::is_loss(op) && graph.element_bytes() >= kWhole) {  // nothing to cast
     out.forward -= 1;
     out.input_gradient -= 1;
   }

@@ -16,6 +16,16 @@ Scratch of_attention(const graph::Attention& a, std::int64_t element_bytes) {
   return {each(a.queries * a.result_width() + scores + given), {}, each(projected)};
 }
 
+/// Scratch of a cross entropy beside the kept 4 bytes per logit and the gradient. Megatron-LM's fused one: the
+/// logits in fp32 beside their exponentials, in the forward pass. PyTorch's: gradients of the negative log
+/// likelihood and of the log-softmax, both in fp32, before they are cast.
+Scratch of_loss(const graph::Softmax& loss, std::int64_t element_bytes) {
+  std::int64_t each = 0;
+  if (loss.loss == graph::LossKernel::native) each = 4;
+  if (loss.loss == graph::LossKernel::torch) each = 8 - element_bytes;
+  return {{{}, Bytes(loss.rows * loss.width * each)}, {}, {}};
+}
+
 /// Gradients of copied rows, those that come and those that are made; of what the first products made.
 Scratch of_experts(const graph::Experts& e, std::int64_t element_bytes) {
   const std::int64_t copies = e.rows * e.chosen * element_bytes;
@@ -29,6 +39,7 @@ Scratch plain_scratch(const graph::OpGraph& graph, core::OpId id) {
   const Operator& op = graph.op(id);
   if (op.kind == OpKind::attention) return of_attention(as<graph::Attention>(op), graph.element_bytes());
   if (op.kind == OpKind::experts) return of_experts(as<graph::Experts>(op), graph.element_bytes());
+  if (graph::is_loss(op)) return of_loss(as<graph::Softmax>(op), graph.element_bytes());
   if (op.kind == OpKind::norm) return {{}, {}, {graph.parameter_bytes(id), {}}};
   if (as<graph::Linear>(op).function == graph::Function::none) return {};
   const Line argument{{}, op.output_bytes};

@@ -165,7 +165,7 @@ Assumptions assumptions(const cost::Problem& problem, const plan::ModelRef& mode
   }
   if (models::has_parameter(model.name, "loss")) {
     const auto loss = model.parameters.find("loss");
-    const bool with = loss != model.parameters.end() && loss->second == "yes";
+    const bool with = loss != model.parameters.end() && loss->second != "no";
     out.push_back({"loss", with ? "with the loss" : "without the loss", with ? "-p loss=no" : "-p loss=yes",
                    with ? "loss='no'" : "loss='yes'", !stated.loss});
   }

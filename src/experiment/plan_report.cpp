@@ -13,6 +13,7 @@
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/coverage.hpp"
 #include "penstock/experiment/doubts.hpp"
+#include "penstock/experiment/memory_verdict.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/planners/untried_groups.hpp"
 #include "penstock/report/difference.hpp"
@@ -310,9 +311,11 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
       table.text(screen), *row.strategy, *row.samples_per_s, rates(row), *row.depth, *row.stages,
       show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)), *row.bubble * 100,
       outcome.summary->exposed_communication * 100, show(core::Bytes(*row.peak_memory_bytes)),
-      show(capacity_of_fullest(problem.cluster, *outcome.summary)), in_lines(doubts(problem, outcome)),
-      aim_line(beside.reached), order_line(row, beside.free_order) + costs_line(problem, outcome),
-      perturbation, bound_line(problem, outcome, simulation), any_plan_line(row, plan),
+      show(capacity_of_fullest(problem.cluster, *outcome.summary)) +
+          verdict_note(memory_verdict(problem.cluster, *outcome.summary)),
+      in_lines(doubts(problem, outcome)), aim_line(beside.reached),
+      order_line(row, beside.free_order) + costs_line(problem, outcome), perturbation,
+      bound_line(problem, outcome, simulation), any_plan_line(row, plan),
       untried_line(problem, row) + search_line(row), assumptions_line(beside.assumptions),
       outcome.others.empty() ? "" : "\n" + top_table(outcome, screen),
       beside.explained ? "\n" + explain_table(*beside.explained, screen) : "",
@@ -324,30 +327,32 @@ std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
                       const sim::SimulationOptions& simulation, const Beside& beside) {
   const plan::Plan& plan = *outcome.plan;
   const auto& row = outcome.row;
-  nlohmann::ordered_json out = {{"model", row.model},
-                                {"cluster", row.cluster},
-                                {"devices", row.devices},
-                                {"planner", row.planner},
-                                {"mini_batch", row.mini_batch},
-                                {"strategy", *row.strategy},
-                                {"pipeline_parallel", *row.pipeline_parallel},
-                                {"depth", *row.depth},
-                                {"schedule", *row.schedule},
-                                {"estimate_s", *row.estimate_s},
-                                {"iteration_s", *row.iteration_s},
-                                {"estimate_error", *row.estimate_error},
-                                {"lower_bound", bound_json(problem, plan, simulation)},
-                                {"any_plan_lower_bound_s", or_json_null(row.lower_bound_s)},
-                                {"gap", or_json_null(row.gap)},
-                                {"samples_per_s", *row.samples_per_s},
-                                {"tokens_per_s", or_json_null(row.tokens_per_s)},
-                                {"tflops_per_device", or_json_null(row.tflops_per_device)},
-                                {"mfu", or_json_null(row.mfu)},
-                                {"bubble", *row.bubble},
-                                {"exposed_communication", outcome.summary->exposed_communication},
-                                {"peak_memory_bytes", *row.peak_memory_bytes},
-                                {"costs", row.costs},
-                                {"origins", origins_json(problem, plan)}};
+  nlohmann::ordered_json out = {
+      {"model", row.model},
+      {"cluster", row.cluster},
+      {"devices", row.devices},
+      {"planner", row.planner},
+      {"mini_batch", row.mini_batch},
+      {"strategy", *row.strategy},
+      {"pipeline_parallel", *row.pipeline_parallel},
+      {"depth", *row.depth},
+      {"schedule", *row.schedule},
+      {"estimate_s", *row.estimate_s},
+      {"iteration_s", *row.iteration_s},
+      {"estimate_error", *row.estimate_error},
+      {"lower_bound", bound_json(problem, plan, simulation)},
+      {"any_plan_lower_bound_s", or_json_null(row.lower_bound_s)},
+      {"gap", or_json_null(row.gap)},
+      {"samples_per_s", *row.samples_per_s},
+      {"tokens_per_s", or_json_null(row.tokens_per_s)},
+      {"tflops_per_device", or_json_null(row.tflops_per_device)},
+      {"mfu", or_json_null(row.mfu)},
+      {"bubble", *row.bubble},
+      {"exposed_communication", outcome.summary->exposed_communication},
+      {"peak_memory_bytes", *row.peak_memory_bytes},
+      {"memory_verdict", in_words(memory_verdict(problem.cluster, *outcome.summary))},
+      {"costs", row.costs},
+      {"origins", origins_json(problem, plan)}};
   if (const auto found = doubts(problem, outcome); !found.empty()) out["doubts"] = found;
   if (!beside.assumptions.empty()) out["assumptions"] = to_json(beside.assumptions);
   if (reserves(problem)) out["reserved_bytes"] = reserved_by(problem.cluster, plan.stages.front()).value();

@@ -9,6 +9,7 @@
 
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/experiment/inputs.hpp"
+#include "penstock/experiment/memory_verdict.hpp"
 #include "penstock/frameworks/framework.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/plan/strategy.hpp"
@@ -159,8 +160,9 @@ std::string memory_sentence(const PlanInput& input, const trace::Summary& summar
       stage = fmt::format(" (stage {})", s);
       break;
     }
-  return fmt::format("Device {}{} is the fullest, with {} of {}, mostly {} and {}.", device.index(), stage,
-                     show(fullest->peak), show(input.cluster.type(device).memory), kind(0), kind(1));
+  return fmt::format("Device {}{} is the fullest, with {} of {}{}, mostly {} and {}.", device.index(), stage,
+                     show(fullest->peak), show(input.cluster.type(device).memory),
+                     verdict_note(memory_verdict(input.cluster, summary)), kind(0), kind(1));
 }
 
 std::string bound_sentence(const report::CellResult& row, const plan::Plan& plan) {

@@ -190,6 +190,12 @@ std::string family_of(MegatronArguments& args) {
   return latent ? "deepseek_v3" : experts ? "mixtral" : "llama";
 }
 
+/// The zoo's name for the kernels of the cross entropy.
+std::string loss_kernel(MegatronArguments& args) {
+  const std::string fused = args.word("cross_entropy_fusion_impl", {"native", "te"}, "native");
+  return args.flag("cross_entropy_loss_fusion") ? fused : "yes";
+}
+
 }  // namespace
 
 plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor, const Parameters& given,
@@ -202,10 +208,13 @@ plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor,
   p["sequence"] = in_text(args.count("seq_length"));
   p["vocabulary"] = in_text(vocabulary(args, tensor, given));
   p["tied_head"] = tied_head(args) ? "yes" : "no";
-  p["loss"] = "yes";
+  p["loss"] = loss_kernel(args);
   const std::string backend =
       args.word("attention_backend", {"flash", "fused", "unfused", "local", "auto"}, "auto");
-  const bool plain = backend == "unfused" || backend == "local" || !flash;
+  // Layers without Transformer Engine have only plain attention.
+  const bool local = args.word("transformer_impl", {"local", "transformer_engine", "inference_optimized"},
+                               "transformer_engine") == "local";
+  const bool plain = local || backend == "unfused" || backend == "local" || !flash;
   if (out.name != "deepseek_v3") p["attention"] = plain ? "plain" : "flash";
   if (out.name == "llama") read_llama(args, p);
   if (out.name == "mixtral") read_mixtral(args, p);

@@ -179,6 +179,8 @@ void add_megatron_model(MegatronLines& out, const Handover& handover) {
   out.add("--seq-length {}\n--vocab-size {}\n--make-vocab-size-divisible-by 1", p["sequence"],
           p["vocabulary"]);
   if (p["tied_head"] == "no") out.add("--untie-embeddings-and-output-weights");
+  if (p["loss"] == "native" || p["loss"] == "te")
+    out.add("--cross-entropy-loss-fusion\n--cross-entropy-fusion-impl {}", p["loss"]);
   out.add("--attention-backend {}",
           p["attention"] == "flash" || p["attention"].empty() ? "flash" : "unfused");
 }

@@ -20,6 +20,7 @@ constexpr std::int64_t kMostParts = 4096;
 /// Names of what an enumeration says above zero.
 constexpr std::array<std::string_view, 5> kFunctions = {"relu", "sigmoid", "tanh", "gelu", "swiglu"};
 constexpr std::array<std::string_view, 2> kCores = {"plain", "flash"}, kNorms = {"batch", "rms"};
+constexpr std::array<std::string_view, 4> kLosses = {"loss", "native_loss", "te_loss", "torch_loss"};
 constexpr std::array<std::string_view, 4> kMasks = {"causal", "window", "blocks", "top_k"};
 using Names = std::span<const std::string_view>;
 
@@ -144,7 +145,7 @@ template <class Visitor, Is<Softmax> A>
 void visit_extents(Visitor& visit, A& a) {
   visit("rows", a.rows);
   visit("width", a.width);
-  visit("loss", a.loss);
+  visit.one_of(kLosses, a.loss);
 }
 
 template <class Visitor, Is<Concat> A>

@@ -171,6 +171,7 @@ std::optional<std::size_t> works_in_place(const graph::OpGraph& graph, const std
     if (!under || std::ranges::count(sources, *under) != 1) return {};
     return static_cast<std::size_t>(std::ranges::find(sources, *under) - sources.begin());
   }
+  if (graph::is_loss(graph.op(id)) && graph.op(id).saved_bytes.value() == 0) return 0;
   if (graph.op(id).kind != OpKind::activation) return {};
   const Function function = activation(graph.op(id)).function;
   const OpId source = sources[0];

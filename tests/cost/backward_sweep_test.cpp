@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 
+#include "models/catalogue.hpp"
 #include "models/layers.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "support/random_graph.hpp"
@@ -158,6 +160,32 @@ TEST_CASE("a view's gradient is its tensor's; one of a part is joined with zeros
   };
   CHECK(most(12) == Bytes(4 + 12 + 4));  // d's, the view's, which is a's, and d's weight's
   CHECK(most(8) == Bytes(8 + 4 + 12));   // the view's, the rest, the whole
+}
+
+TEST_CASE("a cross entropy holds 6, 10, 2 or 12 bytes per logit of 2, as its framework's kernels do") {
+  // Counted in the source of Megatron-LM 0.19 (vocab_parallel_cross_entropy, fused_cross_entropy), Transformer
+  // Engine 2.20 (cross_entropy.py) and PyTorch 2.15 (nll_loss of log_softmax of logits.float()).
+  for (const auto& [kernel, bytes] :
+       std::map<std::string, std::int64_t>{{"yes", 6}, {"native", 10}, {"te", 2}, {"torch", 12}}) {
+    CAPTURE(kernel);
+    const auto g = models::build("gpt", {{"layers", "1"},
+                                         {"hidden", "8"},
+                                         {"heads", "1"},
+                                         {"sequence", "4"},
+                                         {"vocabulary", "1000"},
+                                         {"element_bytes", "2"},
+                                         {"loss", kernel}});
+    const OpId loss(g.size() - 1), head(g.size() - 2);
+    for (const int samples : {1, 3})
+      CHECK((g.op(head).saved_bytes + g.op(loss).saved_bytes) * samples +
+                cost::backward_workspace(g, steps_of(g, {loss})).at(samples) ==
+            Bytes(bytes * 4 * 1000 * samples));
+    // With the head: the gradient of the logits is the loss's own, and the head's terms come on top.
+    const std::int64_t gradient = kernel == "te" ? 0 : 2, table = 8 * 1000 * 2, term = 4 * 8 * 2;
+    const std::int64_t at_head = gradient * 4 * 1000 + table + term, at_loss = (bytes - 4) * 4 * 1000;
+    CHECK(cost::backward_workspace(g, steps_of(g, {head, loss})).at(1) ==
+          Bytes(std::max(at_head, kernel == "te" ? 0 : at_loss)));
+  }
 }
 
 TEST_CASE("what reads a tensor twice makes two terms") {

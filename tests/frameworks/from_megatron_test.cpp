@@ -454,7 +454,9 @@ TEST_CASE("a plan that was handed over comes back") {
         std::to_string(4 * ranks * data) + " --tensor-model-parallel-size " + std::to_string(tensor) +
         (random.chance(0.5) ? " --sequence-parallel" : "") + (random.chance(0.5) ? " --bf16" : "") +
         (random.chance(0.5) ? " --use-distributed-optimizer" : "") +
-        (random.chance(0.5) ? " --recompute-granularity selective" : " --overlap-grad-reduce");
+        (random.chance(0.5) ? " --recompute-granularity selective" : " --overlap-grad-reduce") +
+        (random.chance(0.3) ? " --cross-entropy-loss-fusion" : "") +
+        (random.chance(0.5) ? " --cross-entropy-fusion-impl te" : "");
     CAPTURE(text);
     const plan::Plan first = read(text, ranks * tensor * data).plan;
     const auto graph = models::build(first.model.name, first.model.parameters);
@@ -750,4 +752,18 @@ TEST_CASE("what no operator depends on and a script leaves out is Megatron-LM's"
   };
   CHECK(balance("") == "batch");
   CHECK(balance("--moe-router-load-balancing-type seq_aux_loss") == "sample");
+}
+
+TEST_CASE("kernels of the loss and layers without Transformer Engine are read, and written again") {
+  const auto parameter = [](const std::string& words, const std::string& name) {
+    return read("pretrain_gpt.py " + kLlama + words, 4).plan.model.parameters.at(name);
+  };
+  CHECK(parameter("", "loss") == "yes");
+  CHECK(parameter("--cross-entropy-fusion-impl te", "loss") == "yes");
+  CHECK(parameter("--cross-entropy-loss-fusion", "loss") == "native");
+  CHECK(parameter("--cross-entropy-loss-fusion --cross-entropy-fusion-impl te", "loss") == "te");
+  CHECK(parameter("--transformer-impl transformer_engine", "attention") == "flash");
+  CHECK(parameter("--transformer-impl local", "attention") == "plain");
+  CHECK(refusal("pretrain_gpt.py " + kLlama + "--transformer-impl fast").find("transformer_impl") !=
+        std::string::npos);
 }

@@ -16,6 +16,7 @@
 #include "penstock/replay/cuda_graph.hpp"
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/plan_order.hpp"
+#include "penstock/sim/simulate.hpp"
 #include "penstock/trace/summary.hpp"
 #include "replay/run/concurrent.hpp"
 #include "replay/run/cores.hpp"
@@ -128,6 +129,22 @@ TEST_CASE("how a program is run does not show in the weights, and its trace has 
       for (std::size_t d = 0; d < together.workers.size(); ++d)
         CHECK(summary.devices[d].peak == plan::total(together.workers[d]->memory().at_peak));
     }
+}
+
+TEST_CASE("a cross entropy and its gradient are written over the logits, as the simulator counts") {
+  models::Layers net("classes");
+  const auto x = net.linear("layer", net.input("x", {3, 4}), 5, {.bias = true});
+  net.loss("loss", net.linear("head", x, 1000), graph::LossKernel::in_place);
+  const CutModel model =
+      replay::test::cut_model(net.build(), {.rank = {0}, .mini_batch = 4, .micro_batch = 2});
+  const auto program = replay::lower(model.graph, {model.graph, model.plan});
+  Team team(model, program);
+  run_sequential(program, model.problem(), model.plan, team.workers, two_iterations());
+  const auto simulated = trace::summarise(sim::simulate(model.problem(), {model.graph, model.plan}));
+  const auto& measured = team.workers[0]->memory().at_peak;
+  CHECK(plan::total(measured) == simulated.devices[0].peak);
+  // Two samples of three rows: the softmax where the logits were, and one gradient.
+  CHECK(at(measured, plan::MemoryKind::activations) == core::Bytes(2 * 3 * (4 + 5 + 1000) * 4));
 }
 
 TEST_CASE("side by side no device holds gradients any longer than one at a time does") {

@@ -46,6 +46,7 @@ class BackwardSweep {
   bool leaves(core::OpId op);
   void need(core::OpId op);
   void drop(core::OpId op);
+  void begin(const BackwardStep& step);
   void show(const BackwardStep& step);
   void compute(const BackwardStep& step);
   bool runs_input_gradient(const BackwardStep& step) const;

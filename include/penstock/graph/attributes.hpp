@@ -156,10 +156,20 @@ struct Pool {
   friend auto operator<=>(const Pool&, const Pool&) = default;
 };
 
+/// How a framework computes a cross entropy over the vocabulary. They differ in what they hold of each logit
+/// (cost/backward_sweep.hpp).
+enum class LossKernel : std::uint8_t {
+  none,      ///< a plain softmax
+  in_place,  ///< Megatron-LM: softmax and gradient are written over the fp32 copy of the logits
+  native,    ///< Megatron-LM's --cross-entropy-loss-fusion: one fp32 copy more in the forward pass
+  te,        ///< Transformer Engine's: the forward pass writes the gradient over the logits
+  torch      ///< torch.nn.functional.cross_entropy of logits in fp32
+};
+
 /// Over rows of `width`; with `loss` that of a cross entropy, which costs take to be in fp32.
 struct Softmax {
   std::int64_t rows = 0, width = 0;
-  bool loss = false;
+  LossKernel loss = LossKernel::none;
   std::int64_t features() const { return width; }
   friend auto operator<=>(const Softmax&, const Softmax&) = default;
 };

@@ -45,6 +45,11 @@ const Kind& as(const Operator& op) {
 /// Whether it has a weight gradient: tied operators have the work only.
 bool weighs(const Operator& op);
 
+/// True for the softmax of a cross entropy, where the backward pass begins.
+inline bool is_loss(const Operator& op) {
+  return as<Softmax>(op).loss != LossKernel::none;
+}
+
 /// Immutable. Operator ids are a topological order: producers come before consumers.
 class OpGraph {
  public:

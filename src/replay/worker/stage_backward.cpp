@@ -96,9 +96,13 @@ void StageRun::compute_gradients(InFlight& state, OpId id, int version) {
   const Lease gradient = own_gradient(state, id);
   state.handed[id] = acquire(k.slots().handed, MemoryKind::workspace, id);
   std::vector<Lease> terms;
-  for (const kernels::Slot& slot : k.slots().inputs)
-    terms.push_back(slot.element == kernels::Element::int64 ? nullptr
-                                                            : acquire(slot, MemoryKind::workspace, id));
+  for (const kernels::Slot& slot : k.slots().inputs) {
+    if (graph::is_loss(device_.graph.op(id)))
+      terms.push_back(gradient);  // written over
+    else
+      terms.push_back(slot.element == kernels::Element::int64 ? nullptr
+                                                              : acquire(slot, MemoryKind::workspace, id));
+  }
   kernels::Operands all = operands(state, id, version);
   all.output_gradient = gradient.get();
   for (const Lease& term : terms) all.input_gradients.push_back(term.get());
