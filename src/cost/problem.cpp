@@ -7,6 +7,21 @@
 
 namespace penstock::cost {
 
+core::Bytes saved_bytes(const Problem& problem, const graph::Operator& op) {
+  const bool fused =
+      std::ranges::all_of(problem.cluster.types(), [](const auto& type) { return type.host().fused; });
+  return op.saved_bytes + (fused ? core::Bytes(0) : unfused_saved(op, problem.graph.element_bytes()));
+}
+
+StageLoad stage_load(const Problem& problem, std::span<const core::OpId> operators) {
+  StageLoad load = stage_load(problem.graph, problem.costs, operators);
+  for (const core::OpId id : operators) {
+    const graph::Operator& op = problem.graph.op(id);
+    load.activations += saved_bytes(problem, op) - op.saved_bytes;
+  }
+  return load;
+}
+
 OpTime kernel_time(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
                    std::int64_t samples, const OpShard& part) {
   OpTime time = problem.costs.part_time(problem.graph, op, device, samples, part);

@@ -377,7 +377,7 @@ StageLoad load_of(const Problem& given, const plan::Stage& stage, std::size_t me
     if (!in_parts) return load;
     divide_activations(load, problem.graph, stage, [&](OpId id) {
       const graph::Operator& op = problem.graph.op(id);
-      return Activations{op.saved_bytes, op.output_bytes,
+      return Activations{saved_bytes(problem, op), op.output_bytes,
                          graph::core_bytes(op, problem.graph.element_bytes())};
     });
     load.statistics = divided_statistics(problem.graph, stage,
@@ -400,7 +400,7 @@ StageLoad load_of(const Problem& given, const plan::Stage& stage, std::size_t me
     const bool whole = holds_whole(id);
     const Bytes sum = keeps_sum(op, how.at(id)) ? op.output_bytes : Bytes(0);
     return Activations{cut(output, whole) + cut(sum, whole) +
-                           cut(op.saved_bytes - output, mine.partition == Partition::whole),
+                           cut(saved_bytes(problem, op) - output, mine.partition == Partition::whole),
                        cut(op.output_bytes, whole),
                        cut(graph::core_bytes(op, graph.element_bytes()), mine.partition == Partition::whole)};
   };

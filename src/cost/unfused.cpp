@@ -40,6 +40,14 @@ OpTime unfused(const graph::Operator& op, const OpTime& fused) {
           fused.weight_gradient * times.backward};
 }
 
+core::Bytes unfused_saved(const graph::Operator& op, int element_bytes) {
+  constexpr std::int64_t kWhole = 4;  // bytes of a number in fp32
+  if (by_root(op)) return core::Bytes(op.output_bytes.value() / element_bytes * kWhole);
+  if (const auto& a = as<graph::Attention>(op); a.qk_norm)
+    return core::Bytes((a.queries * a.inner_width() + a.projected_keys() * a.shared_width()) * kWhole);
+  return gated(op) ? op.output_bytes : core::Bytes(0);
+}
+
 Launches unfused_launches(const graph::Operator& op) {
   if (by_root(op)) return {6, 9, 2};  // the root and its epsilon are two small kernels
   if (gated(op)) return {1, 2, 0};

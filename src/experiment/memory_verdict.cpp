@@ -29,7 +29,8 @@ std::string in_words(MemoryVerdict verdict) {
 std::string verdict_note(MemoryVerdict verdict) {
   if (verdict == MemoryVerdict::fits) return "";
   if (verdict == MemoryVerdict::full) return " (does not fit)";
-  return fmt::format(" (too close to say whether it fits: measured peaks differ by {:.0f} %)", kMemoryError * 100);
+  return fmt::format(" (too close to say whether it fits: measured peaks differ by {:.0f} %)",
+                     kMemoryError * 100);
 }
 
 }  // namespace penstock::experiment

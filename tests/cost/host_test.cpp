@@ -147,6 +147,32 @@ TEST_CASE("launches are counted by operator; only what is trained has gradients"
   CHECK(back == 2);
 }
 
+TEST_CASE("without fusion a Llama layer saves each norm's input in fp32 and the activated gate") {
+  // 16-bit numbers, 4 tokens of width 8, 24 between gate and down: two norms of 4 bytes, a gate of 2.
+  const auto graph = models::build("llama", {{"layers", "1"},
+                                             {"hidden", "8"},
+                                             {"heads", "2"},
+                                             {"kv_heads", "2"},
+                                             {"feed_forward", "24"},
+                                             {"sequence", "4"},
+                                             {"vocabulary", "16"},
+                                             {"element_bytes", "2"}});
+  const cost::AnalyticCosts costs;
+  const plan::Training training{2, plan::Optimizer::adam};
+  const auto activations = [&](const char* framework, int tensor_parallel) {
+    const auto cluster = two_devices().run_by(cluster::runtime(framework));
+    plan::Stage stage = all_of(graph, tensor_parallel);
+    stage.tensor_parallel = tensor_parallel;
+    stage.sequence_parallel = tensor_parallel > 1;
+    return cost::stage_load({graph, cluster, costs, training}, stage).activations.value();
+  };
+  // The norm behind the layer is one more.
+  const std::int64_t more = 4 * (3 * 4 * 8 + 2 * 24);
+  CHECK(activations("accelerate", 1) - activations("megatron", 1) == more);
+  CHECK(activations("accelerate+compiled", 1) == activations("megatron", 1));
+  CHECK(activations("torchtitan", 2) - activations("megatron", 2) == more / 2);
+}
+
 TEST_CASE(
     "a softmax of scores is fused for whole fours of matrices: eight kernels more, and four with "
     "recomputation") {

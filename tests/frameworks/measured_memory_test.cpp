@@ -28,11 +28,12 @@ constexpr int kDevices = 8;  // the tests' nodes
 
 /// GiB of the last rank.
 double predicted(const std::string& arguments) {
-  const std::string vocabulary = arguments.find("--vocab-size") != std::string::npos ? "" : " --vocab-size 50257";
+  const std::string vocabulary =
+      arguments.find("--vocab-size") != std::string::npos ? "" : " --vocab-size 50257";
   const plan::ClusterRef node{"8xH100", kDevices};
-  plan::Plan plan =
-      frameworks::from_megatron("python pretrain_gpt.py " + arguments + vocabulary, "run.sh", node, kDevices, {})
-          .plan;
+  plan::Plan plan = frameworks::from_megatron("python pretrain_gpt.py " + arguments + vocabulary, "run.sh",
+                                              node, kDevices, {})
+                        .plan;
   const auto graph = models::build(plan.model.name, plan.model.parameters);
   const auto cluster = experiment::load_cluster(node);
   const cost::AnalyticCosts costs;
@@ -51,7 +52,8 @@ TEST_CASE("the peak memory of Megatron-LM's own tests is predicted within 5 %, h
     const std::string test = row.text("test");
     // A plan states neither a second, teaching model nor generation.
     if (!test.starts_with("gpt/") || test.find("distill") != std::string::npos ||
-        test.find("grpo") != std::string::npos) continue;
+        test.find("grpo") != std::string::npos)
+      continue;
     try {
       errors.push_back(std::abs(predicted(row.text("arguments")) / row.positive("peak_gib") - 1));
     } catch (const core::BadInput&) {
@@ -62,8 +64,8 @@ TEST_CASE("the peak memory of Megatron-LM's own tests is predicted within 5 %, h
   std::ranges::sort(errors);
   double sum = 0;
   for (const double error : errors) sum += error;
-  MESSAGE("rows read: ", errors.size(), ", mean error ", sum / static_cast<double>(errors.size()), ", median ",
-          errors[errors.size() / 2]);
+  MESSAGE("rows read: ", errors.size(), ", mean error ", sum / static_cast<double>(errors.size()),
+          ", median ", errors[errors.size() / 2]);
   CHECK(sum / static_cast<double>(errors.size()) <= 0.055);
   CHECK(errors[errors.size() / 2] <= 0.03);
 }

@@ -19,9 +19,12 @@ struct Problem {
   StageMemo* memo = nullptr;  ///< of a search; none: nothing is remembered (cost/stage_memo.hpp)
 };
 
-inline StageLoad stage_load(const Problem& problem, std::span<const core::OpId> operators) {
-  return stage_load(problem.graph, problem.costs, operators);
-}
+/// Bytes per sample that an operator saves for the backward pass, with the kernels of the framework that runs
+/// the cluster's devices.
+core::Bytes saved_bytes(const Problem& problem, const graph::Operator& op);
+
+/// Sums over whole operators; `activations` are those of the framework.
+StageLoad stage_load(const Problem& problem, std::span<const core::OpId> operators);
 
 /// Seconds of one device's part of an operator, `samples` of the whole group, on a device of type `device`,
 /// as its kernels take them (DeviceType::kernel_slowdown).

@@ -92,7 +92,7 @@ void StageTable::describe_positions(const Units& units, core::StopToken stop) {
     const graph::Operator& op = graph.op(OpId(v));
     const int here = position(static_cast<Vertex>(v));
     const auto at = static_cast<std::size_t>(here);
-    activations[at] += op.saved_bytes;
+    activations[at] += cost::saved_bytes(problem_, op);
     statistics[at] += cost::batch_statistics(op);
     outputs[at] += op.output_bytes;
     const cost::Line around = cost::most_around(cost::backward_step(graph, problem_.costs, OpId(v)));
