@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <optional>
+#include <utility>
 
 #include "megatron_run.hpp"
 #include "models/catalogue.hpp"
@@ -77,22 +79,44 @@ void refuse_foreign(MegatronArguments& args) {
   }
 }
 
+/// The first of `names` that is given; the first of all where none is.
+const char* spelling(MegatronArguments& args, std::initializer_list<const char*> names) {
+  const auto* const found = std::ranges::find_if(names, [&](const char* name) { return args.has(name); });
+  return found == names.end() ? *names.begin() : *found;
+}
+
+/// The granularity that older spellings mean: --checkpoint-activations checkpoints every layer,
+/// --recompute-activations the core of attention. Names the argument as well; "" if none is given.
+std::pair<std::string, const char*> old_granularity(MegatronArguments& args) {
+  const bool old = args.flag("recompute_activations");
+  const char* const full =
+      spelling(args, {"checkpoint_activations", "activations_checkpoint_method"});  // until 2022
+  const bool all = args.flag("checkpoint_activations") || args.has("activations_checkpoint_method");
+  if (all && old)
+    args.fail(full, "all layers are checkpointed, and --recompute-activations asks for selective: keep one");
+  return {all ? "full" : old ? "selective" : "none", all ? full : ""};
+}
+
 plan::Recomputation read_recomputation(MegatronArguments& args) {
   using enum plan::Recomputation::Of;
-  const bool old = args.flag("recompute_activations") || args.flag("checkpoint_activations");
-  const std::string of =
-      args.word("recompute_granularity", {"none", "full", "selective"}, old ? "selective" : "none");
+  const auto [usual, old] = old_granularity(args);
+  const std::string of = args.word("recompute_granularity", {"none", "full", "selective"}, usual);
+  if (usual == "full" && of != "full")
+    args.fail("recompute_granularity",
+              fmt::format("is {}, and {} checkpoints all layers: keep one of them", of, old));
   if (of == "none") return {};
   if (of == "selective") {
     if (args.text("recompute_modules", "core_attn") != "core_attn")
       args.fail("recompute_modules", "expected core_attn: no plan computes other modules alone again");
     return plan::kRecomputeCore;
   }
-  const bool block = args.word("recompute_method", {"uniform", "block"}, "uniform") == "block";
-  const std::int64_t count = args.count("recompute_num_layers", 1);
+  const char* const method = spelling(args, {"recompute_method", "activations_checkpoint_method"});
+  const bool block = args.word(method, {"uniform", "block"}, "uniform") == "block";
+  const char* const number =
+      spelling(args, {"recompute_num_layers", "activations_checkpoint_num_layers", "checkpoint_num_layers"});
+  const std::int64_t count = args.count(number, 1);
   if (block) return {layers, false, count};
-  if (count > 1)
-    args.fail("recompute_num_layers", "expected 1: no plan computes several layers again together");
+  if (count > 1) args.fail(number, "expected 1: no plan computes several layers again together");
   return plan::kRecomputeLayers;
 }
 

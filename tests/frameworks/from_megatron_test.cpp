@@ -10,6 +10,7 @@
 #include "penstock/frameworks/framework.hpp"
 #include "penstock/frameworks/hf_config.hpp"
 #include "support/checkout.hpp"
+#include "support/reference_data.hpp"
 
 using namespace penstock;
 using frameworks::from_megatron;
@@ -703,6 +704,19 @@ TEST_CASE("descent without momentum, selective recomputation of old scripts, one
   };
   CHECK(recompute("") == "none");
   CHECK(recompute("--recompute-activations") == "selective");
+  // Before 2022 layers were checkpointed whole.
+  for (const char* all :
+       {"--checkpoint-activations", "--checkpoint-activations --checkpoint-num-layers 1",
+        "--activations-checkpoint-method uniform", "--checkpoint-activations --recompute-granularity full"})
+    CHECK(recompute(all) == "layers");
+  CHECK(recompute("--activations-checkpoint-method block --activations-checkpoint-num-layers 2") ==
+        "2 layers");
+  CHECK(refusal(kLlama + "--checkpoint-activations --checkpoint-num-layers 2", 1)
+            .find("checkpoint_num_layers: expected 1: no plan computes several layers") != std::string::npos);
+  CHECK(refusal(kLlama + "--checkpoint-activations --recompute-activations", 1).find("keep one") !=
+        std::string::npos);
+  CHECK(refusal(kLlama + "--checkpoint-activations --recompute-granularity selective", 1)
+            .find("checkpoint_activations checkpoints all layers: keep one") != std::string::npos);
   CHECK(recompute("--recompute-granularity full") == "layers");
   CHECK_FALSE(read(kLlama + "--sequence-parallel", 2).plan.stages.front().sequence_parallel);
   CHECK(read(kLlama + "--sequence-parallel --tensor-model-parallel-size 2", 2)
@@ -716,6 +730,16 @@ TEST_CASE("descent without momentum, selective recomputation of old scripts, one
                           .plan.stages;
   CHECK(plan::written(stages[0].recompute) == "layers");
   CHECK(plan::written(stages[1].recompute) == "none");
+}
+
+TEST_CASE("activations checkpointed in the old spelling are those recomputed in the new one") {
+  const std::string folder = support::reference_data("trials/checkpoint_activations");
+  if (folder.empty()) return;
+  const auto plan = [&](const std::string& file) { return read(core::read_file(folder + file), 8).plan; };
+  const plan::Plan old_spelling = plan("/old.sh"), new_spelling = plan("/new.sh");
+  CHECK(plan::written(new_spelling.stages.front().recompute) == "layers");
+  for (std::size_t s = 0; s < new_spelling.stages.size(); ++s)
+    CHECK(old_spelling.stages[s].recompute == new_spelling.stages[s].recompute);
 }
 
 TEST_CASE("what no operator depends on and a script leaves out is Megatron-LM's") {
