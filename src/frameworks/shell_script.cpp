@@ -211,8 +211,7 @@ class Runner {
     }
     const auto found = worlds(state.variables, file_, word.line, [&](Expander& expander) {
       if (!array) {
-        const std::string text = expander.text(word);
-        return Choice{.words = {{text, word.line}}};
+        return Choice{.words = {expander.field(word)}};
       }
       for (const Token& item : word.items) expander.add(item);
       return Choice{.words = expander.fields(), .array = true};
@@ -223,8 +222,10 @@ class Runner {
       choice.line = world.by.by.empty() ? word.line : world.by.line;
       choice.against = world.by.against;
       choice.by = world.by.by.empty() ? name : world.by.by;
-      if (!array && world.by.by.empty()) choice.words.front().line = word.line;
-      if (!array && !world.by.by.empty()) choice.words.front().line = world.by.line;
+      if (!array && world.by.by.empty() && choice.words.front().text.empty())
+        choice.words.front().line = word.line;
+      if (!array && !world.by.by.empty() && choice.words.front().marks.empty())
+        choice.words.front().line = world.by.line;
       add_choice(choices, std::move(choice));
     }
     state.variables[name] = std::move(choices);

@@ -134,3 +134,12 @@ TEST_CASE("a script that is no bash is refused by line") {
   for (int i = 0; i < 30; ++i) growing += "A=$A$A\n";
   CHECK(refusal(growing).find("more than 1 MiB") != std::string::npos);
 }
+
+TEST_CASE("words of a text of several lines keep their lines, wherever the text is used") {
+  const auto run = run_script("A=\"\n  --a 1 \\\n  --b 2\"\nC=\"run --c \\\n $A\"\neval $C --d", "t.sh");
+  REQUIRE(run.launches.size() == 1);
+  std::vector<int> lines;
+  for (const auto& field : run.launches.front().fields) lines.push_back(field.line);
+  // eval, run, --c, --a, 1, --b, 2, --d
+  CHECK(lines == std::vector<int>{6, 4, 4, 2, 2, 3, 3, 6});
+}
