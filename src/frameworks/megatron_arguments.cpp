@@ -153,7 +153,28 @@ std::string MegatronArguments::text(std::string_view name, const std::string& ot
   return has(name) ? fmt::format("{}", fmt::join(find(name)->words, " ")) : otherwise;
 }
 
+const char* MegatronArguments::spelling(std::initializer_list<const char*> names) {
+  const char* out = nullptr;
+  for (const char* name : names) {
+    if (!has(name)) continue;
+    if (out && text(name, "") != text(out, ""))
+      fail(name,
+           fmt::format("is '{}', and {} is '{}': keep one of them", text(name, ""), out, text(out, "")));
+    if (!out) out = name;
+  }
+  return out ? out : *names.begin();
+}
+
+bool MegatronArguments::stands_aside(std::string_view name) const {
+  const auto found = all_.find(name);
+  return found != all_.end() && found->second.aside;
+}
+
 void MegatronArguments::ignore(std::string_view name) {
+  if (script_ && (name == script_->name() || name == script_->path)) {
+    script_.reset();
+    return;
+  }
   const auto found = all_.find(underscored(name));
   if (found == all_.end())
     throw core::BadInput({file_, 0, ""}, fmt::format("{} is to be ignored, and is not in the file", name));
@@ -169,7 +190,11 @@ std::vector<std::string> MegatronArguments::unread() const {
 
 void MegatronArguments::fail(std::string_view name, const std::string& message) const {
   const auto found = all_.find(name);
-  throw core::BadInput({file_, found == all_.end() ? 0 : found->second.line, std::string(name)}, message);
+  fail_at(found == all_.end() ? 0 : found->second.line, std::string(name), message);
+}
+
+void MegatronArguments::fail_at(int line, const std::string& name, const std::string& message) const {
+  throw core::BadInput({file_, line, name}, message);
 }
 
 MegatronArguments read_megatron_arguments(const std::string& text, const std::string& file) {

@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "megatron_arguments.hpp"
+#include "penstock/core/letters.hpp"
 #include "penstock/core/yaml.hpp"
 
 namespace penstock::frameworks {
@@ -73,6 +75,11 @@ Value list_value(const std::string& name, const core::Yaml& list) {
   constexpr int kLevels = 10;
   const int line = list.place().line;
   if (name == "pipeline_model_parallel_layout") return {{layout_text(list)}, line, Value::Form::scalar};
+  if (name == "num_layer_list") {
+    std::string text = written(list, 2);
+    std::erase_if(text, [](char c) { return c == '[' || c == ']' || c == ' '; });
+    return {{text}, line, Value::Form::scalar};
+  }
   if (name == "moe_layer_freq") return {{written(list, 2)}, line, Value::Form::scalar};
   const auto items = list.items();
   if (name == "recompute_modules" && items.size() == 1 && items.front().is_scalar())
@@ -80,21 +87,58 @@ Value list_value(const std::string& name, const core::Yaml& list) {
   return {{written(list, kLevels)}, line, Value::Form::list};
 }
 
+Value leaf_value(const std::string& name, const core::Yaml& leaf, bool aside) {
+  const int line = leaf.place().line;
+  Value out = leaf.is_list() ? list_value(name, leaf)
+              : is_null_node(leaf)
+                  ? Value{{}, line, Value::Form::null}
+                  : Value{{leaf.scalar()}, line, leaf.plain() ? Value::Form::scalar : Value::Form::quoted};
+  out.aside = aside || out.form == Value::Form::null;
+  return out;
+}
+
+/// Mappings of data, logs and launchers, whose keys are no arguments of the model.
+bool stands_aside(const std::string& mapping) {
+  constexpr std::array<std::string_view, 27> kAside = {"data",
+                                                       "dataset",
+                                                       "datasets",
+                                                       "tokenizer",
+                                                       "logger",
+                                                       "logging",
+                                                       "checkpoint",
+                                                       "envs",
+                                                       "env_vars",
+                                                       "environment",
+                                                       "runner",
+                                                       "profiling",
+                                                       "scheduler",
+                                                       "lr_scheduler",
+                                                       "experiment",
+                                                       "validation",
+                                                       "rng",
+                                                       "straggler",
+                                                       "nvrx_straggler",
+                                                       "ft",
+                                                       "fault_tolerance",
+                                                       "hydra",
+                                                       "wandb",
+                                                       "exp_manager",
+                                                       "dist",
+                                                       "inprocess_restart",
+                                                       "rerun_state_machine"};
+  return std::ranges::count(kAside, mapping) > 0;
+}
+
 /// Leaves of all mappings, as deep as files of people go.
-void add_leaves(const core::Yaml& node, int levels, MegatronArguments& out) {
+void add_leaves(const core::Yaml& node, int levels, bool aside, MegatronArguments& out) {
   if (levels == 0) node.fail("mappings lie too deep inside each other");
   for (const auto& [key, value] : node.entries()) {
     const std::string name = underscored(key);
     if (key.starts_with("--")) out.set_of_command_line();
-    const int line = value.place().line;
     if (value.is_map())
-      add_leaves(value, levels - 1, out);
-    else if (value.is_list())
-      out.add(name, list_value(name, value));
-    else if (is_null_node(value))
-      out.add(name, {{}, line, Value::Form::null});
+      add_leaves(value, levels - 1, aside || stands_aside(core::lower_case(name)), out);
     else
-      out.add(name, {{value.scalar()}, line, value.plain() ? Value::Form::scalar : Value::Form::quoted});
+      out.add(name, leaf_value(name, value, aside));
   }
 }
 
@@ -103,7 +147,7 @@ void add_leaves(const core::Yaml& node, int levels, MegatronArguments& out) {
 MegatronArguments megatron_arguments_of_yaml(const std::string& text, const std::string& file) {
   constexpr int kLevels = 20;
   MegatronArguments out(file);
-  add_leaves(core::Yaml::parse(text, file), kLevels, out);
+  add_leaves(core::Yaml::parse(text, file), kLevels, false, out);
   return out;
 }
 

@@ -47,7 +47,7 @@ bool only_list(std::string_view raw) {
 
 int Field::line_at(std::size_t letter) const {
   int out = line;
-  for (const Mark& mark : marks) {
+  for (const LineMark& mark : marks) {
     if (mark.begin > letter) break;
     out = mark.line;
   }

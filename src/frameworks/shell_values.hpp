@@ -17,14 +17,14 @@ namespace penstock::frameworks::shell {
 
 /// A word after expansion.
 struct Field {
-  struct Mark {
+  struct LineMark {
     std::size_t begin;  ///< of the text from here on
     int line;
   };
   std::string text;
   int line = 0;        ///< where its text stands, not where a variable is used
   bool unset = false;  ///< only a variable that the script sets nowhere: its text is the variable as written
-  std::vector<Mark> marks{};  ///< of a text of several lines, in order
+  std::vector<LineMark> marks{};  ///< of a text of several lines, in order
   int line_at(std::size_t letter) const;
   bool operator==(const Field& other) const { return text == other.text && unset == other.unset; }
 };
