@@ -347,7 +347,8 @@ std::set<std::string, std::less<>> script_words(std::string path) {
   const std::size_t slash = path.rfind('/');
   const std::string folder = slash == path.npos ? "" : path.substr(0, slash);
   std::string text = slash == path.npos ? path : path.substr(slash + 1);
-  std::ranges::replace_if(text, [](char c) { return c == '_' || c == '-' || c == '.'; }, ' ');
+  std::ranges::replace_if(
+      text, [](char c) { return c == '_' || c == '-' || c == '.'; }, ' ');
   auto out = words_of(text);
   if (folder.substr(folder.rfind('/') + 1) == "multimodal") out.insert("multimodal");
   return out;
@@ -359,21 +360,26 @@ void refuse_script(const MegatronArguments& args) {
   const auto words = script_words(script->path);
   for (const ForeignScript& each : kForeignScripts)
     if (words.contains(each.word))
-      args.fail_at(script->line, script->name(),
-                   fmt::format("trains {}; only decoders of text are read (--ignore {} reads the arguments as a decoder's)",
-                               each.what, script->name()));
+      args.fail_at(
+          script->line, script->name(),
+          fmt::format(
+              "trains {}; only decoders of text are read (--ignore {} reads the arguments as a decoder's)",
+              each.what, script->name()));
 }
 
 /// --spec names a module with layers of its own, unless these are GPT's.
 void refuse_layers(MegatronArguments& args) {
-  if (const std::string spec = args.text("spec", "local"); spec != "local" && spec.find("gpt_layer") == spec.npos)
+  if (const std::string spec = args.text("spec", "local");
+      spec != "local" && spec.find("gpt_layer") == spec.npos)
     fail_foreign(args, "spec", "layers of a module");
   if (!args.has("activation_func")) return;
   const std::string activation = args.text("activation_func", "");
   const bool gated = args.flag("gated_linear_unit");
-  const bool known = activation.find(gated ? "silu" : "gelu") != activation.npos && activation.find("quick") == activation.npos;
+  const bool known = activation.find(gated ? "silu" : "gelu") != activation.npos &&
+                     activation.find("quick") == activation.npos;
   if (!known && !args.nothing("activation_func"))
-    args.fail("activation_func", fmt::format("expected silu with gated_linear_unit, or gelu without, found '{}'", activation));
+    args.fail("activation_func",
+              fmt::format("expected silu with gated_linear_unit, or gelu without, found '{}'", activation));
 }
 
 }  // namespace
@@ -399,11 +405,13 @@ void refuse_unknown(const MegatronArguments& args) {
   if (unknown.empty()) return;
   const std::string& first = unknown.front();
   const std::string hint = first.size() > kShort ? core::did_you_mean(first, args.read()) : "";
-  const std::string others = unknown.size() == 1
-                                 ? ""
-                                 : fmt::format("; also unknown: {}", fmt::join(unknown.begin() + 1, unknown.end(), ", "));
+  const std::string others =
+      unknown.size() == 1
+          ? ""
+          : fmt::format("; also unknown: {}", fmt::join(unknown.begin() + 1, unknown.end(), ", "));
   args.fail(first, hint.starts_with("did")
-                       ? fmt::format("Megatron-LM has no such argument; {} (--ignore {} reads the rest){}", hint, first, others)
+                       ? fmt::format("Megatron-LM has no such argument; {} (--ignore {} reads the rest){}",
+                                     hint, first, others)
                        : fmt::format("is not known, and may change model, time or memory (--ignore {} reads "
                                      "the rest){}",
                                      first, others));
