@@ -76,6 +76,15 @@ void MegatronArguments::add(const std::string& name, const Value& value) {
                                    shown(first), first.line));
 }
 
+void MegatronArguments::overlay(const MegatronArguments& upper) {
+  for (const auto& [name, value] : upper.all_) {
+    Value& mine = all_[name] = value;
+    if (mine.file.empty()) mine.file = upper.file_;
+  }
+  of_command_line_ = of_command_line_ || upper.of_command_line_;
+  if (upper.script_) script_ = upper.script_;
+}
+
 bool MegatronArguments::has(std::string_view name) {
   const Value* found = find(name);
   return found && found->form != Value::Form::null;
@@ -190,7 +199,9 @@ std::vector<std::string> MegatronArguments::unread() const {
 
 void MegatronArguments::fail(std::string_view name, const std::string& message) const {
   const auto found = all_.find(name);
-  fail_at(found == all_.end() ? 0 : found->second.line, std::string(name), message);
+  if (found == all_.end()) fail_at(0, std::string(name), message);
+  const Value& value = found->second;
+  throw core::BadInput({value.file.empty() ? file_ : value.file, value.line, std::string(name)}, message);
 }
 
 void MegatronArguments::fail_at(int line, const std::string& name, const std::string& message) const {

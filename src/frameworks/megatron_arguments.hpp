@@ -26,6 +26,7 @@ class MegatronArguments {
     int line = 0;
     Form form = Form::words;
     std::string conflict{};  ///< why no value counts; empty: there is one
+    std::string file{};      ///< that has the value; empty: the file that is read
     bool aside = false;      ///< of the launcher, or in a mapping of data or logs: may be unknown
   };
   /// The program that a command line starts.
@@ -41,6 +42,9 @@ class MegatronArguments {
   void add(const std::string& name, const Value& value);
   /// Replaces an earlier value, as later arguments of one command do.
   void set(const std::string& name, Value value) { all_[name] = std::move(value); }
+
+  /// Takes all values of another file, in place of earlier ones.
+  void overlay(const MegatronArguments& upper);
 
   bool has(std::string_view name);  ///< given, and not null
   /// A switch is on where it is given without a value, or with YAML 1.1's words for true (true, yes, on, in

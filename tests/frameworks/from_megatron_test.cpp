@@ -11,6 +11,7 @@
 #include "penstock/frameworks/hf_config.hpp"
 #include "support/checkout.hpp"
 #include "support/reference_data.hpp"
+#include "support/scratch.hpp"
 
 using namespace penstock;
 using frameworks::from_megatron;
@@ -549,6 +550,55 @@ TEST_CASE("widths, experts and stages in the words of FlagScale, MindSpeed and M
   CHECK(stages("1,3,,4").find("expected layers of each stage") != std::string::npos);
   CHECK(stages("1,3,3,1 --num-virtual-stages-per-pipeline-rank 2").find("does not go with num_layer_list") !=
         std::string::npos);
+}
+
+TEST_CASE("${NAME:value} of a YAML file is its value") {
+  const auto pipeline = [](const std::string& value) {
+    return refusal(yaml(kOn + "pipeline_model_parallel_size: " + value), 2, "run.yaml");
+  };
+  for (const char* two : {"${PP:2}", "\"${PP:2}\"", "${A:${B:2}}", "${PP:null}"})
+    CHECK(pipeline(two) == "taken");
+  CHECK(read(yaml(kOn + "pipeline_model_parallel_size: ${PP:2}"), 2, "run.yaml").plan.stages.size() == 2);
+  CHECK(refusal(yaml(kOn + "bf16: ${BF16:no}"), 1, "run.yaml") == "taken");
+  for (const char* open : {"${PP}", "${PP:x}", "${a.b:2}"}) {
+    CAPTURE(open);
+    CHECK(pipeline(open).starts_with("run.yaml:15: pipeline_model_parallel_size: expected a whole number"));
+  }
+}
+
+TEST_CASE("a job of Primus takes its model from the file that it names, and overrides it") {
+  const support::Scratch folder("primus_job");
+  const auto write = [&](const std::string& name, const std::string& text) {
+    core::write_file(folder.path(name), text);
+    return folder.path(name);
+  };
+  const std::string job =
+      "modules:\n  pre_trainer:\n    framework: megatron\n    config: pre_trainer.yaml\n    model: m.yaml\n"
+      "    overrides:\n      seq_length: 16\n";
+  const std::string file = write("job.yaml", job);
+  CHECK(refusal(job, 1, file) == file + ":5: modules.pre_trainer.model: " + folder.path("m.yaml") +
+                                     " does not exist: copy it next to this file");
+  write("base.yaml", yaml(kOn));
+  write("m.yaml", "extends:\n  - base.yaml\nnum_layers: 6\n");
+  const auto run = read(job, 1, file);
+  CHECK(run.plan.model.parameters.at("layers") == "6");
+  CHECK(run.plan.model.parameters.at("sequence") == "16");
+  write("pre_trainer.yaml", "num_layers: 5\nbf16: true\n");
+  CHECK(read(job, 1, file).plan.model.parameters.at("layers") == "6");
+  CHECK(read(job, 1, file).plan.training.precision.has_value());
+  const std::string model = write("m.yaml", "extends: [base.yaml]\nnum_layers: six\n");
+  CHECK(refusal(job, 1, file).starts_with(model + ":2: num_layers: expected a whole number"));
+  write("m.yaml", "extends: [m.yaml]\n");
+  CHECK(refusal(job, 1, file).find("files name each other too deep") != std::string::npos);
+  const std::string trial = support::reference_data("trials/run_yaml/job.yaml");
+  if (trial.empty()) return;
+  const plan::Plan plan = read(core::read_file(trial), 8, trial).plan;
+  CHECK(models::build(plan.model.name, plan.model.parameters).parameters() / 100'000 == 80'302);  // 8,030.3 M
+  CHECK(plan.training.mini_batch == 64);
+  CHECK(plan.stages.front().tensor_parallel == 2);
+  CHECK(plan.stages.front().replicas() == 4);
+  CHECK(plan.stages.front().micro_batch == 2 * 4);
+  CHECK(plan.stages.front().zero == 1);
 }
 
 TEST_CASE("DeepSpeed's ZeRO stage is that of the optimizer") {
