@@ -22,7 +22,7 @@ namespace penstock::cli {
 namespace {
 
 struct ImportMegatronFlags {
-  std::string file, output;
+  std::string file, output, script_arguments;
   std::vector<std::string> ignored;
   ModelFlags model;  ///< parameters only
   ClusterFlags cluster;
@@ -51,9 +51,9 @@ core::ExitCode run(const ImportMegatronFlags& flags) {
   plan::ClusterRef ref = flags.cluster.ref();
   const cluster::Cluster cluster = experiment::load_cluster(ref);
   ref.devices = static_cast<int>(cluster.size());
-  frameworks::MegatronRun read =
-      frameworks::from_megatron(core::read_file(flags.file), flags.file, ref, ref.devices,
-                                flags.model.ref().parameters, flags.ignored, runs_flash(cluster));
+  frameworks::MegatronRun read = frameworks::from_megatron(
+      core::read_file(flags.file), flags.file, ref, ref.devices, flags.model.ref().parameters, flags.ignored,
+      runs_flash(cluster), flags.script_arguments);
   const graph::OpGraph graph = models::build(read.plan.model.name, read.plan.model.parameters);
   if (const auto violations = plan::structural_violations(graph, cluster, read.plan); !violations.empty())
     experiment::refuse(flags.file, violations);
@@ -100,6 +100,11 @@ void add_import_megatron(CLI::App& import, Action& action) {
       ->delimiter(',')
       ->type_name("NAME")
       ->allow_extra_args(false);
+  command
+      ->add_option(
+          "--args", flags->script_arguments,
+          "arguments that the script is started with, in one text: --args \"2 4\" makes $1 2 and $2 4")
+      ->type_name("TEXT");
   flags->cluster.add(*command, true);
   command->add_option("-o,--output", flags->output, "write the plan file here")
       ->required()

@@ -229,8 +229,9 @@ std::int64_t read_micro_batch(MegatronArguments& args, std::int64_t batch, std::
 
 MegatronRun from_megatron(const std::string& text, const std::string& file, const plan::ClusterRef& cluster,
                           std::int64_t devices, const std::map<std::string, std::string>& given,
-                          const std::vector<std::string>& ignored, bool flash) {
-  MegatronArguments args = read_megatron_arguments(text, file);
+                          const std::vector<std::string>& ignored, bool flash,
+                          const std::string& script_arguments) {
+  MegatronArguments args = read_megatron_arguments(text, file, script_arguments);
   for (const std::string& name : ignored) args.ignore(name);
   refuse_foreign(args);
   check_processes(args, devices);

@@ -41,6 +41,15 @@ bool says_false(std::string_view text) {
   return is_one_of(text, {"false", "no", "off"});
 }
 
+/// $1 or ${1...
+bool has_positional(std::string_view text) {
+  for (std::size_t at = text.find('$'); at != text.npos; at = text.find('$', at + 1)) {
+    const std::size_t digit = text.substr(at).starts_with("${") ? at + 2 : at + 1;
+    if (digit < text.size() && text[digit] >= '1' && text[digit] <= '9') return true;
+  }
+  return false;
+}
+
 template <class Number>
 std::optional<Number> whole(const std::string& text) {
   Number number{};
@@ -201,6 +210,9 @@ void MegatronArguments::fail(std::string_view name, const std::string& message) 
   const auto found = all_.find(name);
   if (found == all_.end()) fail_at(0, std::string(name), message);
   const Value& value = found->second;
+  if (std::ranges::any_of(value.words, has_positional))
+    throw core::BadInput({file_, value.line, std::string(name)},
+                         message + " ($1 and those after it are the script's arguments: --args \"2 4\")");
   throw core::BadInput({value.file.empty() ? file_ : value.file, value.line, std::string(name)}, message);
 }
 
@@ -208,9 +220,13 @@ void MegatronArguments::fail_at(int line, const std::string& name, const std::st
   throw core::BadInput({file_, line, name}, message);
 }
 
-MegatronArguments read_megatron_arguments(const std::string& text, const std::string& file) {
+MegatronArguments read_megatron_arguments(const std::string& text, const std::string& file,
+                                          const std::string& script_arguments) {
   const bool yaml = file.ends_with(".yaml") || file.ends_with(".yml");
-  return yaml ? megatron_arguments_of_yaml(text, file) : megatron_arguments_of_script(text, file);
+  if (!yaml) return megatron_arguments_of_script(text, file, script_arguments);
+  if (!script_arguments.empty())
+    throw core::BadInput({file, 0, ""}, "is no script, which --args gives its arguments to");
+  return megatron_arguments_of_yaml(text, file);
 }
 
 }  // namespace penstock::frameworks

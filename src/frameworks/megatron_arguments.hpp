@@ -89,10 +89,12 @@ class MegatronArguments {
 /// A file that ends in .yaml or .yml gives its leaves, by their last key; any other text is a bash script,
 /// whose launched command counts (shell_script.hpp), or a list of arguments. Throws BadInput for a text that
 /// is neither.
-MegatronArguments read_megatron_arguments(const std::string& text, const std::string& file);
+MegatronArguments read_megatron_arguments(const std::string& text, const std::string& file,
+                                          const std::string& script_arguments);
 
 /// Parts of read_megatron_arguments.
-MegatronArguments megatron_arguments_of_script(const std::string& text, const std::string& file);
+MegatronArguments megatron_arguments_of_script(const std::string& text, const std::string& file,
+                                               const std::string& script_arguments);
 MegatronArguments megatron_arguments_of_yaml(const std::string& text, const std::string& file);
 
 /// "tensor-model-parallel-size" as YAML files have it.

@@ -141,10 +141,11 @@ void join_bare(std::vector<Launch>& all, const std::string& file) {
 
 }  // namespace
 
-MegatronArguments megatron_arguments_of_script(const std::string& text, const std::string& file) {
+MegatronArguments megatron_arguments_of_script(const std::string& text, const std::string& file,
+                                               const std::string& script_arguments) {
   MegatronArguments out(file);
   out.set_of_command_line();
-  shell::ScriptRun run = shell::run_script(text, file);
+  shell::ScriptRun run = shell::run_script(text, file, script_arguments);
   if (run.launches.empty()) {  // a list of arguments, such as penstock export writes
     for (const Launch& list : run.lists)
       for (const auto& [name, value] : options_of(list)) out.add(name, value);

@@ -601,6 +601,25 @@ TEST_CASE("a job of Primus takes its model from the file that it names, and over
   CHECK(plan.stages.front().zero == 1);
 }
 
+TEST_CASE("a script's own arguments are given, or the refusal says how") {
+  const auto started = [](const std::string& text, const std::string& arguments) {
+    return from_megatron(text, "train.sh", {"8xH100", 8}, 8, {}, {}, true, arguments).plan;
+  };
+  const std::string text = "TP=$1\ntorchrun pretrain_gpt.py " + kLlama + "--tensor-model-parallel-size $TP";
+  CHECK(started(text, "2").stages.front().tensor_parallel == 2);
+  CHECK(refusal(text) ==
+        "train.sh:3: tensor_model_parallel_size: expected a whole number from 1 on, found '$1' ($1 and those "
+        "after it are the script's arguments: --args \"2 4\")");
+  CHECK_THROWS_WITH_AS(from_megatron(yaml(kOn), "run.yaml", {"8xH100", 1}, 1, {}, {}, true, "2"),
+                       "run.yaml: is no script, which --args gives its arguments to", core::BadInput);
+  const std::string trial = support::reference_data("trials/shell_branches/positional.sh");
+  if (trial.empty()) return;
+  const plan::Plan plan = started(core::read_file(trial), "2 2 8192");
+  CHECK(plan.stages.size() == 2);
+  CHECK(plan.stages.front().tensor_parallel == 2);
+  CHECK(plan.model.parameters.at("sequence") == "8192");
+}
+
 TEST_CASE("DeepSpeed's ZeRO stage is that of the optimizer") {
   const auto zero = [](const std::string& more) { return read(kLlama + more, 4).plan.stages.front().zero; };
   CHECK(zero("--zero-stage 0") == 0);

@@ -21,11 +21,12 @@ struct MegatronRun {
 /// part; what tensor, context and pipeline parallelism leave of them are replicas. `given` goes before what the
 /// arguments say of the model, such as a vocabulary, which scripts leave to the tokenizer. Arguments of
 /// `ignored`, or a script named there, count as not given. Without `flash` the GPUs run attention kernel by
-/// kernel. Defaults are Megatron-LM's. Throws BadInput naming file, line and argument for what is missing or
+/// kernel. `script_arguments` are $1 and those after it. Defaults are Megatron-LM's. Throws BadInput naming file, line and argument for what is missing or
 /// does not divide, and for another computation (multi-token prediction, 8-bit numbers, Megatron-FSDP). The
 /// same for another model's script, and for arguments that are neither read nor known to change nothing.
 MegatronRun from_megatron(const std::string& text, const std::string& file, const plan::ClusterRef& cluster,
                           std::int64_t devices, const std::map<std::string, std::string>& given,
-                          const std::vector<std::string>& ignored = {}, bool flash = true);
+                          const std::vector<std::string>& ignored = {}, bool flash = true,
+                          const std::string& script_arguments = "");
 
 }  // namespace penstock::frameworks
