@@ -70,6 +70,7 @@ void refuse_biases(MegatronArguments& args) {
 void read_rotary(MegatronArguments& args, Parameters& out) {
   const std::int64_t hidden = args.count("hidden_size"), heads = args.count("num_attention_heads");
   refuse_biases(args);
+  for (const char* idle : {"no_position_embedding", "add_position_embedding"}) args.has(idle);
   const bool flag = args.flag("group_query_attention");
   if (args.of_command_line() && !flag && args.has("num_query_groups"))
     args.fail("num_query_groups",
@@ -188,6 +189,7 @@ void read_mixtral(MegatronArguments& args, Parameters& out) {
 /// Widths that are not given are Megatron-LM's (MLATransformerConfig).
 void read_deepseek(MegatronArguments& args, Parameters& out) {
   refuse_biases(args);
+  for (const char* idle : {"no_position_embedding", "add_position_embedding"}) args.has(idle);
   args.has("qk_layernorm");  // the zoo's latent attention has its norms
   out["query_rank"] = in_text(args.has("q_lora_rank") ? args.count("q_lora_rank") : 0);
   out["key_rank"] = in_text(args.count("kv_lora_rank", 32));
@@ -201,12 +203,26 @@ void read_deepseek(MegatronArguments& args, Parameters& out) {
   read_experts(args, out);
 }
 
+/// --no-position-embedding takes GPT's table away, and changes nothing beside rotary positions.
+void refuse_table_changes(MegatronArguments& args) {
+  const bool without = args.has("add_position_embedding") && !args.flag("add_position_embedding");
+  if (args.flag("no_position_embedding") || without)
+    args.fail(without ? "add_position_embedding" : "no_position_embedding",
+              "the zoo's gpt has a table of positions");
+}
+
 void read_gpt(MegatronArguments& args, Parameters& out) {
   if (!has_biases(args))
     args.fail(args.flag("disable_bias_linear") ? "disable_bias_linear" : "add_bias_linear",
               "the zoo's gpt has biases");
   if (args.flag("group_query_attention"))
     args.fail("group_query_attention", "the zoo's gpt has keys and values of each head");
+  refuse_table_changes(args);
+  const std::int64_t head =
+      args.count("hidden_size") / std::max<std::int64_t>(1, args.count("num_attention_heads"));
+  if (args.count("kv_channels", std::max<std::int64_t>(1, head)) != head)
+    args.fail("kv_channels", fmt::format("expected {}: heads of the zoo's gpt fill its width", head));
+  if (args.flag("qk_layernorm")) args.fail("qk_layernorm", "the zoo's gpt has no norms of queries and keys");
   const bool gated = is_gated(args);
   if (gated) out["activation"] = "swiglu";
   out["feed_forward"] =

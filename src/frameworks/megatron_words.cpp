@@ -159,7 +159,7 @@ constexpr std::string_view kUnreadPrefixes = R"(
     moe_deepep_ moe_flex_dispatcher_ nccl_ ckpt_ dist_ckpt_ non_persistent_ save_ no_save_ no_log_ no_rl_
     no_inference_ rdzv_ container_ tokenizer_ tiktoken_ tp_comm_ no_tp_comm_ disable_tp_comm_ megatron_fsdp_
     cuda_graph_ eval_ profile_ manual_gc timing_ dataloader_ straggler_ yarn_ ddp_ no_flight_recorder_
-    disable_flight_recorder_ enable_flight_recorder_ logits_save_ hf_tokenizer_ sft_ nsys_)";
+    disable_flight_recorder_ enable_flight_recorder_ logits_save_ hf_tokenizer_ sft_ nsys_ use_turbo_ turbo_)";
 
 /// Names that change neither model, time nor memory here: of Megatron-LM 0.19 and before, of
 /// Megatron-Bridge 0.6 and of Megatron-DeepSpeed, torchrun's, DeepSpeed's, srun's; and names that count only
@@ -208,31 +208,31 @@ constexpr std::string_view kUnreadNames = R"(
     embedding_init_method_std embedding_path empty_cuda_cache empty_unused_memory_level enable_autocast
     enable_chunked_prefill enable_cuda_graph enable_each_rank_log enable_experimental enable_ft_package
     enable_full_sharding_in_hsdp enable_logging enable_megatron_core_experimental enable_msc
-    enable_one_logger enable_straggler_on_startup encoder_seq_length end_weight_decay entrypoint env
-    eod_mask_loss eod_token ep_overlap_early_attn_memory_release epochs error error_injection_rate
-    error_injection_type evidence_data_path exclude exclusive exit_duration_in_mins exit_interval
-    exit_on_missing_checkpoint exit_signal exit_signal_handler exit_signal_handler_for_dataloader
-    exit_signal_handler_for_training exp_dir exp_name experiment export external_cuda_graph
-    external_gpu_device_mapping fake_process_group fast_cache_load file_sink_level
-    fine_grained_offloading_max_inflight_offloads finetune first_last_layers_bf16 flash_attention_version
-    flash_decode force_multi force_overwrite force_system_message fp16_lm_cross_entropy fp4_param
-    fp4_param_gather fp4_quantizer_factory fp4_recipe fp8_amax_compute_algo fp8_amax_history_len
-    fp8_dot_product_attention fp8_interval fp8_margin fp8_multi_head_attention fp8_output_proj fp8_param
-    fp8_param_gather fp8_quantizer_factory fp8_recipe fp8_wgrad framework fsdp_all_gather_in_start_param_sync
-    fsdp_db_use_persist_buf_on_alloc_fail fsdp_double_buffer fsdp_manual_registration ft_num_warmup_iters
-    full_validation fused_residual_rmsnorm fused_single_qkv_rope gated_linear_unit glu_linear_offset gpu_bind
-    gpu_individual_perf_threshold gpu_relative_perf_threshold gpu_sniff_test_interval gpus gpus_per_node
-    gpus_per_task grad_norm_skip_threshold grad_reduce_in_fp32 gradient_accumulation_fusion
-    gradient_reduce_div_fusion handler_name head_lr_mult heartbeat_interval hetereogenous_dist_checkpoint
-    hf_distributed_save hf_model_id hf_model_revision hf_save_every_n_ranks hf_source_path
-    hf_trust_remote_code high_priority_a2a_comm_stream high_priority_stream_groups hostfile hysteresis
-    include indexer_batch_size indexer_log_interval init_method_xavier_normal init_method_xavier_uniform
-    init_model_with_meta_device init_training_step initial_loss_scale inter_document_masking ipc
-    is_instruction_dataset iter_per_epoch iterations_to_skip jit_compile job_name keep_fp8_transpose_cache
-    keep_last kill_on_bad_exit kill_switch_file kill_switch_path kitchen_attention_backend label launcher
-    launcher_args layernorm_epsilon layernorm_zero_centered_gamma lazy_mpu_init load
-    load_main_params_from_ckpt load_tag local_addr local_rank local_ranks_filter logger_name logging_level
-    logits_load_decode_threads logits_load_ignore_errors logits_load_kd_loss_alpha
+    enable_one_logger enable_primus_turbo enable_straggler_on_startup encoder_seq_length end_weight_decay
+    entrypoint env eod_mask_loss eod_token ep_overlap_early_attn_memory_release epochs error
+    error_injection_rate error_injection_type evidence_data_path exclude exclusive exit_duration_in_mins
+    exit_interval exit_on_missing_checkpoint exit_signal exit_signal_handler
+    exit_signal_handler_for_dataloader exit_signal_handler_for_training exp_dir exp_name experiment export
+    external_cuda_graph external_gpu_device_mapping extra_vocab_size fake_process_group fast_cache_load
+    file_sink_level fine_grained_offloading_max_inflight_offloads finetune first_last_layers_bf16
+    flash_attention_version flash_decode force_multi force_overwrite force_system_message
+    fp16_lm_cross_entropy fp4_param fp4_param_gather fp4_quantizer_factory fp4_recipe fp8_amax_compute_algo
+    fp8_amax_history_len fp8_dot_product_attention fp8_interval fp8_margin fp8_multi_head_attention
+    fp8_output_proj fp8_param fp8_param_gather fp8_quantizer_factory fp8_recipe fp8_wgrad framework
+    fsdp_all_gather_in_start_param_sync fsdp_db_use_persist_buf_on_alloc_fail fsdp_double_buffer
+    fsdp_manual_registration ft_num_warmup_iters full_validation fused_residual_rmsnorm fused_single_qkv_rope
+    gated_linear_unit glu_linear_offset gpu_bind gpu_individual_perf_threshold gpu_relative_perf_threshold
+    gpu_sniff_test_interval gpus gpus_per_node gpus_per_task grad_norm_skip_threshold grad_reduce_in_fp32
+    gradient_accumulation_fusion gradient_reduce_div_fusion handler_name head_lr_mult heartbeat_interval
+    hetereogenous_dist_checkpoint hf_distributed_save hf_model_id hf_model_revision hf_save_every_n_ranks
+    hf_source_path hf_trust_remote_code high_priority_a2a_comm_stream high_priority_stream_groups hostfile
+    hysteresis include indexer_batch_size indexer_log_interval init_method_xavier_normal
+    init_method_xavier_uniform init_model_with_meta_device init_training_step initial_loss_scale
+    inter_document_masking ipc is_instruction_dataset iter_per_epoch iterations_to_skip jit_compile job_name
+    keep_fp8_transpose_cache keep_last kill_on_bad_exit kill_switch_file kill_switch_path
+    kitchen_attention_backend label launcher launcher_args layernorm_epsilon layernorm_zero_centered_gamma
+    lazy_mpu_init load load_main_params_from_ckpt load_tag local_addr local_rank local_ranks_filter
+    logger_name logging_level logits_load_decode_threads logits_load_ignore_errors logits_load_kd_loss_alpha
     logits_load_msc_prefetch_depth logits_load_prefetch_factor logs_specs loss_scale loss_scale_window lr
     make_vocab_size_divisible_by map_by mask_factor mask_prob mask_type masked_softmax_fusion master_addr
     master_port max_padding_length max_restarts max_seqlen_per_dp_cp_rank max_sequence_length
@@ -299,9 +299,9 @@ constexpr std::string_view kUnreadNames = R"(
     sync_tp_duplicated_parameters synchronize_each_layer tag_output task te_rng_tracker tee tensor_inspect
     termination_grace_time test_data_path test_mode threads_per_core time titles_data_path token_dtype_code
     tokenizer torch_fsdp2_no_reshard_after_forward torch_fsdp2_reshard_after_forward tp_only_amax_red trace
-    train_data train_data_path train_iters train_samples train_sync_interval train_tokens trainable
-    transformer_impl transformer_pipeline_model_parallel_size transformer_timers trust_remote_code ulimit
-    unbuffered universal_checkpoint use_checkpoint_args use_checkpoint_lr_scheduler
+    train_data train_data_path train_iters train_mode train_samples train_sync_interval train_tokens
+    trainable transformer_impl transformer_pipeline_model_parallel_size transformer_timers trust_remote_code
+    ulimit unbuffered universal_checkpoint use_checkpoint_args use_checkpoint_lr_scheduler
     use_checkpoint_opt_param_scheduler use_contiguous_buffers_in_local_ddp use_cpu_initialization
     use_decentralized_pg use_dist_ckpt use_dist_ckpt_deprecated use_flash_attn
     use_fused_moe_token_permute_and_unpermute use_fused_rmsnorm use_fused_rotary_pos_emb use_fused_swiglu
@@ -317,6 +317,16 @@ constexpr std::string_view kUnreadNames = R"(
     verify_correctness verify_integrity virtual_local_rank vocab_extra_ids vocab_file vocab_size volume wait
     warmup wckey weight_decay weight_decay_incr_style wgrad_deferral_limit window_attn_skip_freq work_group
     workdir workspace world_size zero_contigious_gradients)";
+
+/// Names that are read beside another argument only, and change nothing without it.
+constexpr std::string_view kOfExperts = R"(
+    first_k_dense_replace moe_aux_loss_coeff moe_ffn_hidden_size moe_input_jitter_eps moe_intermediate_size
+    moe_layer_freq moe_router_enable_expert_bias moe_router_group_topk moe_router_load_balancing_type
+    moe_router_num_groups moe_router_pre_softmax moe_router_topk moe_router_topk_scaling_factor
+    moe_shared_expert_gate moe_shared_expert_intermediate_size n_shared_experts)";
+constexpr std::string_view kOfLatent = "kv_lora_rank q_lora_rank qk_head_dim qk_pos_emb_head_dim v_head_dim";
+/// Names that latent attention makes idle.
+constexpr std::string_view kIdleWithLatent = "group_query_attention kv_channels num_query_groups";
 
 std::set<std::string, std::less<>> words_of(std::string_view text) {
   std::istringstream in{std::string(text)};
@@ -397,11 +407,18 @@ void refuse_foreign(MegatronArguments& args) {
       if (name.starts_with(each.begin) && !args.nothing(name)) fail_foreign(args, name, each.what);
 }
 
-void refuse_unknown(const MegatronArguments& args) {
+void refuse_unknown(MegatronArguments& args) {
   constexpr std::size_t kShort = 8;  // letters: shorter names of other arguments are near each other
+  const bool experts = args.has("num_experts") || args.has("num_moe_experts");
+  const bool latent = args.flag("multi_latent_attention");
+  static const auto of_experts = words_of(kOfExperts), of_latent = words_of(kOfLatent),
+                    idle = words_of(kIdleWithLatent);
+  const auto counts_for_nothing = [&](const std::string& name) {
+    return (!experts && of_experts.contains(name)) || (latent ? idle : of_latent).contains(name);
+  };
   std::vector<std::string> unknown;
   for (const std::string& name : args.unread())
-    if (!is_harmless(name) && !args.stands_aside(name)) unknown.push_back(name);
+    if (!is_harmless(name) && !args.stands_aside(name) && !counts_for_nothing(name)) unknown.push_back(name);
   if (unknown.empty()) return;
   const std::string& first = unknown.front();
   const std::string hint = first.size() > kShort ? core::did_you_mean(first, args.read()) : "";

@@ -10,6 +10,6 @@ void refuse_foreign(MegatronArguments& args);
 
 /// To be called behind all reading: refuses an argument that is neither read nor known to change nothing. One
 /// that differs by a letter or two from one that is read names that one.
-void refuse_unknown(const MegatronArguments& args);
+void refuse_unknown(MegatronArguments& args);
 
 }  // namespace penstock::frameworks

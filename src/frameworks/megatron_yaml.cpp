@@ -19,7 +19,7 @@ namespace {
 using Value = MegatronArguments::Value;
 
 constexpr std::size_t kMostLetters = 65'536;
-constexpr int kLevels = 20, kMostDefaults = 100;
+constexpr int kLevels = 20, kMostDefaults = 100, kMostFolders = 10;
 
 /// ${NAME:value} is the value, as Primus reads it where the environment has no such variable.
 std::string with_defaults(std::string text) {
@@ -44,9 +44,19 @@ bool is_base(std::string_view key) {
   return key == "extends" || key == "includes" || key == "bases";
 }
 
-/// A file is named relative to the one that names it.
+/// A file is named relative to the one that names it. Primus' jobs name those of its own folders, which stand in
+/// a folder above.
 std::string path_of(const core::Yaml& name) {
-  return (std::filesystem::path(name.place().file).parent_path() / with_defaults(name.text())).string();
+  const std::string text = with_defaults(name.text());
+  const auto folder = std::filesystem::path(name.place().file).parent_path();
+  std::filesystem::path out = folder / text;
+  if (std::filesystem::is_regular_file(out)) return out.string();
+  auto above = std::filesystem::absolute(folder).lexically_normal();
+  for (int level = 0; level < kMostFolders && above.has_relative_path(); ++level, above = above.parent_path())
+    for (const char* own : {"primus/configs/models/megatron", "primus/configs/modules/megatron"})
+      if (const auto there = above / own / text; std::filesystem::is_regular_file(there))
+        return there.string();
+  return out.string();
 }
 
 bool is_file(const core::Yaml& name) {

@@ -136,7 +136,8 @@ void Expander::insert(std::string_view name, std::string_view raw, bool all, boo
 void Expander::arithmetic(std::string_view inner, std::string_view raw) {
   std::string plain;
   for (std::size_t at = 0; at < inner.size(); ++at) {  // $NAME and ${NAME} are NAME
-    if (inner[at] == '$' && at + 1 < inner.size() && (in_name(inner[at + 1]) || inner[at + 1] == '{')) {
+    if (inner[at] == '$' && at + 1 < inner.size() &&
+        (in_name(inner[at + 1]) || inner[at + 1] == '{' || inner[at + 1] == '#')) {
       const bool braced = inner[at + 1] == '{';
       const std::size_t begin = at + (braced ? 2 : 1), length = name_length(inner.substr(begin));
       if (braced && (begin + length >= inner.size() || inner[begin + length] != '}')) {
@@ -144,7 +145,11 @@ void Expander::arithmetic(std::string_view inner, std::string_view raw) {
         return raw_text(raw, false);
       }
       std::string name(inner.substr(begin, length));
-      if (!name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) != 0) name = "?";
+      if (name == "#" || (!name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) != 0)) {
+        const Choice* argument = find(name);
+        const bool number = argument && !argument->array && whole_number(argument->words.front().text);
+        name = number ? argument->words.front().text : "?";
+      }
       plain += name;
       at = begin + length - (braced ? 0 : 1);
     } else {

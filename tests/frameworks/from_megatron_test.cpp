@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 #include "frameworks/writers.hpp"
 #include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
@@ -150,6 +152,26 @@ TEST_CASE("an argument that is not known is refused, unless the launcher or a ma
                               "--gated-delta-net", "--linear-num-key-heads 16", "--spec a.mamba_specs stack",
                               "--partition-activations", "--no-rope-freq 4"})
     CHECK(refusal(kLlama + foreign, 1).find("no plan states this (--ignore ") != std::string::npos);
+}
+
+// Files may state every argument.
+TEST_CASE("arguments that count beside others only change nothing without these") {
+  for (const char* idle :
+       {"kv_lora_rank: 32", "q_lora_rank: null", "moe_layer_freq: 1", "moe_router_topk: 2",
+        "moe_ffn_hidden_size: null", "n_shared_experts: 2", "no_position_embedding: true",
+        "add_position_embedding: false", "qk_layernorm: false", "model_parallel_size: null",
+        "encoder_tensor_model_parallel_size: 0", "mtp_loss_scaling_factor: 0.1"}) {
+    CAPTURE(idle);
+    CHECK(refusal(yaml(kOn + idle), 1, "run.yaml") == "taken");
+  }
+  CHECK(refusal(
+            kLlama + "--multi-latent-attention --num-experts 8 --group-query-attention --num-query-groups 2",
+            1) == "taken");
+  CHECK(refusal(kModel + "--no-position-embedding", 1).find("the zoo's gpt has a table of positions") !=
+        std::string::npos);
+  CHECK(refusal(kModel + "--kv-channels 32", 1).find("kv_channels: expected 16") != std::string::npos);
+  CHECK(refusal(kModel + "--kv-channels 16", 1) == "taken");
+  CHECK(refusal(kModel + "--qk-layernorm", 1).find("has no norms of queries and keys") != std::string::npos);
 }
 
 TEST_CASE("a script of another model than a decoder is refused by its name") {
@@ -590,6 +612,14 @@ TEST_CASE("a job of Primus takes its model from the file that it names, and over
   CHECK(refusal(job, 1, file).starts_with(model + ":2: num_layers: expected a whole number"));
   write("m.yaml", "extends: [m.yaml]\n");
   CHECK(refusal(job, 1, file).find("files name each other too deep") != std::string::npos);
+  // Primus keeps models in a folder of its own, above its jobs.
+  const auto own = std::filesystem::path(folder.path("primus/configs/models/megatron"));
+  std::filesystem::create_directories(own);
+  std::filesystem::create_directories(folder.path("examples/jobs"));
+  core::write_file((own / "n.yaml").string(), yaml(kOn));
+  std::string far = job;
+  far.replace(far.find("m.yaml"), 6, "n.yaml");
+  CHECK(read(far, 1, write("examples/jobs/far.yaml", far)).plan.model.parameters.at("layers") == "8");
   const std::string trial = support::reference_data("trials/run_yaml/job.yaml");
   if (trial.empty()) return;
   const plan::Plan plan = read(core::read_file(trial), 8, trial).plan;

@@ -163,6 +163,7 @@ TEST_CASE("a script has the arguments that it is started with") {
   // A function has its own, and the script's are back behind it.
   CHECK(started("f() {\n A=$1\n shift\n B=$1\n}\nf x y\nrun --a $A$B --b $1", "2") == "run --a xy --b 2");
   CHECK(started("run --a ${1:-8}", "") == "run --a 8");
+  CHECK(started("run --a $(($1 * 2)) --b $((${2} + $#))", "4 5") == "run --a 8 --b 7");
   CHECK_THROWS_WITH_AS(run_script("run --a", "t.sh", "2; 3"), "--args: expected words, found ';'",
                        core::BadInput);
 }
