@@ -22,7 +22,7 @@ namespace penstock::cli {
 namespace {
 
 struct ImportMegatronFlags {
-  std::string file, output;
+  std::string file, output, script_arguments;
   std::vector<std::string> ignored;
   ModelFlags model;  ///< parameters only
   ClusterFlags cluster;
@@ -51,9 +51,9 @@ core::ExitCode run(const ImportMegatronFlags& flags) {
   plan::ClusterRef ref = flags.cluster.ref();
   const cluster::Cluster cluster = experiment::load_cluster(ref);
   ref.devices = static_cast<int>(cluster.size());
-  frameworks::MegatronRun read =
-      frameworks::from_megatron(core::read_file(flags.file), flags.file, ref, ref.devices,
-                                flags.model.ref().parameters, flags.ignored, runs_flash(cluster));
+  frameworks::MegatronRun read = frameworks::from_megatron(
+      core::read_file(flags.file), flags.file, ref, ref.devices, flags.model.ref().parameters, flags.ignored,
+      runs_flash(cluster), flags.script_arguments);
   const graph::OpGraph graph = models::build(read.plan.model.name, read.plan.model.parameters);
   if (const auto violations = plan::structural_violations(graph, cluster, read.plan); !violations.empty())
     experiment::refuse(flags.file, violations);
@@ -62,7 +62,6 @@ core::ExitCode run(const ImportMegatronFlags& flags) {
   experiment::derive_in_flight(problem, read.plan, flags.file);
   const std::string reserve = reserve_usual(problem, read.plan);
   core::write_file(flags.output, plan::to_yaml(graph, plan::written_to(flags.output, read.plan)));
-  if (!read.note.empty()) warn(read.note);
   if (!read.unread.empty()) say(fmt::format("not read: {}\n", fmt::join(read.unread, ", ")));
   print(fmt::format("{}: {}, {:.1f} M parameters, {}\n{}", flags.output, graph.name(),
                     static_cast<double>(graph.parameters()) * 1e-6,
@@ -80,7 +79,8 @@ void add_import_megatron(CLI::App& import, Action& action) {
       "writes a plan: model, tensor-, pipeline-, data-, context- and expert-parallel degrees, virtual "
       "stages, layout, batches, recomputation, sequence parallelism, distributed optimizer, precision. "
       "Arguments that change the computation in a way that Penstock cannot express (multi-token "
-      "prediction, 8-bit numbers, FSDP) are refused. Arguments that do not matter here are listed.\n"
+      "prediction, 8-bit numbers, FSDP) are refused, and so are arguments that are not known. Arguments that "
+      "do not matter here are listed.\n"
       "\n"
       "Examples:\n"
       "  penstock import megatron train.sh --gpus 8xH100x4 -p vocabulary=128256 -o plan.yaml\n"
@@ -95,9 +95,16 @@ void add_import_megatron(CLI::App& import, Action& action) {
   command
       ->add_option(
           "--ignore", flags->ignored,
-          "read the file without this argument, which may change model, time or memory; may be repeated")
+          "read the file without these arguments, which may change model, time or memory, or take this script for "
+          "pretrain_gpt.py; names between commas, may be repeated")
+      ->delimiter(',')
       ->type_name("NAME")
       ->allow_extra_args(false);
+  command
+      ->add_option(
+          "--args", flags->script_arguments,
+          "arguments that the script is started with, in one text: --args \"2 4\" makes $1 2 and $2 4")
+      ->type_name("TEXT");
   flags->cluster.add(*command, true);
   command->add_option("-o,--output", flags->output, "write the plan file here")
       ->required()

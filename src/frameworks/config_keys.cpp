@@ -65,6 +65,85 @@ bool is_null(const core::Yaml& node) {
   return !node.is_map() && !node.is_list() && !node.is_scalar();
 }
 
+/// A key that no reader of a family takes, and the value by which it changes nothing.
+struct OffValue {
+  std::string_view key, off;  ///< "[]" of lists and mappings
+  std::string_view families;  ///< "": all; "-a b": all except a and b; else these
+};
+
+constexpr std::string_view kHasNoBiases = "-qwen2 qwen2_moe gpt2 gpt_neox opt bert vit clip_vision_model";
+constexpr std::string_view kNormsKeys = "qwen3 qwen3_moe olmoe", kNormsNoKeys = "-qwen3 qwen3_moe olmoe";
+
+constexpr OffValue kOff[] = {
+    {"attention_bias", "false", kHasNoBiases},
+    {"qkv_bias", "false", kHasNoBiases},
+    {"attention_qkv_bias", "false", kHasNoBiases},
+    {"attention_out_bias", "false", "-gpt2 gpt_neox opt bert vit clip_vision_model"},
+    {"mlp_bias", "false", "-gpt2 gpt_neox opt bert vit clip_vision_model"},
+    {"use_bias", "false", kHasNoBiases},
+    {"use_qkv_bias", "false", kHasNoBiases},
+    {"bias", "false", kHasNoBiases},
+    {"lm_head_bias", "false", ""},
+    {"use_qk_norm", "true", kNormsKeys},
+    {"use_qk_norm", "false", kNormsNoKeys},
+    {"qk_norm", "true", kNormsKeys},
+    {"qk_norm", "false", kNormsNoKeys},
+    {"qk_layernorm", "true", kNormsKeys},
+    {"qk_layernorm", "false", kNormsNoKeys},
+    {"num_experts", "0", ""},
+    {"num_local_experts", "0", ""},
+    {"num_shared_experts", "0", ""},
+    {"n_shared_experts", "0", ""},
+    {"shared_expert_intermediate_size", "0", ""},
+    {"moe_shared_expert_intermediate_size", "0", ""},
+    {"first_k_dense_replace", "0", ""},
+    {"decoder_sparse_step", "1", ""},
+    {"moe_layer_freq", "1", ""},
+    {"mlp_only_layers", "[]", ""},
+    {"num_nextn_predict_layers", "0", ""},
+    {"n_group", "1", ""},
+    {"topk_group", "1", ""},
+    {"use_sliding_window", "false", ""},
+    {"sliding_window", "false", ""},
+    {"use_mrope", "false", ""},
+    {"alibi", "false", ""},
+    {"use_alibi", "false", ""},
+    {"parallel_attn", "false", ""},
+    {"use_parallel_residual", "false", ""},
+    {"add_cross_attention", "false", ""},
+    {"is_encoder_decoder", "false", ""},
+    {"is_decoder", "false", ""},
+    {"tie_encoder_decoder", "false", ""},
+    {"chunk_size_feed_forward", "0", ""},
+    {"pruned_heads", "[]", ""},
+    {"no_rope_layers", "[]", ""},
+    {"residual_multiplier", "1", ""},
+    {"embedding_multiplier", "1", ""},
+    {"logits_scaling", "1", ""},
+    {"logit_scale", "1", ""},
+    {"attn_output_gate", "false", ""},
+};
+
+bool has_family(std::string_view families, const std::string& model_type) {
+  const bool except = families.starts_with('-');
+  if (except) families.remove_prefix(1);
+  const std::string padded = fmt::format(" {} ", families);
+  return families.empty() || (padded.find(fmt::format(" {} ", model_type)) != padded.npos) != except;
+}
+
+/// Null counts as absent.
+bool is_off(std::string_view key, const core::Yaml& value, const std::string& model_type) {
+  if (is_null(value)) return true;
+  const std::string text =
+      (value.is_list() && value.items().empty()) || (value.is_map() && value.entries().empty()) ? "[]"
+      : value.is_scalar() && value.plain() ? value.scalar()
+                                           : "";
+  return std::ranges::any_of(kOff, [&](const OffValue& each) {
+    const bool equal = text == each.off || text == fmt::format("{}.0", each.off);
+    return key == each.key && equal && has_family(each.families, model_type);
+  });
+}
+
 }  // namespace
 
 ConfigKeys::ConfigKeys(core::Yaml root, ConfigDefaults defaults)
@@ -129,6 +208,7 @@ void ConfigKeys::demand(std::string_view key, const std::vector<std::string>& kn
 void ConfigKeys::refuse_others(const std::string& model_type) const {
   for (const auto& [key, value] : root_.entries()) {
     if (read_.contains(key)) continue;
+    if (is_off(key, value, model_type)) continue;
     const std::string hint = core::did_you_mean(key, {read_.begin(), read_.end()});
     value.fail(
         fmt::format("is not known of {}{}: it may change what is computed; leave it out where it does not",

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <optional>
+#include <utility>
 
 #include "megatron_run.hpp"
+#include "megatron_words.hpp"
 #include "models/catalogue.hpp"
 #include "penstock/core/named_fault.hpp"
-#include "penstock/core/spelling.hpp"
 #include "penstock/plan/layer_row.hpp"
 #include "penstock/schedule/interleaved_group.hpp"
 
@@ -18,81 +20,38 @@ namespace {
 
 using plan::Plan;
 
-/// Arguments that make another computation, unless their value says that they do nothing.
-struct Foreign {
-  const char* name;
-  const char* none;  ///< value that does nothing; null: a switch
-  const char* what;
-};
-constexpr Foreign kForeign[] = {
-    {"hierarchical_context_parallel_sizes", "", "context parallelism in two ways at once"},
-    {"moe_expert_capacity_factor", "", "experts that turn tokens away"},
-    {"mtp_num_layers", "0", "multi-token prediction"},
-    {"fp8_format", "", "8-bit numbers"},
-    {"fp8", "", "8-bit numbers"},
-    {"use_megatron_fsdp", nullptr, "Megatron-FSDP"},
-    {"use_custom_fsdp", nullptr, "Megatron-FSDP"},
-    {"use_torch_fsdp2", nullptr, "FSDP"},
-    {"squared_relu", nullptr, "squared ReLU"},
-    {"window_size", "", "windows of attention"},
-    {"softmax_type", "vanilla", "attention with sinks"},
-    {"quick_geglu", nullptr, "GEGLU"},
-    {"qk_l2_norm", nullptr, "L2 norms of queries and keys"},
-    {"attention_output_gate", nullptr, "gated attention outputs"},
-    {"experimental_attention_variant", "", "another attention"},
-    {"hybrid_layer_pattern", "", "layers of several kinds"},
-    {"hybrid_override_pattern", "", "layers of several kinds"},
-    {"is_hybrid_model", nullptr, "layers of several kinds"},
-    {"heterogeneous_layers_config_path", "", "layers that differ"},
-    {"heterogeneous_layers_config_encoded_json", "", "layers that differ"},
-    {"moe_latent_size", "", "experts of a width of their own"},
-    {"fp4_format", "", "4-bit numbers"},
-    {"fp4", "", "4-bit numbers"},
-    {"te_precision_config_file", "", "numbers by a file"},
-    {"tensor_parallel_num_weight_shards", "1", "weights sharded otherwise than tensor parallelism"},
-    {"expert_tensor_parallel_num_weight_shards", "1", "weights sharded otherwise than tensor parallelism"},
-    {"hybrid_context_parallel", nullptr, "context groups of several sizes"},
-    {"use_tp_pp_dp_mapping", nullptr, "ranks in another order"},
-    {"grad_reduce_in_bf16", nullptr, "gradients reduced in bf16"},
-    {"main_grads_dtype", "fp32", "gradients of other numbers"},
-    {"main_params_dtype", "fp32", "master weights of other numbers"},
-    {"exp_avg_dtype", "fp32", "moments of other numbers"},
-    {"exp_avg_sq_dtype", "fp32", "moments of other numbers"},
-    {"optimizer_cpu_offload", nullptr, "optimizer state in host memory"},
-    {"cpu_offloading", nullptr, "activations in host memory"},
-    {"cpu_offloading_num_layers", "0", "activations in host memory"},
-    {"fine_grained_activation_offloading", nullptr, "activations in host memory"},
-    {"moe_layer_recompute", nullptr, "recomputation of experts alone"},
-    {"distribute_saved_activations", nullptr, "saved activations divided over tensor-parallel groups"},
-    {"overlap_moe_expert_parallel_comm", nullptr, "a micro-batch more in flight, to hide experts' messages"},
-};
-
-void refuse_foreign(MegatronArguments& args) {
-  for (const Foreign& each : kForeign) {
-    const bool used =
-        each.none ? !args.nothing(each.name) && args.text(each.name, "") != each.none : args.flag(each.name);
-    if (used)
-      args.fail(each.name,
-                fmt::format("{}: no plan states this (--ignore {} reads the rest)", each.what, each.name));
-  }
+/// The granularity that older spellings mean: --checkpoint-activations checkpoints every layer,
+/// --recompute-activations the core of attention. Names the argument as well; "" if none is given.
+std::pair<std::string, const char*> old_granularity(MegatronArguments& args) {
+  const bool old = args.flag("recompute_activations");
+  const char* const full =
+      args.spelling({"checkpoint_activations", "activations_checkpoint_method"});  // until 2022
+  const bool all = args.flag("checkpoint_activations") || args.has("activations_checkpoint_method");
+  if (all && old)
+    args.fail(full, "all layers are checkpointed, and --recompute-activations asks for selective: keep one");
+  return {all ? "full" : old ? "selective" : "none", all ? full : ""};
 }
 
 plan::Recomputation read_recomputation(MegatronArguments& args) {
   using enum plan::Recomputation::Of;
-  const bool old = args.flag("recompute_activations") || args.flag("checkpoint_activations");
-  const std::string of =
-      args.word("recompute_granularity", {"none", "full", "selective"}, old ? "selective" : "none");
+  const auto [usual, old] = old_granularity(args);
+  const std::string of = args.word("recompute_granularity", {"none", "full", "selective"}, usual);
+  if (usual == "full" && of != "full")
+    args.fail("recompute_granularity",
+              fmt::format("is {}, and {} checkpoints all layers: keep one of them", of, old));
   if (of == "none") return {};
   if (of == "selective") {
     if (args.text("recompute_modules", "core_attn") != "core_attn")
       args.fail("recompute_modules", "expected core_attn: no plan computes other modules alone again");
     return plan::kRecomputeCore;
   }
-  const bool block = args.word("recompute_method", {"uniform", "block"}, "uniform") == "block";
-  const std::int64_t count = args.count("recompute_num_layers", 1);
+  const char* const method = args.spelling({"recompute_method", "activations_checkpoint_method"});
+  const bool block = args.word(method, {"uniform", "block"}, "uniform") == "block";
+  const char* const number =
+      args.spelling({"recompute_num_layers", "activations_checkpoint_num_layers", "checkpoint_num_layers"});
+  const std::int64_t count = args.count(number, 1);
   if (block) return {layers, false, count};
-  if (count > 1)
-    args.fail("recompute_num_layers", "expected 1: no plan computes several layers again together");
+  if (count > 1) args.fail(number, "expected 1: no plan computes several layers again together");
   return plan::kRecomputeLayers;
 }
 
@@ -173,8 +132,9 @@ struct Degrees {
 };
 
 Degrees read_degrees(MegatronArguments& args, std::int64_t devices) {
-  Degrees out{args.count("tensor_model_parallel_size", 1), args.count("context_parallel_size", 1),
-              args.count("pipeline_model_parallel_size", 1), 1, args.count("expert_model_parallel_size", 1)};
+  Degrees out{args.count(args.spelling({"tensor_model_parallel_size", "model_parallel_size"}), 1),
+              args.count("context_parallel_size", 1), args.count("pipeline_model_parallel_size", 1), 1,
+              args.count("expert_model_parallel_size", 1)};
   const bool few = out.tensor > devices || out.context > devices || out.ranks > devices;
   if (few || devices % (out.tensor * out.context * out.ranks) != 0)
     args.fail(out.context > 1 ? "context_parallel_size" : "pipeline_model_parallel_size",
@@ -198,6 +158,22 @@ plan::ContextExchange read_exchange(MegatronArguments& args) {
   return way == "p2p" ? plan::ContextExchange::ring : plan::ContextExchange::all_gather;
 }
 
+/// By --use-distributed-optimizer, or DeepSpeed's --zero-stage.
+bool shards_optimizer(MegatronArguments& args) {
+  const bool distributed = args.flag("use_distributed_optimizer");
+  if (args.has("deepspeed_config") && !args.has("zero_stage"))
+    args.fail("deepspeed_config",
+              "the ZeRO stage is in that file, which is not read: add --zero-stage 0 or 1 to the script");
+  const std::string stage = args.text("zero_stage", "0");
+  if (stage != "0" && stage != "1")
+    args.fail(
+        "zero_stage",
+        fmt::format(
+            "expected 0 or 1, found '{}': gradients and weights are not sharded beside Megatron-LM's pipelines",
+            stage));
+  return distributed || stage == "1";
+}
+
 /// Instances of the distributed optimizer, each of as many devices with equal weights; 0: one of all.
 std::int64_t read_zero_over(MegatronArguments& args, std::int64_t replicas) {
   const std::int64_t instances = args.count("num_distributed_optimizer_instances", 1);
@@ -207,11 +183,13 @@ std::int64_t read_zero_over(MegatronArguments& args, std::int64_t replicas) {
   return instances == 1 ? 0 : replicas / instances;
 }
 
-/// Processes that torchrun starts, if the script states them as numbers; one node where it names none.
-std::optional<std::int64_t> stated_processes(MegatronArguments& args) {
-  if (!args.has("nproc_per_node")) return std::nullopt;
+/// Processes that torchrun or deepspeed starts, if the script states them as numbers; one node where it names
+/// none.
+std::optional<std::int64_t> stated_processes(MegatronArguments& args, const char* of_node,
+                                             const char* nodes) {
+  if (!args.has(of_node)) return std::nullopt;
   std::int64_t out = 1;
-  for (const char* name : {"nproc_per_node", "nnodes"}) {
+  for (const char* name : {of_node, nodes}) {
     const std::string words = args.text(name, "1"),
                       text = words.substr(0, words.find(' '));  // then the program
     std::int64_t number = 0;
@@ -222,34 +200,41 @@ std::optional<std::int64_t> stated_processes(MegatronArguments& args) {
   return out;
 }
 
-/// A run may be meant for another cluster, so this is no error.
-std::string disagreement(MegatronArguments& args, std::int64_t devices) {
-  const auto processes = stated_processes(args);
-  if (!processes || *processes == devices) return "";
-  return fmt::format("the script starts {} processes; the plan is for the cluster's {} devices", *processes,
-                     devices);
+/// Refuses a script that starts another number of processes than the cluster has devices.
+void check_processes(MegatronArguments& args, std::int64_t devices) {
+  const char* const of_node = args.spelling({"nproc_per_node", "num_gpus"});
+  const char* const nodes = args.spelling({"nnodes", "num_nodes"});
+  const auto processes = stated_processes(args, of_node, nodes);
+  if (processes && *processes != devices)
+    args.fail(
+        of_node,
+        fmt::format("the script starts {} processes, and the plan is for {} devices: give a cluster of {} "
+                    "(--gpus, --devices), or --ignore {}",
+                    *processes, devices, *processes, of_node));
 }
 
-/// Refuses an unread argument that differs by a letter or two from one that is read, as Megatron-LM's parser
-/// does with any misspelt one. Of the arguments of 0.19, vocab_file alone is so near another.
-void refuse_misspelt(const MegatronArguments& args) {
-  constexpr std::size_t kShort = 8;  // letters: shorter names of other arguments are near each other
-  const std::vector<std::string> read = args.read();
-  for (const std::string& name : args.unread())
-    if (const std::string hint = core::did_you_mean(name, read);
-        name.size() > kShort && name != "vocab_file" && hint.starts_with("did"))
-      args.fail(name, fmt::format("Megatron-LM has no such argument; {} (--ignore reads the file without it)",
-                                  hint));
+/// A step takes whole micro-batches on every replica. Returns the micro-batch of one.
+std::int64_t read_micro_batch(MegatronArguments& args, std::int64_t batch, std::int64_t replicas) {
+  const std::int64_t micro_batch = args.count("micro_batch_size"), step = micro_batch * replicas;
+  if (batch % step == 0) return micro_batch;
+  const std::int64_t below = batch / step * step;
+  args.fail("global_batch_size",
+            fmt::format(
+                "{} is no multiple of micro_batch_size {} x data-parallel size {}: the nearest {}", batch,
+                micro_batch, replicas,
+                below > 0 ? fmt::format("are {} and {}", below, below + step) : fmt::format("is {}", step)));
 }
 
 }  // namespace
 
 MegatronRun from_megatron(const std::string& text, const std::string& file, const plan::ClusterRef& cluster,
                           std::int64_t devices, const std::map<std::string, std::string>& given,
-                          const std::vector<std::string>& ignored, bool flash) {
-  MegatronArguments args = read_megatron_arguments(text, file);
+                          const std::vector<std::string>& ignored, bool flash,
+                          const std::string& script_arguments) {
+  MegatronArguments args = read_megatron_arguments(text, file, script_arguments);
   for (const std::string& name : ignored) args.ignore(name);
   refuse_foreign(args);
+  check_processes(args, devices);
   const Degrees degrees = read_degrees(args, devices);
   Plan plan;
   plan.model = read_megatron_model(args, degrees.tensor, given, flash);
@@ -262,8 +247,8 @@ MegatronRun from_megatron(const std::string& text, const std::string& file, cons
   const auto stages = read_megatron_stages(args, args.count("num_layers"), degrees.ranks);
   plan.stages.resize(stages.size());
   plan.schedule = static_cast<std::int64_t>(stages.size()) > degrees.ranks ? "interleaved_1f1b" : "1f1b";
-  const std::int64_t micro_batches =
-      plan.training.mini_batch / std::max<std::int64_t>(1, args.count("micro_batch_size") * degrees.data);
+  const std::int64_t micro_batch = read_micro_batch(args, plan.training.mini_batch, degrees.data),
+                     micro_batches = plan.training.mini_batch / (micro_batch * degrees.data);
   if (static_cast<std::int64_t>(stages.size()) > degrees.ranks && degrees.ranks == 1)
     args.fail(
         "pipeline_model_parallel_size",
@@ -274,10 +259,10 @@ MegatronRun from_megatron(const std::string& text, const std::string& file, cons
     check_groups(args, degrees.ranks, micro_batches);
   deal(graph, stages, plan);
   const plan::Recomputation recompute = read_recomputation(args);
-  const std::int64_t micro_batch = args.count("micro_batch_size"),
-                     size = degrees.tensor * degrees.context * degrees.data;
+  const std::int64_t size = degrees.tensor * degrees.context * degrees.data;
   const plan::ContextExchange exchange = read_exchange(args);
   const std::int64_t over = read_zero_over(args, degrees.context * degrees.data);
+  const bool sharded = shards_optimizer(args);
   for (std::size_t s = 0; s < stages.size(); ++s) {
     plan::Stage& stage = plan.stages[s];
     const auto rank = static_cast<std::int64_t>(s) % degrees.ranks;
@@ -291,13 +276,12 @@ MegatronRun from_megatron(const std::string& text, const std::string& file, cons
                           : plan::Recomputation{};
     stage.context_parallel = static_cast<int>(degrees.context);
     if (degrees.context > 1) stage.context_exchange = exchange;
-    stage.zero = stage.weight_replicas() > 1 && args.flag("use_distributed_optimizer") ? 1 : 0;
+    stage.zero = stage.weight_replicas() > 1 && sharded ? 1 : 0;
     if (stage.zero > 0) stage.zero_over = over;
     stage.sequence_parallel = degrees.tensor > 1 && args.flag("sequence_parallel");
   }
-  const std::string note = disagreement(args, devices);
-  refuse_misspelt(args);
-  return {std::move(plan), args.unread(), note};
+  refuse_unknown(args);
+  return {std::move(plan), args.unread()};
 }
 
 }  // namespace penstock::frameworks

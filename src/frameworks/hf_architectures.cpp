@@ -217,16 +217,15 @@ void read_latent_attention(ConfigKeys& keys, Parameters& out) {
   keys.pass({"head_dim", "qk_head_dim", "rope_interleave"});
 }
 
-/// DeepSeek's checkpoints are stored in fp8, and hold a module that transformers leaves out; groups of
-/// experts and their biases change what is chosen, not how much.
+/// DeepSeek's checkpoints hold a module that transformers leaves out; groups of experts and their biases change
+/// what is chosen, not how much.
 void read_deepseek(ConfigKeys& keys, Tokens tokens, Parameters& out, bool third) {
   read_decoder(keys, tokens, out, 4096);
   read_latent_attention(keys, out);
   read_rotary_statements(keys, {}, out);
   read_deepseek_router(keys, third, out);
-  keys.pass({"quantization_config", "num_nextn_predict_layers", "auto_map", "ep_size", "n_group",
-             "topk_group", "norm_topk_prob", "output_router_logits", "router_aux_loss_coef",
-             "router_jitter_noise"});
+  keys.pass({"num_nextn_predict_layers", "auto_map", "ep_size", "n_group", "topk_group", "norm_topk_prob",
+             "output_router_logits", "router_aux_loss_coef", "router_jitter_noise"});
   if (keys.count("moe_layer_freq", 1) != 1)
     keys.fail("moe_layer_freq", "expected 1: the zoo's layers behind the dense ones all have experts");
   const auto dense = keys.find("first_k_dense_replace");

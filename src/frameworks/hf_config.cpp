@@ -116,6 +116,17 @@ std::string dtype_precision(const core::Yaml& root) {
       "'{}' is no type that training keeps weights in: expected bfloat16, float16 or float32", dtype));
 }
 
+/// Says that weights are stored otherwise than they are trained; "" if they are not.
+std::string storage_note(ConfigKeys& keys, const std::string& precision) {
+  const auto given = keys.find("quantization_config");
+  if (!given) return "";
+  if (!given->is_map()) given->fail("expected a mapping with quant_method");
+  const auto method = given->find("quant_method");
+  return fmt::format("the checkpoint is stored in {} (quantization_config); training is planned in {}",
+                     method && method->is_scalar() ? method->text() : "fewer bits",
+                     precision.empty() ? "the precision that --precision states" : precision);
+}
+
 /// Where neither text nor tower of the config states its positions, the reader's default counts.
 std::optional<std::int64_t> positions_of(const core::Yaml& root) {
   constexpr std::int64_t kMost = std::int64_t{1} << 31;
@@ -157,6 +168,8 @@ HfModel parse_hf_config(const std::string& text, const std::string& file, const 
   leave_out_usual(architecture.family, out.model.parameters);
   if (models::has_parameter(architecture.family, "loss")) out.model.parameters["loss"] = "yes";
   if (!architecture.note.empty()) out.notes.emplace_back(architecture.note);
+  if (std::string note = storage_note(keys, out.precision); !note.empty())
+    out.notes.push_back(std::move(note));
   keys.refuse_others(std::string(architecture.model_type));
   return out;
 }

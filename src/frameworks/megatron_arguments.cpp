@@ -41,6 +41,15 @@ bool says_false(std::string_view text) {
   return is_one_of(text, {"false", "no", "off"});
 }
 
+/// $1 or ${1...
+bool has_positional(std::string_view text) {
+  for (std::size_t at = text.find('$'); at != text.npos; at = text.find('$', at + 1)) {
+    const std::size_t digit = text.substr(at).starts_with("${") ? at + 2 : at + 1;
+    if (digit < text.size() && text[digit] >= '1' && text[digit] <= '9') return true;
+  }
+  return false;
+}
+
 template <class Number>
 std::optional<Number> whole(const std::string& text) {
   Number number{};
@@ -74,6 +83,15 @@ void MegatronArguments::add(const std::string& name, const Value& value) {
   throw core::BadInput({file_, value.line, name},
                        fmt::format("is '{}' here and '{}' in line {}: keep one of them", shown(value),
                                    shown(first), first.line));
+}
+
+void MegatronArguments::overlay(const MegatronArguments& upper) {
+  for (const auto& [name, value] : upper.all_) {
+    Value& mine = all_[name] = value;
+    if (mine.file.empty()) mine.file = upper.file_;
+  }
+  of_command_line_ = of_command_line_ || upper.of_command_line_;
+  if (upper.script_) script_ = upper.script_;
 }
 
 bool MegatronArguments::has(std::string_view name) {
@@ -153,7 +171,28 @@ std::string MegatronArguments::text(std::string_view name, const std::string& ot
   return has(name) ? fmt::format("{}", fmt::join(find(name)->words, " ")) : otherwise;
 }
 
+const char* MegatronArguments::spelling(std::initializer_list<const char*> names) {
+  const char* out = nullptr;
+  for (const char* name : names) {
+    if (!has(name)) continue;
+    if (out && text(name, "") != text(out, ""))
+      fail(name,
+           fmt::format("is '{}', and {} is '{}': keep one of them", text(name, ""), out, text(out, "")));
+    if (!out) out = name;
+  }
+  return out ? out : *names.begin();
+}
+
+bool MegatronArguments::stands_aside(std::string_view name) const {
+  const auto found = all_.find(name);
+  return found != all_.end() && found->second.aside;
+}
+
 void MegatronArguments::ignore(std::string_view name) {
+  if (script_ && (name == script_->name() || name == script_->path)) {
+    script_.reset();
+    return;
+  }
   const auto found = all_.find(underscored(name));
   if (found == all_.end())
     throw core::BadInput({file_, 0, ""}, fmt::format("{} is to be ignored, and is not in the file", name));
@@ -169,12 +208,25 @@ std::vector<std::string> MegatronArguments::unread() const {
 
 void MegatronArguments::fail(std::string_view name, const std::string& message) const {
   const auto found = all_.find(name);
-  throw core::BadInput({file_, found == all_.end() ? 0 : found->second.line, std::string(name)}, message);
+  if (found == all_.end()) fail_at(0, std::string(name), message);
+  const Value& value = found->second;
+  if (std::ranges::any_of(value.words, has_positional))
+    throw core::BadInput({file_, value.line, std::string(name)},
+                         message + " ($1 and those after it are the script's arguments: --args \"2 4\")");
+  throw core::BadInput({value.file.empty() ? file_ : value.file, value.line, std::string(name)}, message);
 }
 
-MegatronArguments read_megatron_arguments(const std::string& text, const std::string& file) {
+void MegatronArguments::fail_at(int line, const std::string& name, const std::string& message) const {
+  throw core::BadInput({file_, line, name}, message);
+}
+
+MegatronArguments read_megatron_arguments(const std::string& text, const std::string& file,
+                                          const std::string& script_arguments) {
   const bool yaml = file.ends_with(".yaml") || file.ends_with(".yml");
-  return yaml ? megatron_arguments_of_yaml(text, file) : megatron_arguments_of_script(text, file);
+  if (!yaml) return megatron_arguments_of_script(text, file, script_arguments);
+  if (!script_arguments.empty())
+    throw core::BadInput({file, 0, ""}, "is no script, which --args gives its arguments to");
+  return megatron_arguments_of_yaml(text, file);
 }
 
 }  // namespace penstock::frameworks

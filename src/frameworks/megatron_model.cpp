@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "layer_list.hpp"
 #include "megatron_run.hpp"
@@ -20,17 +21,29 @@ std::int64_t rounded_up(std::int64_t number, std::int64_t step) {
 
 /// As Megatron-LM pads it, so that every device of a group has as many rows.
 std::int64_t vocabulary(MegatronArguments& args, std::int64_t tensor, const Parameters& given) {
-  if (args.has("padded_vocab_size")) return args.count("padded_vocab_size");
+  const char* const padded =
+      args.spelling({"padded_vocab_size", "pad_vocab_size_to"});  // Megatron-DeepSpeed's
+  if (args.has(padded)) return args.count(padded);
   const std::int64_t step = args.count("make_vocab_size_divisible_by", 128) * tensor;
   if (args.has("vocab_size")) return rounded_up(args.count("vocab_size"), step);
   if (given.contains("vocabulary")) return 1;  // and is put in its place
   args.fail("vocab_size", "is not given, and the tokenizer's is not read: -p vocabulary=N");
 }
 
-/// /// RMS norms, rotary positions and SwiGLU make a Llama; layer norms and learned positions make a GPT.
+/// By --swiglu, gated_linear_unit of Megatron-Bridge, or --glu-activation of Megatron-DeepSpeed.
+bool is_gated(MegatronArguments& args) {
+  const std::string activation = args.text("glu_activation", "swiglu");
+  if (activation != "swiglu")
+    args.fail(
+        "glu_activation",
+        fmt::format("expected swiglu, found '{}': no family of the zoo has this activation", activation));
+  return args.flag("swiglu") || args.flag("gated_linear_unit") || args.has("glu_activation");
+}
+
+/// RMS norms, rotary positions and SwiGLU make a Llama; layer norms and learned positions make a GPT.
 bool is_llama(MegatronArguments& args) {
   const bool rms = args.word("normalization", {"LayerNorm", "RMSNorm"}, "LayerNorm") == "RMSNorm";
-  const bool gated = args.flag("swiglu") || args.flag("gated_linear_unit");
+  const bool gated = is_gated(args);
   const std::string usual = args.flag("use_rotary_position_embeddings") ? "rope" : "learned_absolute";
   const bool rotary = args.word("position_embedding_type", {"learned_absolute", "rope"}, usual) == "rope";
   if (rms != rotary || (rms && !gated))
@@ -57,6 +70,7 @@ void refuse_biases(MegatronArguments& args) {
 void read_rotary(MegatronArguments& args, Parameters& out) {
   const std::int64_t hidden = args.count("hidden_size"), heads = args.count("num_attention_heads");
   refuse_biases(args);
+  for (const char* idle : {"no_position_embedding", "add_position_embedding"}) args.has(idle);
   const bool flag = args.flag("group_query_attention");
   if (args.of_command_line() && !flag && args.has("num_query_groups"))
     args.fail("num_query_groups",
@@ -70,8 +84,24 @@ void read_rotary(MegatronArguments& args, Parameters& out) {
   if (args.flag("qk_layernorm")) out["qk_norm"] = "yes";
 }
 
+/// FlagScale's width: two thirds of four times the hidden one, by a factor, up to a multiple.
+std::int64_t stepped_width(MegatronArguments& args) {
+  constexpr double kMostFactor = 1000;
+  const std::int64_t plain = 4 * args.count("hidden_size") * 2 / 3, step = args.count("multiple_of");
+  const double factor = args.number("hidden_dim_multiplier", 1);
+  if (factor == 0 || factor > kMostFactor)
+    args.fail("hidden_dim_multiplier", "expected a number from above 0 to 1000");
+  return rounded_up(static_cast<std::int64_t>(std::floor(static_cast<double>(plain) * factor)), step);
+}
+
+/// Width of a gated feed-forward.
 std::int64_t feed_forward(MegatronArguments& args) {
   constexpr std::int64_t kGateStep = 64;  // two thirds of four times the width, in steps
+  const bool stepped = args.has("multiple_of"), factor = args.has("hidden_dim_multiplier");
+  if (factor && !stepped)
+    args.fail("hidden_dim_multiplier", "counts beside multiple_of only, which is not given");
+  if (stepped && !args.has("ffn_hidden_size")) return stepped_width(args);
+  if (args.has("glu_activation") && !args.has("ffn_hidden_size")) return 4 * args.count("hidden_size");
   return args.count("ffn_hidden_size", 4 * args.count("hidden_size") * 2 / 3 / kGateStep * kGateStep);
 }
 
@@ -80,27 +110,51 @@ void read_llama(MegatronArguments& args, Parameters& out) {
   read_rotary(args, out);
 }
 
+/// MindSpeed's, each as wide as one that is chosen.
+void add_shared_experts(MegatronArguments& args, Parameters& out) {
+  const std::string width = in_text(args.count("n_shared_experts") * std::stoll(out["expert_width"]));
+  if (out.contains("shared_width") && out["shared_width"] != "0" && out["shared_width"] != width)
+    args.fail(
+        "n_shared_experts",
+        fmt::format(
+            "makes shared experts {} wide, and moe_shared_expert_intermediate_size {}: keep one of them",
+            width, out["shared_width"]));
+  out["shared_width"] = width;
+}
+
 /// How rows come to their experts, and how these are run, changes no model.
 void read_experts(MegatronArguments& args, Parameters& out) {
   out["experts"] = in_text(args.count(args.has("num_experts") ? "num_experts" : "num_moe_experts"));
   out["chosen"] = in_text(args.count("moe_router_topk", 2));
-  out["expert_width"] = in_text(args.count("moe_ffn_hidden_size", feed_forward(args)));
-  if (args.has("moe_shared_expert_intermediate_size"))
-    out["shared_width"] = in_text(args.count("moe_shared_expert_intermediate_size"));
+  const char* const width = args.spelling({"moe_ffn_hidden_size", "moe_intermediate_size"});
+  out["expert_width"] = in_text(args.count(width, feed_forward(args)));
+  constexpr const char* kShared = "moe_shared_expert_intermediate_size";
+  if (args.has(kShared)) out["shared_width"] = in_text(args.count(kShared));
+  if (args.has("n_shared_experts")) add_shared_experts(args, out);
   for (const char* how : {"moe_grouped_gemm", "moe_token_dispatcher_type"}) args.has(how);
 }
 
-/// [layer] whether it has experts: --moe-layer-freq, where a number N gives them to every N-th layer from the
-/// first.
+std::int64_t first_dense(MegatronArguments& args, std::int64_t layers) {
+  const std::string text = args.text("first_k_dense_replace", "0");
+  const std::int64_t out = text == "0" ? 0 : args.count("first_k_dense_replace");
+  if (out > layers)
+    args.fail("first_k_dense_replace", fmt::format("is {}, and the model has {} layers", out, layers));
+  return out;
+}
+
+/// [layer] whether it has experts. A number N of --moe-layer-freq gives them to every N-th layer from the first.
+/// MindSpeed's --first-k-dense-replace takes them from the first layers.
 std::vector<std::int64_t> expert_layers(MegatronArguments& args) {
   const std::int64_t layers = args.count("num_layers");
   const std::string text = args.text("moe_layer_freq", "1");
   std::vector<std::int64_t> out;
   if (std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; })) {
-    const std::int64_t every = args.count("moe_layer_freq", 1);
-    for (std::int64_t i = 0; i < layers; ++i) out.push_back(i % every == 0 ? 1 : 0);
+    const std::int64_t every = args.count("moe_layer_freq", 1), dense = first_dense(args, layers);
+    for (std::int64_t i = 0; i < layers; ++i) out.push_back(i >= dense && i % every == 0 ? 1 : 0);
     return out;
   }
+  if (args.has("first_k_dense_replace"))
+    args.fail("first_k_dense_replace", "moe_layer_freq lists all layers: keep one of them");
   try {
     out = parse_layer_list(text);
   } catch (const core::BadInput& e) {
@@ -135,6 +189,7 @@ void read_mixtral(MegatronArguments& args, Parameters& out) {
 /// Widths that are not given are Megatron-LM's (MLATransformerConfig).
 void read_deepseek(MegatronArguments& args, Parameters& out) {
   refuse_biases(args);
+  for (const char* idle : {"no_position_embedding", "add_position_embedding"}) args.has(idle);
   args.has("qk_layernorm");  // the zoo's latent attention has its norms
   out["query_rank"] = in_text(args.has("q_lora_rank") ? args.count("q_lora_rank") : 0);
   out["key_rank"] = in_text(args.count("kv_lora_rank", 32));
@@ -148,13 +203,27 @@ void read_deepseek(MegatronArguments& args, Parameters& out) {
   read_experts(args, out);
 }
 
+/// --no-position-embedding takes GPT's table away, and changes nothing beside rotary positions.
+void refuse_table_changes(MegatronArguments& args) {
+  const bool without = args.has("add_position_embedding") && !args.flag("add_position_embedding");
+  if (args.flag("no_position_embedding") || without)
+    args.fail(without ? "add_position_embedding" : "no_position_embedding",
+              "the zoo's gpt has a table of positions");
+}
+
 void read_gpt(MegatronArguments& args, Parameters& out) {
   if (!has_biases(args))
     args.fail(args.flag("disable_bias_linear") ? "disable_bias_linear" : "add_bias_linear",
               "the zoo's gpt has biases");
   if (args.flag("group_query_attention"))
     args.fail("group_query_attention", "the zoo's gpt has keys and values of each head");
-  const bool gated = args.flag("swiglu") || args.flag("gated_linear_unit");
+  refuse_table_changes(args);
+  const std::int64_t head =
+      args.count("hidden_size") / std::max<std::int64_t>(1, args.count("num_attention_heads"));
+  if (args.count("kv_channels", std::max<std::int64_t>(1, head)) != head)
+    args.fail("kv_channels", fmt::format("expected {}: heads of the zoo's gpt fill its width", head));
+  if (args.flag("qk_layernorm")) args.fail("qk_layernorm", "the zoo's gpt has no norms of queries and keys");
+  const bool gated = is_gated(args);
   if (gated) out["activation"] = "swiglu";
   out["feed_forward"] =
       in_text(gated ? feed_forward(args) : args.count("ffn_hidden_size", 4 * args.count("hidden_size")));

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <sstream>
 
 #include "megatron_arguments.hpp"
 #include "shell_script.hpp"
@@ -26,8 +25,12 @@ std::vector<Field> split(const std::vector<Field>& fields) {
       out.push_back(field);
       continue;
     }
-    std::istringstream parts(field.text);
-    for (std::string part; parts >> part;) out.push_back({part, field.line});
+    constexpr const char* kSpace = " \t\n";
+    for (std::size_t at = field.text.find_first_not_of(kSpace); at != field.text.npos;) {
+      const std::size_t end = std::min(field.text.find_first_of(kSpace, at), field.text.size());
+      out.push_back({field.text.substr(at, end - at), field.line_at(at)});
+      at = field.text.find_first_not_of(kSpace, end);
+    }
   }
   return out;
 }
@@ -36,24 +39,46 @@ bool is_option(const Field& field) {
   return field.text.size() > 2 && field.text.starts_with("--");
 }
 
+/// Arguments that every run of Megatron-LM has, and no tool beside it.
+constexpr std::array<const char*, 4> kMarks = {"num_layers", "hidden_size", "micro_batch_size",
+                                               "num_attention_heads"};
+
+std::string option_name(const std::string& word) {
+  const std::size_t equals = word.find('=');
+  return underscored(word.substr(2, equals == word.npos ? equals : equals - 2));
+}
+
+/// Index of the program's name: the last word that ends in .py before the model's arguments; as many as there
+/// are words where there is none.
+std::size_t script_at(const std::vector<Field>& words) {
+  std::size_t out = words.size();
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (is_option(words[i]) && std::ranges::count(kMarks, option_name(words[i].text)) > 0) return out;
+    if (!is_option(words[i]) && words[i].text.ends_with(".py")) out = i;
+  }
+  return words.size();
+}
+
 /// Later arguments of a command go before earlier ones. An unset variable is no value of a switch, and the
 /// value of an argument only where nothing else is.
 Options options_of(const std::vector<Field>& fields) {
   Options out;
   const std::vector<Field> words = split(fields);
+  const std::size_t script = script_at(words);
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (!is_option(words[i])) continue;
     const std::string& word = words[i].text;
     const std::size_t equals = word.find('=');
     Value value{{}, words[i].line};
+    value.aside = script < words.size() && i < script;
     if (equals != word.npos) value.words.push_back(word.substr(equals + 1));
-    for (std::size_t next = i + 1; next < words.size() && !is_option(words[next]); ++next)
+    for (std::size_t next = i + 1; next < words.size() && next != script && !is_option(words[next]); ++next)
       if (!words[next].unset) value.words.push_back(words[next].text);
-    if (value.words.empty() && i + 1 < words.size() && words[i + 1].unset) {
+    if (value.words.empty() && i + 1 < words.size() && i + 1 != script && words[i + 1].unset) {
       value.words.push_back(words[i + 1].text);
       value.form = Value::Form::unset;
     }
-    out[underscored(word.substr(2, equals == word.npos ? equals : equals - 2))] = std::move(value);
+    out[option_name(word)] = std::move(value);
   }
   return out;
 }
@@ -88,10 +113,7 @@ Options options_of(const Launch& launch) {
   return out;
 }
 
-/// Arguments that every run of Megatron-LM has, and no tool beside it.
 bool trains(const Options& options) {
-  constexpr std::array<const char*, 4> kMarks = {"num_layers", "hidden_size", "micro_batch_size",
-                                                 "num_attention_heads"};
   return std::ranges::any_of(kMarks, [&](const char* mark) { return options.contains(mark); });
 }
 
@@ -119,10 +141,11 @@ void join_bare(std::vector<Launch>& all, const std::string& file) {
 
 }  // namespace
 
-MegatronArguments megatron_arguments_of_script(const std::string& text, const std::string& file) {
+MegatronArguments megatron_arguments_of_script(const std::string& text, const std::string& file,
+                                               const std::string& script_arguments) {
   MegatronArguments out(file);
   out.set_of_command_line();
-  shell::ScriptRun run = shell::run_script(text, file);
+  shell::ScriptRun run = shell::run_script(text, file, script_arguments);
   if (run.launches.empty()) {  // a list of arguments, such as penstock export writes
     for (const Launch& list : run.lists)
       for (const auto& [name, value] : options_of(list)) out.add(name, value);
@@ -136,6 +159,9 @@ MegatronArguments megatron_arguments_of_script(const std::string& text, const st
   for (const auto& [launch, options] : all)
     if (any && !launch->array_fault.empty())
       throw core::BadInput({file, launch->line, ""}, launch->array_fault);
+  const std::vector<Field> words = split(all.front().first->fields);
+  if (const std::size_t at = script_at(words); at < words.size())
+    out.set_script({words[at].text, words[at].line});
   Options options = all.front().second;
   for (std::size_t i = 1; i < all.size(); ++i)
     note_difference(all.front().second, all[i].second,

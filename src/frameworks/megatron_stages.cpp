@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "megatron_run.hpp"
 
@@ -69,6 +70,41 @@ std::int64_t virtual_stages(MegatronArguments& args, std::int64_t layers, std::i
                     args.count("virtual_pipeline_model_parallel_size", 1));
 }
 
+/// MindSpeed's --num-layer-list 11,13,13,11: layers of each rank.
+std::vector<std::int64_t> listed_layers(MegatronArguments& args, std::int64_t layers, std::int64_t ranks) {
+  constexpr const char* kName = "num_layer_list";
+  const std::string text = args.text(kName, "");
+  std::vector<std::int64_t> out;
+  std::int64_t sum = 0;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', from), text.size());
+    std::int64_t count = 0;
+    const char* const end = text.data() + comma;
+    const auto [stop, fault] = std::from_chars(text.data() + from, end, count);
+    if (fault != std::errc() || stop != end || count < 1 || count > layers)
+      args.fail(kName, fmt::format("expected layers of each stage such as 11,13,13,11, found '{}'", text));
+    out.push_back(count);
+    sum += count;
+    from = comma + 1;
+  }
+  if (std::ssize(out) != ranks)
+    args.fail(kName, fmt::format("has {} stages, the pipeline {} ranks", out.size(), ranks));
+  if (sum != layers) args.fail(kName, fmt::format("has {} layers, the model {}", sum, layers));
+  for (const char* other : {"num_layers_per_virtual_pipeline_stage", "num_virtual_stages_per_pipeline_rank",
+                            "virtual_pipeline_model_parallel_size", "decoder_first_pipeline_num_layers",
+                            "decoder_last_pipeline_num_layers", "account_for_embedding_in_pipeline_split",
+                            "account_for_loss_in_pipeline_split"})
+    if (!args.nothing(other)) args.fail(other, fmt::format("does not go with {}", kName));
+  return out;
+}
+
+std::vector<StageLayers> one_stage_each(const std::vector<std::int64_t>& layers) {
+  std::vector<StageLayers> out;
+  for (const std::int64_t count : layers) out.push_back({false, count, 0, false});
+  out.front().embedding = out.back().loss = true;
+  return out;
+}
+
 std::vector<StageLayers> given_layout(MegatronArguments& args, std::int64_t layers, std::int64_t ranks) {
   constexpr std::string_view kName = "pipeline_model_parallel_layout";
   std::vector<StageLayers> out;
@@ -94,6 +130,7 @@ std::vector<StageLayers> given_layout(MegatronArguments& args, std::int64_t laye
 std::vector<StageLayers> read_megatron_stages(MegatronArguments& args, std::int64_t layers,
                                               std::int64_t ranks) {
   if (args.has("pipeline_model_parallel_layout")) return given_layout(args, layers, ranks);
+  if (args.has("num_layer_list")) return one_stage_each(listed_layers(args, layers, ranks));
   const std::int64_t chunks = virtual_stages(args, layers, ranks);
   if (args.flag("account_for_embedding_in_pipeline_split") || args.flag("account_for_loss_in_pipeline_split"))
     return counted_ends(args, layers, ranks, chunks);

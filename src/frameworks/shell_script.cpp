@@ -92,8 +92,9 @@ class Runner {
  public:
   explicit Runner(std::string file) : file_(std::move(file)) {}
 
-  ScriptRun run(const Body& body) {
+  ScriptRun run(const Body& body, const std::vector<Field>& arguments) {
     State state;
+    if (!arguments.empty()) set_arguments(arguments, 0, state);
     run_body(body, state);
     if (out_.launches.empty()) add_lists(state);
     return std::move(out_);
@@ -211,8 +212,7 @@ class Runner {
     }
     const auto found = worlds(state.variables, file_, word.line, [&](Expander& expander) {
       if (!array) {
-        const std::string text = expander.text(word);
-        return Choice{.words = {{text, word.line}}};
+        return Choice{.words = {expander.field(word)}};
       }
       for (const Token& item : word.items) expander.add(item);
       return Choice{.words = expander.fields(), .array = true};
@@ -223,8 +223,10 @@ class Runner {
       choice.line = world.by.by.empty() ? word.line : world.by.line;
       choice.against = world.by.against;
       choice.by = world.by.by.empty() ? name : world.by.by;
-      if (!array && world.by.by.empty()) choice.words.front().line = word.line;
-      if (!array && !world.by.by.empty()) choice.words.front().line = world.by.line;
+      if (!array && world.by.by.empty() && choice.words.front().text.empty())
+        choice.words.front().line = word.line;
+      if (!array && !world.by.by.empty() && choice.words.front().marks.empty())
+        choice.words.front().line = world.by.line;
       add_choice(choices, std::move(choice));
     }
     state.variables[name] = std::move(choices);
@@ -280,6 +282,7 @@ class Runner {
       return Truth::yes;
     }
     if (name == "false") return Truth::no;
+    if (name == "shift") return shift(rest, command.line, state);
     if (name == "exit") return state.alive = false, Truth::maybe;
     if (name == "return") {
       if (calls_ == 0) state.alive = false;
@@ -309,25 +312,51 @@ class Runner {
       if (is_name(name)) assign(name, {Token::Kind::word, value, words.front().line}, false, state);
   }
 
+  /// $@, $#, $1 and those after it.
+  static void set_arguments(const std::vector<Field>& arguments, int line, State& state) {
+    for (std::size_t i = 1; state.variables.erase(std::to_string(i)) > 0; ++i) {
+    }
+    state.variables["@"] = {{.words = arguments, .array = true}};
+    state.variables["*"] = {{.words = arguments, .array = true}};
+    state.variables["#"] = {{.words = {{std::to_string(arguments.size()), line}}}};
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      state.variables[std::to_string(i + 1)] = {{.words = {arguments[i]}}};
+  }
+
+  static void restore_arguments(const Variables& from, State& state) {
+    for (std::size_t i = 1; state.variables.erase(std::to_string(i)) > 0; ++i) {
+    }
+    for (const char* name : {"@", "*", "#"}) state.variables.erase(name);
+    for (const auto& [name, value] : from)
+      if (name == "@" || name == "*" || name == "#" || whole_number(name)) state.variables[name] = value;
+  }
+
+  /// shift and shift N, where the arguments are known.
+  Truth shift(std::span<const Token> words, int line, State& state) const {
+    const auto found = state.variables.find("@");
+    if (found == state.variables.end()) return Truth::maybe;
+    Expander expander(state.variables, {}, file_);
+    const auto count =
+        words.empty() ? std::optional<std::int64_t>(1) : whole_number(expander.text(words.front()));
+    std::vector<Field> all = found->second.front().words;
+    if (found->second.size() > 1 || !count || *count < 0)
+      throw core::BadInput({file_, line, "shift"}, "what is left of the arguments is not known");
+    if (*count > std::ssize(all)) return Truth::no;
+    all.erase(all.begin(), all.begin() + *count);
+    set_arguments(all, line, state);
+    return Truth::yes;
+  }
+
   Truth call(const Command& function, std::span<const Token> words, State& state) {
     if (++calls_ > kMostCalls) throw core::BadInput({file_, function.line, ""}, "a function calls itself");
     Expander expander(state.variables, {}, file_);
     for (const Token& word : words) expander.add(word);
     const auto fields = expander.fields();
-    Variables kept;
-    const auto set = [&](const std::string& name, Choice value) {
-      if (const auto old = state.variables.find(name); old != state.variables.end()) kept.insert(*old);
-      state.variables[name] = {std::move(value)};
-    };
-    const auto names = [&](std::size_t i) { return std::to_string(i + 1); };
-    set("@", {.words = fields, .array = true});
-    set("#", {.words = {{std::to_string(fields.size()), function.line}}});
-    for (std::size_t i = 0; i < fields.size(); ++i) set(names(i), {.words = {fields[i]}});
+    const Variables before = state.variables;
+    set_arguments(fields, function.line, state);
     const Truth out = run_body(function.branches.front().body, state);
     returning_ = false;
-    for (std::size_t i = 0; i < fields.size(); ++i) state.variables.erase(names(i));
-    state.variables.erase("@"), state.variables.erase("#");
-    for (auto& [name, value] : kept) state.variables[name] = std::move(value);
+    restore_arguments(before, state);
     --calls_;
     return out == Truth::yes ? Truth::yes : Truth::maybe;
   }
@@ -371,8 +400,24 @@ class Runner {
 
 }  // namespace
 
-ScriptRun run_script(std::string_view text, const std::string& file) {
-  return Runner(file).run(commands_of(tokens_of(text, file), file));
+namespace {
+
+/// Words of a text as a shell has them; nothing is expanded but quotes.
+std::vector<Field> words_of(std::string_view text) {
+  const Variables none;
+  Expander expander(none, {}, "--args");
+  for (const Token& token : tokens_of(text, "--args")) {
+    if (token.kind != Token::Kind::word)
+      throw core::BadInput({"--args", 0, ""}, fmt::format("expected words, found '{}'", token.text));
+    expander.add(token);
+  }
+  return expander.fields();
+}
+
+}  // namespace
+
+ScriptRun run_script(std::string_view text, const std::string& file, std::string_view arguments) {
+  return Runner(file).run(commands_of(tokens_of(text, file), file), words_of(arguments));
 }
 
 }  // namespace penstock::frameworks::shell

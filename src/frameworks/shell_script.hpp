@@ -30,9 +30,9 @@ struct ScriptRun {
   std::vector<Launch> lists;
 };
 
-/// Runs the script's own commands: assignments, arrays, `if`, `case`, tests, `for`, functions, sums. A script
-/// is read as started without arguments. Where a condition depends on what only a shell or the environment
+/// Runs the script's own commands: assignments, arrays, `if`, `case`, tests, `for`, functions, sums. `arguments`
+/// are those that the script is started with, as a shell would have them: "2 2 8192". Where a condition depends on what only a shell or the environment
 /// has, both branches count. Throws BadInput naming file and line for a script that is no bash.
-ScriptRun run_script(std::string_view text, const std::string& file);
+ScriptRun run_script(std::string_view text, const std::string& file, std::string_view arguments = "");
 
 }  // namespace penstock::frameworks::shell

@@ -45,6 +45,15 @@ bool only_list(std::string_view raw) {
 
 }  // namespace
 
+int Field::line_at(std::size_t letter) const {
+  int out = line;
+  for (const LineMark& mark : marks) {
+    if (mark.begin > letter) break;
+    out = mark.line;
+  }
+  return out;
+}
+
 void Expander::begin() {
   if (!now_) now_ = Field{"", line_};
 }
@@ -58,8 +67,11 @@ void Expander::end() {
 void Expander::letter(char c) {
   begin();
   if (++letters_ > kMostText) throw core::BadInput({file_, line_, ""}, "a word of more than 1 MiB");
+  const int last = now_->marks.empty() ? now_->line : now_->marks.back().line;
+  if (line_ != last) now_->marks.push_back({now_->text.size(), line_});
   now_->text += c;
   now_->unset = false;
+  if (c == '\n') ++line_;
 }
 
 void Expander::raw_text(std::string_view raw, bool unset) {
@@ -68,16 +80,22 @@ void Expander::raw_text(std::string_view raw, bool unset) {
   if (now_ && fresh && unset) now_->unset = true;
 }
 
-/// A value: its line is the word's where the value begins the word.
+/// A value: its letters keep their lines.
 void Expander::put(const Field& field, bool quoted) {
   const int line = line_;
-  if (!now_) line_ = field.line;
   const bool fresh = !now_;
-  for (const char c : field.text)
-    if (!quoted && !one_ && is_space(c))
+  auto mark = field.marks.begin();
+  line_ = field.line;
+  for (std::size_t i = 0; i < field.text.size(); ++i) {
+    int at = line_;
+    for (; mark != field.marks.end() && mark->begin <= i; ++mark) at = mark->line;
+    line_ = at;
+    if (!quoted && !one_ && is_space(field.text[i]))
       end();
     else
-      letter(c);
+      letter(field.text[i]);
+    line_ = at;
+  }
   if (now_ && fresh && field.unset) now_->unset = true;
   line_ = line;
 }
@@ -118,7 +136,8 @@ void Expander::insert(std::string_view name, std::string_view raw, bool all, boo
 void Expander::arithmetic(std::string_view inner, std::string_view raw) {
   std::string plain;
   for (std::size_t at = 0; at < inner.size(); ++at) {  // $NAME and ${NAME} are NAME
-    if (inner[at] == '$' && at + 1 < inner.size() && (in_name(inner[at + 1]) || inner[at + 1] == '{')) {
+    if (inner[at] == '$' && at + 1 < inner.size() &&
+        (in_name(inner[at + 1]) || inner[at + 1] == '{' || inner[at + 1] == '#')) {
       const bool braced = inner[at + 1] == '{';
       const std::size_t begin = at + (braced ? 2 : 1), length = name_length(inner.substr(begin));
       if (braced && (begin + length >= inner.size() || inner[begin + length] != '}')) {
@@ -126,7 +145,11 @@ void Expander::arithmetic(std::string_view inner, std::string_view raw) {
         return raw_text(raw, false);
       }
       std::string name(inner.substr(begin, length));
-      if (!name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) != 0) name = "?";
+      if (name == "#" || (!name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) != 0)) {
+        const Choice* argument = find(name);
+        const bool number = argument && !argument->array && whole_number(argument->words.front().text);
+        name = number ? argument->words.front().text : "?";
+      }
       plain += name;
       at = begin + length - (braced ? 0 : 1);
     } else {
@@ -221,7 +244,10 @@ void Expander::expand(std::string_view raw, bool quoted) {
     const std::string_view part = raw.substr(at, end - at);
     at = end;
     if (c == '\\' && part.size() == 2) {
-      if (part[1] == '\n') continue;
+      if (part[1] == '\n') {
+        ++line_;
+        continue;
+      }
       if (quoted && std::string_view("$`\"\\").find(part[1]) == part.npos) letter('\\');
       letter(part[1]);
     } else if (c == '\'' && !quoted && part.size() > 1) {
@@ -238,10 +264,12 @@ void Expander::expand(std::string_view raw, bool quoted) {
       raw_text(part, false);
     } else {
       for (const char inner : part)  // spaces stand bare only in ${NAME:-several words}
-        if (!quoted && !one_ && is_space(inner))
+        if (!quoted && !one_ && is_space(inner)) {
           this->end();
-        else
+          if (inner == '\n') ++line_;
+        } else {
           letter(inner);
+        }
     }
   }
 }
@@ -256,14 +284,16 @@ std::vector<Field> Expander::fields() {
   return std::exchange(out_, {});
 }
 
-std::string Expander::text(const Token& word) {
+Field Expander::field(const Token& word) {
   one_ = true;
   line_ = word.line;
   expand(word.text, false);
   end();
   one_ = false;
-  std::string out;
-  for (const Field& field : fields()) out += field.text;
+  Field out{"", word.line};
+  for (Field& field : fields())  // one at most
+    out = std::move(field);
+  out.unset = false;
   return out;
 }
 

@@ -17,9 +17,15 @@ namespace penstock::frameworks::shell {
 
 /// A word after expansion.
 struct Field {
+  struct LineMark {
+    std::size_t begin;  ///< of the text from here on
+    int line;
+  };
   std::string text;
   int line = 0;        ///< where its text stands, not where a variable is used
   bool unset = false;  ///< only a variable that the script sets nowhere: its text is the variable as written
+  std::vector<LineMark> marks{};  ///< of a text of several lines, in order
+  int line_at(std::size_t letter) const;
   bool operator==(const Field& other) const { return text == other.text && unset == other.unset; }
 };
 
@@ -48,7 +54,8 @@ class Expander {
   void add(const Token& word);
   std::vector<Field> fields();
   /// The word as one text: as in an assignment or a test.
-  std::string text(const Token& word);
+  Field field(const Token& word);
+  std::string text(const Token& word) { return field(word).text; }
 
   std::set<std::string, std::less<>> choices;                 ///< variables of several choices that were used
   bool unset_used = false;                                    ///< a variable that the script sets nowhere

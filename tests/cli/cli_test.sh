@@ -201,7 +201,7 @@ expect 11 "labels.yaml:1: experiment: unknown key: this is an experiment file, f
 expect 11 "penstock_plan: unknown key: this is a plan file, for \`penstock simulate\`" "$penstock" run plan.yaml
 # What stages have in common is said once.
 expect 21 "its stages are on devices up to 95, but there are 16 (0 to 15)" "$penstock" simulate back.yaml --devices 16
-expect 21 "stages 0, 1, 2, 3, 4, 5: micro-batch 4 does not divide the mini-batch 126" \
+expect 11 "126 is no multiple of micro_batch_size 1 x data-parallel size 4: the nearest are 124 and 128" \
   "$penstock" import megatron <(sed 's/^--global-batch-size 128$/--global-batch-size 126/' run.sh) --gpus 8xH100x12 -o none.yaml
 expect 0 "samples/s" "$penstock" simulate plan.yaml --svg t.svg --perfetto t.json
 expect 0 "samples/s" "$penstock" simulate plan.yaml --perfetto t.pftrace

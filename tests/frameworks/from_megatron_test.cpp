@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 #include "frameworks/writers.hpp"
 #include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
@@ -10,6 +12,8 @@
 #include "penstock/frameworks/framework.hpp"
 #include "penstock/frameworks/hf_config.hpp"
 #include "support/checkout.hpp"
+#include "support/reference_data.hpp"
+#include "support/scratch.hpp"
 
 using namespace penstock;
 using frameworks::from_megatron;
@@ -51,19 +55,163 @@ std::vector<std::int64_t> layers_of(const plan::Plan& plan) {
 
 using Counts = std::vector<std::int64_t>;
 
+/// A YAML file of kLlama's arguments.
+std::string yaml(const std::string& more) {
+  return "num_layers: 8\nhidden_size: 64\nnum_attention_heads: 4\nseq_length: 32\nffn_hidden_size: 128\n"
+         "vocab_size: 512\nmake_vocab_size_divisible_by: 1\nmicro_batch_size: 1\nglobal_batch_size: 16\n"
+         "normalization: RMSNorm\nposition_embedding_type: rope\nuntie_embeddings_and_output_weights: yes\n" +
+         more + "\n";
+}
+const std::string kOn = "swiglu: true\ndisable_bias_linear: true\n";
+
 }  // namespace
 
-TEST_CASE("a script that starts another number of processes than the cluster has devices is noted") {
-  const auto note = [](const std::string& launcher) {
-    return read(launcher + " pretrain_gpt.py " + kLlama, 4).note;
+TEST_CASE("a script that starts another number of processes than the cluster has devices is refused") {
+  const auto refused = [](const std::string& launcher) {
+    return refusal(launcher + " pretrain_gpt.py " + kLlama, 4);
   };
-  CHECK(note("torchrun --nproc_per_node 8 --nnodes 2") ==
-        "the script starts 16 processes; the plan is for the cluster's 4 devices");
-  CHECK(note("torchrun --nproc-per-node 2 --nnodes=2").empty());
-  CHECK(note("torchrun --nproc_per_node 4").empty());
+  CHECK(refused("torchrun --nproc_per_node 8 --nnodes 2") ==
+        "train.sh:1: nproc_per_node: the script starts 16 processes, and the plan is for 4 devices: give a "
+        "cluster of 16 (--gpus, --devices), or --ignore nproc_per_node");
+  CHECK(refused("deepspeed --num_gpus 8").find("num_gpus: the script starts 8 processes") !=
+        std::string::npos);
+  CHECK(refused("torchrun --nproc-per-node 2 --nnodes=2") == "taken");
+  CHECK(refused("torchrun --nproc_per_node 4") == "taken");
   for (const char* unknown :
        {"torchrun --nproc_per_node gpu", "torchrun --nproc_per_node 8 --nnodes $N", "python"})
-    CHECK(note(unknown).empty());
+    CHECK(refused(unknown) == "taken");
+  CHECK(from_megatron("torchrun --nproc_per_node 8 pretrain_gpt.py " + kLlama, "train.sh", {"8xH100", 4}, 4,
+                      {}, {"nproc_per_node"})
+            .plan.stages.size() == 1);
+}
+
+TEST_CASE("a batch that replicas cannot share is refused in the script's words, with the nearest batches") {
+  CHECK(refusal(kLlama + "--micro-batch-size 2 --global-batch-size 30", 4) ==
+        "train.sh:2: global_batch_size: 30 is no multiple of micro_batch_size 2 x data-parallel size 4: the "
+        "nearest are 24 and 32");
+  CHECK(refusal(kLlama + "--micro-batch-size 32 --global-batch-size 32", 8)
+            .find("32 is no multiple of micro_batch_size 32 x data-parallel size 8: the nearest is 256") !=
+        std::string::npos);
+  const std::string file = support::reference_data("trials/batch_words/uneven.sh");
+  if (!file.empty())
+    CHECK(
+        refusal(core::read_file(file), 1472) ==
+        "train.sh:4: global_batch_size: 32 is no multiple of micro_batch_size 1 x data-parallel size 23: the "
+        "nearest are 23 and 46");
+}
+
+TEST_CASE("an error names the line of an argument in a text of several lines, wherever that is used") {
+  const std::string text =
+      "ARGS=\"\n  --num-layers 8 \\\n  --hidden-size 64\n  --num-attention-heads four\"\n"
+      "RUN=\"torchrun pretrain_gpt.py \\\n  --bf16 \\\n  $ARGS --micro-batch-size 1\"\neval $RUN";
+  CHECK(refusal(text).starts_with("train.sh:4: num_attention_heads: expected a whole number"));
+  CHECK(refusal(text + " --tensor-model-parallel-size x")
+            .starts_with("train.sh:8: tensor_model_parallel_size"));
+  CHECK(refusal("bash -c 'torchrun t.py\n --num-layers x --hidden-size 64'\n")
+            .starts_with("train.sh:2: num_layers"));
+}
+
+TEST_CASE("an argument that is not known is refused, unless the launcher or a mapping of data has it") {
+  CHECK(refusal(kLlama + "--moon-layers 3 --lr 1 --sun-layers 2", 1) ==
+        "train.sh:2: moon_layers: is not known, and may change model, time or memory (--ignore moon_layers "
+        "reads the rest); also unknown: sun_layers");
+  CHECK(refusal("start --moon-layers 3 pretrain_gpt.py " + kLlama, 1) == "taken");
+  CHECK(refusal(yaml(kOn + "moon_layers: 3"), 1, "run.yaml")
+            .starts_with("run.yaml:15: moon_layers: is not known"));
+  for (const char* aside : {"data: {moon_layers: 3}", "moon_layers: null", "MOON_LAYERS: 3"})
+    CHECK(refusal(yaml(kOn + aside), 1, "run.yaml") == "taken");
+  // Names of Megatron-LM in several years, and of its launchers.
+  for (const char* harmless : {"--use-mcore-models",
+                               "--transformer-impl transformer_engine",
+                               "--no-async-tensor-model-parallel-allreduce",
+                               "--distributed-timeout-minutes 60",
+                               "--log-throughput",
+                               "--ckpt-format torch_dist",
+                               "--data-path d",
+                               "--tokenizer-type NullTokenizer",
+                               "--lr-warmup-iters 2",
+                               "--weight-decay 0.1",
+                               "--split 99,1,0",
+                               "--exit-duration-in-mins 230",
+                               "--DDP-impl local",
+                               "--master_addr x",
+                               "--rotary-percent 1.0",
+                               "--overlap-param-gather",
+                               "--tp-comm-overlap",
+                               "--no-gradient-accumulation-fusion",
+                               "--timing-log-level 0",
+                               "--cross-entropy-loss-fusion",
+                               "--moe-permute-fusion",
+                               "--manual-gc",
+                               "--wandb-project x",
+                               "--deepspeed",
+                               "--recompute-method uniform",
+                               "--spec local"})
+    CHECK(refusal(kLlama + harmless, 1) == "taken");
+  for (const char* foreign : {"--freeze-LM", "--img-h 336", "--perform-rl-step", "--rwkv-head-size 64",
+                              "--gated-delta-net", "--linear-num-key-heads 16", "--spec a.mamba_specs stack",
+                              "--partition-activations", "--no-rope-freq 4"})
+    CHECK(refusal(kLlama + foreign, 1).find("no plan states this (--ignore ") != std::string::npos);
+}
+
+// Files may state every argument.
+TEST_CASE("arguments that count beside others only change nothing without these") {
+  for (const char* idle :
+       {"kv_lora_rank: 32", "q_lora_rank: null", "moe_layer_freq: 1", "moe_router_topk: 2",
+        "moe_ffn_hidden_size: null", "n_shared_experts: 2", "no_position_embedding: true",
+        "add_position_embedding: false", "qk_layernorm: false", "model_parallel_size: null",
+        "encoder_tensor_model_parallel_size: 0", "mtp_loss_scaling_factor: 0.1"}) {
+    CAPTURE(idle);
+    CHECK(refusal(yaml(kOn + idle), 1, "run.yaml") == "taken");
+  }
+  CHECK(refusal(
+            kLlama + "--multi-latent-attention --num-experts 8 --group-query-attention --num-query-groups 2",
+            1) == "taken");
+  CHECK(refusal(kModel + "--no-position-embedding", 1).find("the zoo's gpt has a table of positions") !=
+        std::string::npos);
+  CHECK(refusal(kModel + "--kv-channels 32", 1).find("kv_channels: expected 16") != std::string::npos);
+  CHECK(refusal(kModel + "--kv-channels 16", 1) == "taken");
+  CHECK(refusal(kModel + "--qk-layernorm", 1).find("has no norms of queries and keys") != std::string::npos);
+}
+
+TEST_CASE("a script of another model than a decoder is refused by its name") {
+  const auto refused = [](const std::string& script) {
+    return refusal("torchrun " + script + " " + kLlama, 1);
+  };
+  CHECK(refused("pretrain_bert.py") ==
+        "train.sh:1: pretrain_bert.py: trains BERT, an encoder; only decoders of text are read (--ignore "
+        "pretrain_bert.py reads the arguments as a decoder's)");
+  for (const char* other :
+       {"a/pretrain_t5.py", "pretrain_vision_classify.py", "pretrain_ict.py", "pretrain_mamba.py",
+        "train_rl.py", "$HOME/examples/multimodal/train.py", "train_rwkv.py", "pretrain_vlm.py"})
+    CHECK(refused(other).find("only decoders of text are read") != std::string::npos);
+  for (const char* decoder : {"pretrain_gpt.py", "t5/pretrain_gpt.py", "pretrain_llama.py", "train.py"})
+    CHECK(refused(decoder) == "taken");
+  CHECK(from_megatron("torchrun x/pretrain_bert.py " + kModel, "train.sh", {"8xH100", 1}, 1, {},
+                      {"pretrain_bert.py"})
+            .plan.model.name == "gpt");
+}
+
+TEST_CASE("words of Megatron's relatives are read") {
+  const auto plan = [](const std::string& name, std::int64_t devices) {
+    const std::string file = support::reference_data("trials/model_words/" + name);
+    return file.empty() ? plan::Plan{} : read(core::read_file(file), devices, name).plan;
+  };
+  const auto millions = [](const plan::Plan& read) {
+    return models::build(read.model.name, read.model.parameters).parameters() / 1'000'000;
+  };
+  if (const plan::Plan wide = plan("wide.yaml", 16); !wide.stages.empty()) {
+    CHECK(wide.model.parameters.at("feed_forward") == "24576");
+    CHECK(millions(wide) == 33'697);  // with the vocabulary padded to a multiple of 128 x TP4
+    CHECK(millions(plan("latent.sh", 8)) == 15'706);
+    CHECK(millions(plan("glu.sh", 8)) == 1315);
+    CHECK(layers_of(plan("layer_list.sh", 8)) == Counts{11, 13, 13, 11});
+  }
+  for (const char* refused : {"encoder.sh", "vision.sh", "reinforcement.sh"})
+    if (const std::string file = support::reference_data(std::string("trials/model_words/") + refused);
+        !file.empty())
+      CHECK(refusal(core::read_file(file), 8, refused).find("only decoders of text are read") !=
+            std::string::npos);
 }
 
 TEST_CASE("an argument that is misspelt by a letter or two is refused, others are listed") {
@@ -184,19 +332,6 @@ TEST_CASE("a key that two mappings of a YAML file give different values is refus
   CHECK(refusal(rest + "other: {num-layers: 12}\n", 1, "run.yaml") ==
         "run.yaml:10: num_layers: is '12' here and '8' in line 2: keep one of them");
 }
-
-namespace {
-
-/// A YAML file of kLlama's arguments.
-std::string yaml(const std::string& more) {
-  return "num_layers: 8\nhidden_size: 64\nnum_attention_heads: 4\nseq_length: 32\nffn_hidden_size: 128\n"
-         "vocab_size: 512\nmake_vocab_size_divisible_by: 1\nmicro_batch_size: 1\nglobal_batch_size: 16\n"
-         "normalization: RMSNorm\nposition_embedding_type: rope\nuntie_embeddings_and_output_weights: yes\n" +
-         more + "\n";
-}
-const std::string kOn = "swiglu: true\ndisable_bias_linear: true\n";
-
-}  // namespace
 
 TEST_CASE("a switch of a YAML file has the words of YAML 1.1, 0, 1 and null") {
   const auto precise = [](const std::string& value) {
@@ -396,6 +531,134 @@ TEST_CASE("an attention backend is one of Megatron-LM's, and expert groups need 
         std::string::npos);
   CHECK(refusal(yaml("add_bias_linear: false\n").replace(yaml("").find("RMSNorm"), 7, "LayerNorm"), 1,
                 "run.yaml") != "taken");
+}
+
+TEST_CASE("widths, experts and stages in the words of FlagScale, MindSpeed and Megatron-DeepSpeed") {
+  const auto parameters = [](const std::string& more) {
+    return read(kLlama + more, 1).plan.model.parameters;
+  };
+  const std::string no_width = yaml(kOn).replace(yaml(kOn).find("ffn_hidden_size: 128\n"), 21, "");
+  const auto width = [&](const std::string& more) {
+    return read(no_width + more, 1, "run.yaml").plan.model.parameters.at("feed_forward");
+  };
+  CHECK(width("multiple_of: 100\n") == "200");                              // of 4 x 64 x 2 / 3 = 170
+  CHECK(width("multiple_of: 100\nhidden_dim_multiplier: 1.3\n") == "300");  // of 221
+  CHECK(refusal(no_width + "hidden_dim_multiplier: 1.3\n", 1, "run.yaml")
+            .find("counts beside multiple_of only") != std::string::npos);
+  CHECK(
+      refusal(kModel + "--glu-activation geglu", 1).find("glu_activation: expected swiglu, found 'geglu'") !=
+      std::string::npos);
+  CHECK(read(kModel + "--glu-activation swiglu", 1).plan.model.parameters.at("feed_forward") == "256");
+  CHECK(parameters("--pad-vocab-size-to 1024").at("vocabulary") == "1024");
+  const std::string experts = "--multi-latent-attention --num-experts 8 --moe-intermediate-size 24 ";
+  CHECK(parameters(experts).at("expert_width") == "24");
+  CHECK(parameters(experts + "--n-shared-experts 2").at("shared_width") == "48");
+  CHECK(parameters(experts + "--first-k-dense-replace 2 --moe-layer-freq 1").at("dense_layers") == "2");
+  CHECK(refusal(kLlama + experts + "--first-k-dense-replace 9", 1).find("is 9, and the model has 8 layers") !=
+        std::string::npos);
+  CHECK(refusal(kLlama + experts + "--moe-ffn-hidden-size 32", 1).find("keep one of them") !=
+        std::string::npos);
+  CHECK(refusal(kLlama + experts + "--n-shared-experts 2 --moe-shared-expert-intermediate-size 64", 1)
+            .find("n_shared_experts: makes shared experts 48 wide") != std::string::npos);
+  const auto stages = [](const std::string& list) {
+    return refusal(kLlama + "--pipeline-model-parallel-size 4 --num-layer-list " + list, 4);
+  };
+  CHECK(layers_of(read(kLlama + "--pipeline-model-parallel-size 4 --num-layer-list 1,3,3,1", 4).plan) ==
+        Counts{1, 3, 3, 1});
+  CHECK(layers_of(read(yaml(kOn + "pipeline_model_parallel_size: 2\nnum_layer_list: [3, 5]"), 2, "run.yaml")
+                      .plan) == Counts{3, 5});
+  CHECK(stages("1,3,3,2").find("num_layer_list: has 9 layers, the model 8") != std::string::npos);
+  CHECK(stages("4,4").find("has 2 stages, the pipeline 4 ranks") != std::string::npos);
+  CHECK(stages("1,3,,4").find("expected layers of each stage") != std::string::npos);
+  CHECK(stages("1,3,3,1 --num-virtual-stages-per-pipeline-rank 2").find("does not go with num_layer_list") !=
+        std::string::npos);
+}
+
+TEST_CASE("${NAME:value} of a YAML file is its value") {
+  const auto pipeline = [](const std::string& value) {
+    return refusal(yaml(kOn + "pipeline_model_parallel_size: " + value), 2, "run.yaml");
+  };
+  for (const char* two : {"${PP:2}", "\"${PP:2}\"", "${A:${B:2}}", "${PP:null}"})
+    CHECK(pipeline(two) == "taken");
+  CHECK(read(yaml(kOn + "pipeline_model_parallel_size: ${PP:2}"), 2, "run.yaml").plan.stages.size() == 2);
+  CHECK(refusal(yaml(kOn + "bf16: ${BF16:no}"), 1, "run.yaml") == "taken");
+  for (const char* open : {"${PP}", "${PP:x}", "${a.b:2}"}) {
+    CAPTURE(open);
+    CHECK(pipeline(open).starts_with("run.yaml:15: pipeline_model_parallel_size: expected a whole number"));
+  }
+}
+
+TEST_CASE("a job of Primus takes its model from the file that it names, and overrides it") {
+  const support::Scratch folder("primus_job");
+  const auto write = [&](const std::string& name, const std::string& text) {
+    core::write_file(folder.path(name), text);
+    return folder.path(name);
+  };
+  const std::string job =
+      "modules:\n  pre_trainer:\n    framework: megatron\n    config: pre_trainer.yaml\n    model: m.yaml\n"
+      "    overrides:\n      seq_length: 16\n";
+  const std::string file = write("job.yaml", job);
+  CHECK(refusal(job, 1, file) == file + ":5: modules.pre_trainer.model: " + folder.path("m.yaml") +
+                                     " does not exist: copy it next to this file");
+  write("base.yaml", yaml(kOn));
+  write("m.yaml", "extends:\n  - base.yaml\nnum_layers: 6\n");
+  const auto run = read(job, 1, file);
+  CHECK(run.plan.model.parameters.at("layers") == "6");
+  CHECK(run.plan.model.parameters.at("sequence") == "16");
+  write("pre_trainer.yaml", "num_layers: 5\nbf16: true\n");
+  CHECK(read(job, 1, file).plan.model.parameters.at("layers") == "6");
+  CHECK(read(job, 1, file).plan.training.precision.has_value());
+  const std::string model = write("m.yaml", "extends: [base.yaml]\nnum_layers: six\n");
+  CHECK(refusal(job, 1, file).starts_with(model + ":2: num_layers: expected a whole number"));
+  write("m.yaml", "extends: [m.yaml]\n");
+  CHECK(refusal(job, 1, file).find("files name each other too deep") != std::string::npos);
+  // Primus keeps models in a folder of its own, above its jobs.
+  const auto own = std::filesystem::path(folder.path("primus/configs/models/megatron"));
+  std::filesystem::create_directories(own);
+  std::filesystem::create_directories(folder.path("examples/jobs"));
+  core::write_file((own / "n.yaml").string(), yaml(kOn));
+  std::string far = job;
+  far.replace(far.find("m.yaml"), 6, "n.yaml");
+  CHECK(read(far, 1, write("examples/jobs/far.yaml", far)).plan.model.parameters.at("layers") == "8");
+  const std::string trial = support::reference_data("trials/run_yaml/job.yaml");
+  if (trial.empty()) return;
+  const plan::Plan plan = read(core::read_file(trial), 8, trial).plan;
+  CHECK(models::build(plan.model.name, plan.model.parameters).parameters() / 100'000 == 80'302);  // 8,030.3 M
+  CHECK(plan.training.mini_batch == 64);
+  CHECK(plan.stages.front().tensor_parallel == 2);
+  CHECK(plan.stages.front().replicas() == 4);
+  CHECK(plan.stages.front().micro_batch == 2 * 4);
+  CHECK(plan.stages.front().zero == 1);
+}
+
+TEST_CASE("a script's own arguments are given, or the refusal says how") {
+  const auto started = [](const std::string& text, const std::string& arguments) {
+    return from_megatron(text, "train.sh", {"8xH100", 8}, 8, {}, {}, true, arguments).plan;
+  };
+  const std::string text = "TP=$1\ntorchrun pretrain_gpt.py " + kLlama + "--tensor-model-parallel-size $TP";
+  CHECK(started(text, "2").stages.front().tensor_parallel == 2);
+  CHECK(refusal(text) ==
+        "train.sh:3: tensor_model_parallel_size: expected a whole number from 1 on, found '$1' ($1 and those "
+        "after it are the script's arguments: --args \"2 4\")");
+  CHECK_THROWS_WITH_AS(from_megatron(yaml(kOn), "run.yaml", {"8xH100", 1}, 1, {}, {}, true, "2"),
+                       "run.yaml: is no script, which --args gives its arguments to", core::BadInput);
+  const std::string trial = support::reference_data("trials/shell_branches/positional.sh");
+  if (trial.empty()) return;
+  const plan::Plan plan = started(core::read_file(trial), "2 2 8192");
+  CHECK(plan.stages.size() == 2);
+  CHECK(plan.stages.front().tensor_parallel == 2);
+  CHECK(plan.model.parameters.at("sequence") == "8192");
+}
+
+TEST_CASE("DeepSpeed's ZeRO stage is that of the optimizer") {
+  const auto zero = [](const std::string& more) { return read(kLlama + more, 4).plan.stages.front().zero; };
+  CHECK(zero("--zero-stage 0") == 0);
+  CHECK(zero("--zero-stage=1") == 1);
+  CHECK(refusal(kLlama + "--zero-stage 3").find("zero_stage: expected 0 or 1, found '3'") !=
+        std::string::npos);
+  CHECK(refusal(kLlama + "--deepspeed_config ds.json")
+            .find("deepspeed_config: the ZeRO stage is in that file") != std::string::npos);
+  CHECK(zero("--deepspeed_config ds.json --zero-stage 1") == 1);
 }
 
 TEST_CASE("splits: even, first and last, virtual stages, layout") {
@@ -705,6 +968,19 @@ TEST_CASE("descent without momentum, selective recomputation of old scripts, one
   };
   CHECK(recompute("") == "none");
   CHECK(recompute("--recompute-activations") == "selective");
+  // Before 2022 layers were checkpointed whole.
+  for (const char* all :
+       {"--checkpoint-activations", "--checkpoint-activations --checkpoint-num-layers 1",
+        "--activations-checkpoint-method uniform", "--checkpoint-activations --recompute-granularity full"})
+    CHECK(recompute(all) == "layers");
+  CHECK(recompute("--activations-checkpoint-method block --activations-checkpoint-num-layers 2") ==
+        "2 layers");
+  CHECK(refusal(kLlama + "--checkpoint-activations --checkpoint-num-layers 2", 1)
+            .find("checkpoint_num_layers: expected 1: no plan computes several layers") != std::string::npos);
+  CHECK(refusal(kLlama + "--checkpoint-activations --recompute-activations", 1).find("keep one") !=
+        std::string::npos);
+  CHECK(refusal(kLlama + "--checkpoint-activations --recompute-granularity selective", 1)
+            .find("checkpoint_activations checkpoints all layers: keep one") != std::string::npos);
   CHECK(recompute("--recompute-granularity full") == "layers");
   CHECK_FALSE(read(kLlama + "--sequence-parallel", 2).plan.stages.front().sequence_parallel);
   CHECK(read(kLlama + "--sequence-parallel --tensor-model-parallel-size 2", 2)
@@ -718,6 +994,16 @@ TEST_CASE("descent without momentum, selective recomputation of old scripts, one
                           .plan.stages;
   CHECK(plan::written(stages[0].recompute) == "layers");
   CHECK(plan::written(stages[1].recompute) == "none");
+}
+
+TEST_CASE("activations checkpointed in the old spelling are those recomputed in the new one") {
+  const std::string folder = support::reference_data("trials/checkpoint_activations");
+  if (folder.empty()) return;
+  const auto plan = [&](const std::string& file) { return read(core::read_file(folder + file), 8).plan; };
+  const plan::Plan old_spelling = plan("/old.sh"), new_spelling = plan("/new.sh");
+  CHECK(plan::written(new_spelling.stages.front().recompute) == "layers");
+  for (std::size_t s = 0; s < new_spelling.stages.size(); ++s)
+    CHECK(old_spelling.stages[s].recompute == new_spelling.stages[s].recompute);
 }
 
 TEST_CASE("what no operator depends on and a script leaves out is Megatron-LM's") {

@@ -7,6 +7,7 @@
 #include "models/catalogue.hpp"
 #include "penstock/core/files.hpp"
 #include "support/checkout.hpp"
+#include "support/reference_data.hpp"
 
 using namespace penstock;
 using frameworks::parse_hf_config;
@@ -95,6 +96,57 @@ TEST_CASE("keys left out have the defaults of transformers' configuration classe
     const auto model = parse_hf_config(text, "config.json", 64).model;
     CHECK(models::build(model.name, model.parameters).parameters() == family.parameters);
   }
+}
+
+TEST_CASE("keys whose value turns them off are read over, and are refused with another value") {
+  const auto with = [](const std::string& name, const std::string& more) {
+    return refusal(changed(name, "\"vocab_size\"", more + ", \"vocab_size\""));
+  };
+  for (const char* off :
+       {R"("qkv_bias": false)", R"("shared_expert_intermediate_size": 0)", R"("use_qk_norm": true)",
+        R"("residual_multiplier": 1.0)", R"("pruned_heads": {})", R"("new_key": null)"})
+    CHECK(with("qwen3_30b_a3b", off) == "taken");
+  for (const char* on :
+       {R"("qkv_bias": true)", R"("shared_expert_intermediate_size": 768)", R"("use_qk_norm": false)",
+        R"("residual_multiplier": 0.5)", R"("new_key": false)", R"("qkv_bias": "false")"})
+    CHECK(with("qwen3_30b_a3b", on).find("is not known of qwen3_moe") != std::string::npos);
+  CHECK(with("llama3_8b", R"("use_qk_norm": false)") == "taken");
+  CHECK(with("llama3_8b", R"("use_qk_norm": true)").find("is not known of llama") != std::string::npos);
+  // Families with biases are not without them.
+  CHECK(with("qwen25_7b", R"("qkv_bias": false)").find("is not known of qwen2") != std::string::npos);
+  CHECK(with("gpt2", R"("use_bias": false)").find("is not known of gpt2") != std::string::npos);
+  const std::string file = support::reference_data("trials/config_keys/off_by_value.json");
+  if (file.empty()) return;
+  const auto model = parse_hf_config(core::read_file(file), file, 64).model;
+  CHECK(models::build(model.name, model.parameters).parameters() == 30'532'122'624);
+}
+
+TEST_CASE("a checkpoint in fewer bits is the same model, which is said") {
+  const auto read = [](const std::string& name, const std::string& more) {
+    return parse_hf_config(changed(name, "\"vocab_size\"", more + "\"vocab_size\""), "config.json", 64);
+  };
+  const std::string fp8 = R"("quantization_config": {"quant_method": "fp8", "fmt": "e4m3"}, )";
+  for (const char* name : {"qwen3_30b_a3b", "llama3_8b", "gpt2"}) {
+    const auto stored = read(name, fp8), plain = read(name, "");
+    CHECK(stored.model.parameters == plain.model.parameters);
+    CHECK(plain.notes.empty());
+    REQUIRE(stored.notes.size() == 1);
+    CHECK(
+        stored.notes.front().starts_with("the checkpoint is stored in fp8 (quantization_config); training is "
+                                         "planned in "));
+  }
+  CHECK(read("llama3_8b", fp8).notes.front().ends_with("planned in mixed_bf16"));
+  CHECK(read("gpt2", fp8).notes.front().ends_with("the precision that --precision states"));
+  const auto third = parse_hf_config(config("deepseek_v3"), "config.json", 64);
+  CHECK(third.notes.size() == 1);
+  CHECK(refusal(changed("llama3_8b", "\"vocab_size\"", "\"quantization_config\": 8, \"vocab_size\""))
+            .find("quantization_config: expected a mapping") != std::string::npos);
+  const std::string file = support::reference_data("trials/config_keys/stored_in_fp8.json");
+  if (file.empty()) return;
+  const auto model = parse_hf_config(core::read_file(file), file, 64);
+  CHECK(models::build(model.model.name, model.model.parameters).parameters() == 30'532'122'624);
+  CHECK(model.notes.front() ==
+        "the checkpoint is stored in fp8 (quantization_config); training is planned in mixed_bf16");
 }
 
 TEST_CASE("null is another value than a key left out") {
@@ -307,7 +359,7 @@ TEST_CASE("a key that nobody knows is refused, with the nearest known one") {
         "config.json:15: num_key_value_head: is not known of llama (did you mean 'num_key_value_heads'?): it "
         "may change "
         "what is computed; leave it out where it does not");
-  CHECK(refusal(changed("gpt2", "\"n_ctx\"", "\"quantization_config\"")).find("is not known of gpt2:") !=
+  CHECK(refusal(changed("gpt2", "\"n_ctx\"", "\"n_ctx_more\"")).find("is not known of gpt2:") !=
         std::string::npos);
 }
 

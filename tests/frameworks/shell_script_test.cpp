@@ -134,3 +134,36 @@ TEST_CASE("a script that is no bash is refused by line") {
   for (int i = 0; i < 30; ++i) growing += "A=$A$A\n";
   CHECK(refusal(growing).find("more than 1 MiB") != std::string::npos);
 }
+
+TEST_CASE("words of a text of several lines keep their lines, wherever the text is used") {
+  const auto run = run_script("A=\"\n  --a 1 \\\n  --b 2\"\nC=\"run --c \\\n $A\"\neval $C --d", "t.sh");
+  REQUIRE(run.launches.size() == 1);
+  std::vector<int> lines;
+  for (const auto& field : run.launches.front().fields) lines.push_back(field.line);
+  // eval, run, --c, --a, 1, --b, 2, --d
+  CHECK(lines == std::vector<int>{6, 4, 4, 2, 2, 3, 3, 6});
+}
+
+TEST_CASE("a script has the arguments that it is started with") {
+  const auto started = [](const std::string& script, const std::string& arguments) {
+    const auto run = run_script(script, "t.sh", arguments);
+    REQUIRE(run.launches.size() == 1);
+    CHECK(run.launches.front().others.empty());
+    return joined(run.launches.front().fields);
+  };
+  CHECK(started("A=$1\nrun --a $A --b ${2} --c ${3:-8} --d $#", "2 'x y'") ==
+        "run --a 2 --b x y --c 8 --d 2");
+  CHECK(started("run --a \"$@\"", "2 'x y'") == "run --a 2 x y");
+  CHECK(started("run --a $*", "2 3") == "run --a 2 3");
+  CHECK(started("shift\nrun --a $1 --b ${2:-none} --c $#", "2 3") == "run --a 3 --b none --c 1");
+  CHECK(started("shift 2\nrun --a ${1:-none} --c $#", "2 3") == "run --a none --c 0");
+  CHECK(started("if [ $# -lt 2 ]; then\nexit\nfi\nrun --a $2", "2 3") == "run --a 3");
+  CHECK(started("if [ \"$1\" = big ]; then\nN=9\nelse\nN=1\nfi\nrun --a $N", "big") == "run --a 9");
+  CHECK(started("case $1 in\n7b) N=32;;\n*) N=1;;\nesac\nrun --a $N", "7b") == "run --a 32");
+  // A function has its own, and the script's are back behind it.
+  CHECK(started("f() {\n A=$1\n shift\n B=$1\n}\nf x y\nrun --a $A$B --b $1", "2") == "run --a xy --b 2");
+  CHECK(started("run --a ${1:-8}", "") == "run --a 8");
+  CHECK(started("run --a $(($1 * 2)) --b $((${2} + $#))", "4 5") == "run --a 8 --b 7");
+  CHECK_THROWS_WITH_AS(run_script("run --a", "t.sh", "2; 3"), "--args: expected words, found ';'",
+                       core::BadInput);
+}
