@@ -432,7 +432,7 @@ TEST_CASE("gradients are scattered behind the pass that makes them, whole or spl
   CHECK(scattered(Pass::forward) == Bytes(0));
 }
 
-TEST_CASE("what is computed again gathers its weights again, where ZeRO shards them") {
+TEST_CASE("recomputed operators gather their weights again, where ZeRO shards them") {
   // Two matrices of 4 kB on two devices.
   const auto g = matrices(2);
   const auto cluster = support::tiny_cluster(2);

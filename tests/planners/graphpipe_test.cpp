@@ -287,8 +287,8 @@ TEST_CASE("when nothing fits, the obstacle and the missing memory are named") {
 }
 
 TEST_CASE("the answer of all micro-batch sizes is no slower than that of each, whatever is minimised") {
-  // A bottleneck that is a sum, or counts every all-reduce, or takes the slowest type of device for all, is no
-  // bound on the estimate by which plans are chosen.
+  // The estimate chooses between plans. Some bottlenecks are no bound on it: sums, those that count every
+  // all-reduce, and those that take the slowest type of device for all.
   int better = 0;
   std::vector<std::uint64_t> seeds = {31, 35, 463, 601, 634, 682, 685};  // where a wrong bound loses the best
   for (std::uint64_t seed = 1; seed <= 20; ++seed) seeds.push_back(seed);

@@ -47,8 +47,8 @@ TEST_CASE("one micro-batch size spares smaller ones, though the largest is the s
   }
 }
 
-// Of several micro-batch sizes one plan is evaluated before the limit, and takes long; estimates of the others
-// say less.
+// One plan of several micro-batch sizes is evaluated before the limit, and takes long. The estimates of other
+// plans are lower.
 TEST_CASE("at a limit a plan that was evaluated counts more than estimates of others") {
   const auto graph = support::tiny_graph(4, {{0, 1}, {1, 2}, {2, 3}});
   const auto cluster = support::tiny_cluster(2);

@@ -489,7 +489,7 @@ TEST_CASE("a row that does not fit shards its state over context groups, also of
   CHECK_FALSE(found.plan.stages[0].recompute);
 }
 
-TEST_CASE("what comes back at a junction takes the routes back") {
+TEST_CASE("gradients at a junction take the routes back") {
   // Two devices in front of two behind; 4 samples there at 1 MB/s, back at 1 kB/s.
   const auto plain = support::tiny_cluster(4, std::int64_t{1} << 40, 1e6, 0.5);
   auto links = plain.links();

@@ -379,12 +379,12 @@ TEST_CASE("memory-controlled V schedules: idle steps and peak activations, F = I
 
 TEST_CASE(
     "V-ZB on two ranks: weight gradients fill gaps that they just fit, and transfers are part of a gap") {
-  // Steps of a chunk. Rank 1 waits for the first forward of rank 0, then has work without a gap: its second
-  // input gradient arrives one step, a weight gradient, behind the first two. 2 + 2 x 2 x (2 + 1 + 1).
+  // Steps of a chunk. Rank 1 waits for the first forward of rank 0, then works without a gap. Its second input
+  // gradient arrives one step behind the first two, and a weight gradient takes a step. 2 + 2 x 2 x (2 + 1 + 1).
   const PassCosts long_forward{unit_steps(2), unit_steps(1), unit_steps(1), {}};
   CHECK(steps(sim::simulate_schedule(make("v_zb", 2, 2, 2, long_forward), long_forward).makespan) == 18);
-  // Every pass and every transfer takes a step. The first input gradient arrives at rank 1 after the way down
-  // and up, 4 passes and 2 transfers, one more pass and one more transfer; then rank 1 has 8 passes left.
+  // Every pass and every transfer takes a step. The first input gradient arrives at rank 1 after 5 passes and 3
+  // transfers: the way down and up, and the input gradient of rank 0. Then rank 1 has 8 passes left.
   const PassCosts far{unit_steps(1), unit_steps(1), unit_steps(1), unit_steps(1)};
   CHECK(steps(sim::simulate_schedule(make("v_zb", 2, 2, 2, far), far).makespan) == 16);
 }
