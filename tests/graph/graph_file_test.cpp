@@ -360,6 +360,12 @@ TEST_CASE("parameters and output bytes that a shape contradicts are refused with
   };
   CHECK(packed("216") == "no fault");
   CHECK(packed("217").starts_with("m.yaml:6: operators[0].parameters: the shape of linear 'q' gives 72 "));
+  // JSON is read another way.
+  CHECK(
+      outcome(
+          R"({"penstock": "model", "version": 2, "name": "m", "element_bytes": 4, "operators": [)"
+          R"({"name": "a", "kind": "linear", "shape": {"rows": 1, "in": 8, "out": 16}, "parameters": 512}]})")
+          .find("linear 'a' gives 128 parameters, found 512") != std::string::npos);
 }
 
 TEST_CASE("parameters are used of an operator that comes before, has some, and is named") {
