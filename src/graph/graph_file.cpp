@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <unordered_map>
 
 #include "model_json.hpp"
@@ -101,6 +102,13 @@ void check_work(const Yaml& yaml, const Operator& op) {
           name(op.kind), op.name, fault->by_shape, fault->stated));
 }
 
+void check_counts(const Yaml& yaml, const Operator& op, int element_bytes, bool lends) {
+  if (const auto fault = count_fault(op, element_bytes, lends))
+    yaml.at(fault->key)
+        .fail(fmt::format("the shape of {} '{}' gives {}, found {}", name(op.kind), op.name, fault->by_shape,
+                          fault->stated));
+}
+
 Operator parse_operator(const Yaml& yaml, std::int64_t version) {
   yaml.only({"name", "kind", "inputs", "shape", "forward_flops", "input_gradient_flops",
              "weight_gradient_flops", "parameters", "frozen_parameters", "parameters_of",
@@ -185,13 +193,18 @@ OpGraph parse(const Yaml& file) {
   file.only({"penstock", "version", "name", "element_bytes", "operators"});
   if (file.at("penstock").text() != "model") file.at("penstock").fail("expected 'model'");
   const std::int64_t version = file.at("version").integer(1, kNewestVersion);
-  GraphBuilder builder(name_of(file), static_cast<int>(file.at("element_bytes").integer(1, 16)));
+  const auto element_bytes = static_cast<int>(file.at("element_bytes").integer(1, 16));
+  GraphBuilder builder(name_of(file), element_bytes);
   const Yaml operators = file.at("operators");
   const std::vector<Yaml> items = operators.items();
+  std::set<std::string> lenders;
+  for (const Yaml& item : items)
+    if (const auto owner = item.find("parameters_of")) lenders.insert(owner->text());
   Ids ids;
   for (const Yaml& item : items) {
     Operator op = parse_operator(item, version);
     const std::string name = op.name;
+    check_counts(item, op, element_bytes, lenders.contains(name));
     if (!ids.emplace(name, builder.add(std::move(op))).second)
       item.at("name").fail("a second operator named '" + name + "'");
   }
@@ -203,10 +216,13 @@ OpGraph parse(const Yaml& file) {
 std::optional<OpGraph> built(ModelDraft draft) try {
   GraphBuilder builder(std::move(draft.name), draft.element_bytes);
   Ids ids;
+  std::set<std::string> lenders;
+  for (const Operator& op : draft.operators) lenders.insert(op.parameters_of);
   for (std::size_t i = 0; i < draft.operators.size(); ++i) {
     Operator& op = draft.operators[i];
     op.attributes = attributes_of(op.kind, draft.shapes[i]);
-    if (work_fault(op)) return std::nullopt;
+    if (work_fault(op) || count_fault(op, draft.element_bytes, lenders.contains(op.name)))
+      return std::nullopt;
     std::string name = op.name;
     if (!ids.emplace(std::move(name), builder.add(std::move(op))).second) return std::nullopt;
   }

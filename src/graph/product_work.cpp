@@ -1,6 +1,9 @@
 #include "product_work.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace penstock::graph {
@@ -79,6 +82,102 @@ std::optional<ProductWork> work_of(const Operator& op) {
                product({e.rows, e.chosen, e.matrices(), std::max(e.hidden, e.inner)}));
 }
 
+/// Numbers of an operator's weights. Zero matrix: the shape does not give them.
+struct WeightCount {
+  double matrix = 0, bias = 0;
+};
+
+WeightCount weights_of(const Operator& op) {
+  if (op.kind == OpKind::linear) {
+    const auto& l = as<Linear>(op);
+    return {product({l.in, l.out}), l.bias ? product({l.out}) : 0};
+  }
+  if (op.kind == OpKind::embedding) return {product({as<Embedding>(op).rows, as<Embedding>(op).width})};
+  if (op.kind == OpKind::convolution) {
+    const auto& c = as<Convolution>(op);
+    return {product({c.window.channels, c.window.kernel[0], c.window.kernel[1], c.out}),
+            c.bias ? product({c.out}) : 0};
+  }
+  if (op.kind != OpKind::experts) return {};
+  const auto& e = as<Experts>(op);
+  const double biases = product({e.experts, e.matrices() - 1, e.inner}) + product({e.experts, e.hidden});
+  return {product({e.experts, e.matrices(), e.hidden, e.inner}), e.bias ? biases : 0};
+}
+
+/// All projections with their biases, and norms of queries and keys with biases.
+double most_weights(const Attention& a) {
+  const std::int64_t asked = std::max(a.hidden, a.query_width);
+  const double projections = product({asked, a.inner_width()}) + product({a.key_width, a.projected_width()}) +
+                             product({a.value_width, a.values_width()}) +
+                             product({a.result_width(), a.hidden});
+  const auto widths = static_cast<double>(a.inner_width() + a.shared_width());
+  return projections + 3 * widths + static_cast<double>(a.values_width() + a.hidden);
+}
+
+/// Numbers of the output; 0: the shape does not give them.
+double outputs_of(const Operator& op) {
+  switch (op.kind) {
+    case OpKind::linear:
+      return product({as<Linear>(op).rows, as<Linear>(op).out});
+    case OpKind::matmul:
+      return product({as<Matmul>(op).batch, as<Matmul>(op).rows, as<Matmul>(op).columns});
+    case OpKind::attention:
+      return product({as<Attention>(op).queries, as<Attention>(op).hidden});
+    case OpKind::experts:
+      return product({as<Experts>(op).rows, as<Experts>(op).hidden});
+    case OpKind::convolution: {
+      const auto work = work_of(as<Convolution>(op));
+      return work ? work->outputs : 0;
+    }
+    case OpKind::embedding: {
+      const auto& table = as<Embedding>(op);
+      return product({table.sum ? 1 : table.lookups, table.width});
+    }
+    case OpKind::norm:
+      return product({as<Norm>(op).elements});
+    case OpKind::activation:
+      return product({as<Activation>(op).elements});
+    case OpKind::elementwise:
+      return product({as<Elementwise>(op).elements});
+    case OpKind::pool:
+      return product({as<Pool>(op).elements});
+    case OpKind::softmax:
+      return as<Softmax>(op).loss ? 0 : product({as<Softmax>(op).rows, as<Softmax>(op).width});
+    case OpKind::concat:
+      return product({as<Concat>(op).elements});
+    case OpKind::input:  // indices are wider than other numbers
+    case OpKind::reshape:
+    case OpKind::profiled:
+      break;
+  }
+  return 0;
+}
+
+/// Parameters at most; 0: no such limit is known.
+double most_parameters(const Operator& op, bool lends) {
+  if (op.kind == OpKind::matmul) {
+    const auto& m = as<Matmul>(op);
+    return product({m.batch, m.inner, std::max(m.rows, m.columns)});
+  }
+  const bool limited = op.kind == OpKind::attention && !lends && as<Attention>(op).hidden > 0;
+  return limited ? most_weights(as<Attention>(op)) : 0;
+}
+
+std::optional<CountFault> parameter_fault(const Operator& op, const char* key, std::int64_t count,
+                                          bool lends) {
+  const auto stated = static_cast<double>(count);
+  if (count == 0) return std::nullopt;
+  if (const double most = most_parameters(op, lends); most > 0) {
+    if (stated <= most) return std::nullopt;
+    return CountFault{key, count, fmt::format("at most {:.0f} parameters", most)};
+  }
+  const auto [matrix, bias] = weights_of(op);
+  if (matrix == 0 || stated == bias) return std::nullopt;
+  const auto fits = [&](double each) { return lends ? std::fmod(stated, each) == 0 : stated == each; };
+  if (fits(matrix) || fits(matrix + bias)) return std::nullopt;
+  return CountFault{key, count, fmt::format("{:.0f} parameters", matrix + bias)};
+}
+
 }  // namespace
 
 std::optional<WorkFault> work_fault(const Operator& op) {
@@ -99,6 +198,19 @@ std::optional<WorkFault> work_fault(const Operator& op) {
   if (wrong(op.weight_gradient_flops, 1, attention ? 0 : 1))  // the core has no weights
     return WorkFault{"weight_gradient_flops", op.weight_gradient_flops.value(), work->full};
   return std::nullopt;
+}
+
+std::optional<CountFault> count_fault(const Operator& op, std::int64_t element_bytes, bool lends) {
+  if (const auto fault = parameter_fault(op, "parameters", op.parameters, lends)) return fault;
+  if (const auto fault = parameter_fault(op, "frozen_parameters", op.frozen_parameters, lends)) return fault;
+  const std::int64_t stated = op.output_bytes.value();
+  const double outputs = outputs_of(op);
+  if (stated == 0 || outputs == 0) return std::nullopt;
+  for (const std::int64_t size : {element_bytes, std::int64_t{2}, std::int64_t{4}, std::int64_t{8}})
+    if (static_cast<double>(stated) == outputs * static_cast<double>(size)) return std::nullopt;
+  return CountFault{"output_bytes", stated,
+                    fmt::format("{:.0f} output bytes for a sample, {} for each number",
+                                outputs * static_cast<double>(element_bytes), element_bytes)};
 }
 
 }  // namespace penstock::graph

@@ -281,6 +281,18 @@ TEST_CASE("a flash core as it runs skips what its mask hides, and goes back at f
   CHECK(skipping.input_gradient == all_pairs.input_gradient);
 }
 
+TEST_CASE("dropout of plain scores reads and writes them once more each way, and a byte for each") {
+  // 4 heads, 8 x 8 pairs: 256 numbers of 4 bytes a sample.
+  const auto time = [](bool dropout) {
+    const auto op = attention_of({.core = graph::AttentionCore::plain, .dropout = dropout});
+    return cost::AnalyticCosts().core_time(after_input(128, op), OpId(1), streaming_device(), 3, {});
+  };
+  const auto heads = graph::as<graph::Attention>(attention_of({})).heads;
+  const double more = streamed(static_cast<double>(heads * 8 * 8 * (4 + 4 + 1) * 3));
+  CHECK((time(true).forward - time(false).forward).value() == support::near(more, 1e-9));
+  CHECK((time(true).input_gradient - time(false).input_gradient).value() == support::near(more, 1e-9));
+}
+
 TEST_CASE("frozen weights are read as trained ones are") {
   graph::Operator op;
   op.kind = graph::OpKind::linear;

@@ -431,3 +431,25 @@ TEST_CASE("gradients are scattered behind the pass that makes them, whole or spl
   CHECK(scattered(Pass::input_gradient) == Bytes(0));
   CHECK(scattered(Pass::forward) == Bytes(0));
 }
+
+TEST_CASE("recomputed operators gather their weights again, where ZeRO shards them") {
+  // Two matrices of 4 kB on two devices.
+  const auto g = matrices(2);
+  const auto cluster = support::tiny_cluster(2);
+  const auto costs = support::FixedCosts::uniform(2, 1.0, 2.0);
+  const cost::Problem problem{g, cluster, costs, {4}};
+  auto s = stage(0, 1, 2, 1);
+  s.zero = 3;
+  s.recompute = plan::kRecomputeStage;
+  using Pass = cost::PassPieces::Pass;
+  const auto gathered = [&](Pass pass) {
+    Bytes sum;
+    for (const auto& piece : cost::PassPieces(problem, s).of(pass, s.operators))
+      for (const auto& c : piece.weights) sum += c.bytes;
+    return sum;
+  };
+  CHECK(gathered(Pass::forward) == Bytes(8000));
+  CHECK(gathered(Pass::recompute) == Bytes(8000));
+  s.recompute = {};
+  CHECK(gathered(Pass::recompute) == Bytes(0));
+}

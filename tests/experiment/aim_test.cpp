@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <limits>
+#include <thread>
 
 #include "penstock/cluster/price.hpp"
 #include "penstock/cost/analytic.hpp"
@@ -185,4 +187,23 @@ TEST_CASE("one time limit holds for all parts of a search") {
   setting.time_limit = core::Seconds(0);
   for (const Aim aim : {Aim::time, Aim::memory, Aim::cost})
     CHECK_THROWS_AS(c.found({aim}, setting), core::LimitHit);
+}
+
+TEST_CASE("the time of a search of several parts is that of all of them, each once") {
+  // One search of at least 20 ms on each of 1, 2, 4 and 8 devices.
+  using Clock = std::chrono::steady_clock;
+  const double seconds = 0.02;
+  planners::PlannerInfo info{"sleeper", "data parallelism, late", "here", "", {}};
+  info.plan = [seconds](const cost::Problem& problem, const planners::SearchOptions& options,
+                        core::StopToken stop) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    return planners::planner("data_parallel").plan(problem, options, stop);
+  };
+  planners::add_planner(info);
+  const Case c("p3_16xlarge", 8, 64, "sleeper");
+  const auto begin = Clock::now();
+  const auto found = c.found({Aim::cost});
+  const double all = std::chrono::duration<double>(Clock::now() - begin).count();
+  CHECK(*found.outcome.row.search_s >= 4 * seconds);
+  CHECK(*found.outcome.row.search_s <= all);
 }

@@ -239,6 +239,21 @@ TEST_CASE("an answer that breaks a limit has a note") {
   for (const WhatIfRow& row : asked(fast, "memory=2x")) CHECK(holds(row.note, "warning: MFU "));
 }
 
+TEST_CASE("the least memory of an answer is that of the smallest device, wherever it stands") {
+  auto today = input("mixed", 2, 4, 16);  // four V100, then four P100
+  const std::size_t switches = today.cluster.points().size() - today.cluster.size();
+  for (const bool small_first : {true, false}) {
+    auto types = today.cluster.types();
+    types[small_first ? 0 : 1].memory = core::Bytes(std::int64_t{10} << 30);
+    today.cluster =
+        cluster::Cluster("mixed", types, today.cluster.devices(), switches, today.cluster.links());
+    CHECK(asked(today, "mini_batch=2x")[0].capacity == core::Bytes(std::int64_t{10} << 30));
+    types[small_first ? 0 : 1].memory = core::Bytes(std::int64_t{16} << 30);
+    today.cluster =
+        cluster::Cluster("mixed", types, today.cluster.devices(), switches, today.cluster.links());
+  }
+}
+
 namespace {
 
 experiment::PlanSentences explained(const experiment::PlanInput& input) {

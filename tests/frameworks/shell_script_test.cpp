@@ -55,6 +55,7 @@ TEST_CASE("values are put in as bash puts them in") {
         "run --a 33 --b 1 --c 1");
   CHECK(launched("run --a \\\n  1 # --b 2\n") == "run --a 1");
   CHECK(launched("run --a x > log.txt 2>&1 < /dev/null") == "run --a x");
+  CHECK(launched("run --a 8 10>log.txt 12>&1") == "run --a 8");
   CHECK(launched("run --a 'a $B \"c\"' --d \"e \\\" f\" \"$@\"") == "run --a a $B \"c\" --d e \" f");
   CHECK(launched("export A=1; readonly B=2\nlocal C=3\nrun --a $A$B$C") == "run --a 123");
   CHECK(launched("A=1 OMP_NUM_THREADS=2 run --a 1") == "run --a 1");

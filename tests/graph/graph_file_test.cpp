@@ -22,6 +22,11 @@ using graph::OpGraph;
 namespace {
 
 /// Its shape may say how much work it is.
+/// Shapes exclude random counts.
+bool counted(const Operator& op) {
+  return op.attributes.index() != 0;
+}
+
 bool multiplies(const Operator& op) {
   using graph::OpKind;
   return op.kind == OpKind::linear || op.kind == OpKind::matmul || op.kind == OpKind::convolution ||
@@ -39,7 +44,7 @@ OpGraph random_model(std::uint64_t seed) {
     Operator op;
     op.name = std::string(kNames[v % kNames.size()]) + (v < kNames.size() ? "" : std::to_string(v));
     op.kind = static_cast<graph::OpKind>(random.between(0, static_cast<int>(graph::OpKind::experts)));
-    if (random.chance(0.7)) op.attributes = test::random_attributes(random, op.kind);
+    if (v > 0 && random.chance(0.7)) op.attributes = test::random_attributes(random, op.kind);
     if (!multiplies(op)) {
       op.forward_flops = core::Flops(random.unit() * 1e20);
       op.input_gradient_flops = core::Flops(random.unit() * 1e-3);
@@ -52,9 +57,9 @@ OpGraph random_model(std::uint64_t seed) {
                                         static_cast<double>(a.inner_width() + a.result_width())));
       op.input_gradient_flops = op.weight_gradient_flops = core::Flops(0);
     }
-    op.parameters = v == 0 || random.chance(0.8) ? random.between(1, 1 << 30) : 0;
+    op.parameters = v == 0 || (!counted(op) && random.chance(0.8)) ? random.between(1, 1 << 30) : 0;
     op.gathered_parameters = random.between(0, 9);
-    op.output_bytes = core::Bytes(random.between(0, 1 << 30));
+    op.output_bytes = core::Bytes(counted(op) ? 0 : random.between(0, 1 << 30));
     op.saved_bytes = core::Bytes(1'000'000'000'000'000);
     std::vector<OpId> inputs;
     for (auto p : dag.predecessors(static_cast<graph::Vertex>(v)))
@@ -288,6 +293,79 @@ TEST_CASE("FLOPs that a product's shape contradicts are refused with both number
   for (const int work : {350 * 64 * 9, 4 * 350 * 64 * 9})
     CHECK(with("convolution", slide, fmt::format("forward_flops: {}", work).c_str())
               .find("convolution 'a' gives 403200 FLOPs") != std::string::npos);
+}
+
+TEST_CASE("parameters and output bytes that a shape contradicts are refused with both numbers") {
+  const auto with = [](const char* kind, const char* shape, const char* counts) {
+    return fault_of(fmt::format("  - {{name: a, kind: {}, shape: {{{}}}, {}}}\n", kind, shape, counts),
+                    "penstock: model\nversion: 2\n");
+  };
+  const auto fits = [&](const char* kind, const char* shape, std::initializer_list<const char*> all) {
+    for (const char* counts : all) CHECK_MESSAGE(with(kind, shape, counts) == "no fault", kind, " ", counts);
+  };
+  const auto refused = [&](const char* kind, const char* shape, const char* counts, const char* why) {
+    CHECK_MESSAGE(with(kind, shape, counts).find(why) != std::string::npos, with(kind, shape, counts));
+  };
+  // 8 x 16 weights, 16 biases; 10 x 16 numbers of 4 bytes. Weights or biases may be frozen.
+  const char* layer = "rows: 10, in: 8, out: 16, bias: 1";
+  CHECK(with("linear", layer, "parameters: 1440") ==
+        "m.yaml:6: operators[0].parameters: the shape of linear 'a' gives 144 parameters, found 1440");
+  CHECK(with("linear", layer, "parameters: 144, output_bytes: 160") ==
+        "m.yaml:6: operators[0].output_bytes: the shape of linear 'a' gives 640 output bytes for a sample, 4 "
+        "for each number, found 160");
+  fits("linear", layer,
+       {"parameters: 144, output_bytes: 640", "parameters: 128", "parameters: 16", "frozen_parameters: 128",
+        "output_bytes: 320", "output_bytes: 1280"});
+  refused("linear", layer, "frozen_parameters: 145", "[0].frozen_parameters: the shape of linear");
+  refused("linear", "rows: 10, in: 8, out: 16", "parameters: 144", "gives 128 parameters");
+  fits("linear", "in: 8", {"parameters: 7, output_bytes: 7"});  // to how many?
+  const char* product = "batch: 2, rows: 30, inner: 40, columns: 50";
+  fits("matmul", product, {"output_bytes: 12000", "parameters: 4000"});  // a batch of 40 x 50 weights
+  refused("matmul", product, "parameters: 4001", "matmul 'a' gives at most 4000 parameters, found 4001");
+  refused("matmul", product, "output_bytes: 6001", "gives 12000 output bytes");
+  // 70 x 5 windows of 3 x 3, and 8 x 8 outputs of each of 70 channels.
+  const char* slide =
+      "in: 5, out: 70, height: 8, width: 8, kernel_height: 3, kernel_width: 3, stride_height: 1, "
+      "stride_width: 1, padding_height: 1, padding_width: 1, bias: 1";
+  fits("convolution", slide, {"parameters: 3220, output_bytes: 17920"});
+  refused("convolution", slide, "parameters: 350", "gives 3220 parameters");
+  refused("convolution", slide, "output_bytes: 280", "gives 17920 output bytes");
+  // 8 experts of three 100 x 300 matrices, with biases of 300, 300 and 100.
+  const char* mixture = "rows: 10, hidden: 100, inner: 300, experts: 8, chosen: 2, gated: 1, bias: 1";
+  fits("experts", mixture, {"parameters: 725600, output_bytes: 4000", "parameters: 720000"});
+  refused("experts", mixture, "parameters: 90000", "gives 725600 parameters");
+  refused("experts", mixture, "output_bytes: 8001", "gives 4000 output bytes");
+  fits("embedding", "lookups: 6, rows: 90, width: 8", {"parameters: 720, output_bytes: 192"});
+  refused("embedding", "lookups: 6, rows: 90, width: 8", "parameters: 90", "gives 720 parameters");
+  fits("embedding", "lookups: 6, rows: 90, width: 8, sum: 1", {"output_bytes: 32"});
+  // Four 8 x 8 projections, four biases, norms of queries and keys with biases.
+  const char* heads = "queries: 6, keys: 6, hidden: 8, heads: 2, key_width: 8, value_width: 8";
+  const char* core = "forward_flops: 1152, parameters: 320, output_bytes: 192";
+  fits("attention", heads, {core, "forward_flops: 1152, parameters: 64"});  // some projections are elsewhere
+  refused("attention", heads, "forward_flops: 1152, parameters: 321", "gives at most 320 parameters");
+  refused("attention", heads, "forward_flops: 1152, output_bytes: 48", "gives 192 output bytes");
+  for (const char* kind : {"norm", "activation", "elementwise", "pool", "concat"}) {
+    fits(kind, "elements: 12", {"output_bytes: 48", "output_bytes: 24"});
+    refused(kind, "elements: 12", "output_bytes: 12", "gives 48 output bytes");
+  }
+  refused("softmax", "rows: 3, width: 4", "output_bytes: 12", "gives 48 output bytes");
+  fits("input", "elements: 12", {"output_bytes: 12"});
+  // A matrix of queries, keys and values in one, which three products use.
+  const auto packed = [](const char* parameters) {
+    return fault_of(
+        fmt::format("  - {{name: q, kind: linear, shape: {{in: 8, out: 8, bias: 1}}, parameters: {}}}\n"
+                    "  - {{name: k, kind: linear, shape: {{in: 8, out: 8}}, parameters_of: q}}\n",
+                    parameters),
+        "penstock: model\nversion: 2\n");
+  };
+  CHECK(packed("216") == "no fault");
+  CHECK(packed("217").starts_with("m.yaml:6: operators[0].parameters: the shape of linear 'q' gives 72 "));
+  // JSON is read another way.
+  CHECK(
+      outcome(
+          R"({"penstock": "model", "version": 2, "name": "m", "element_bytes": 4, "operators": [)"
+          R"({"name": "a", "kind": "linear", "shape": {"rows": 1, "in": 8, "out": 16}, "parameters": 512}]})")
+          .find("linear 'a' gives 128 parameters, found 512") != std::string::npos);
 }
 
 TEST_CASE("parameters are used of an operator that comes before, has some, and is named") {

@@ -75,6 +75,8 @@ TEST_CASE("an operator of a profile is a matrix if it has weights, and otherwise
   op.parameters = 0;
   CHECK(!layout::rule(op, Partition::row).partial_output);
   CHECK(layout::rule(op, Partition::row).makes == Placement::shard_features);
+  op.frozen_parameters = 1000;
+  CHECK(layout::rule(op, Partition::row).partial_output);
 }
 
 TEST_CASE("conversions: bytes that devices lack are bytes that they are sent, forward and back") {

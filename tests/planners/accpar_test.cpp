@@ -155,6 +155,30 @@ TEST_CASE("partition types are the best of all 4^n on equal devices") {
   CHECK(found.with_branches > 4);
 }
 
+TEST_CASE("partition types are the best of all for the slowest group, and for gradients as they are sent") {
+  // Two groups of two; the cables of one are a hundred times as slow. Gradients are sent as a quarter.
+  for (const std::size_t slow : {0, 2})
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+      CAPTURE(slow);
+      CAPTURE(seed);
+      auto random = support::random_problem(seed);
+      core::Random choose(seed);
+      if (random.graph.size() > 4) continue;
+      const auto graph = with_kinds(random.graph, choose);
+      const auto plain = support::tiny_cluster(4, std::int64_t{1} << 40, 1e5);
+      auto links = plain.links();
+      for (cluster::Link& link : links)
+        if (std::min(link.from, link.to) / 2 == slow / 2) link.bandwidth = core::Bandwidth(1e3);
+      const cluster::Cluster cluster("uneven", plain.types(), plain.devices(), 1, links);
+      plan::Training training{8, plan::Optimizer::momentum};
+      training.compression.gradients = 0.25;
+      const cost::Problem problem{graph, cluster, random.costs, training};
+      const plan::Stage stage = stage_of(problem, 2, 8);
+      CHECK(planners::PartitionTypes(problem).best(stage, 0, {}).bound ==
+            support::near(least_of_all(problem, stage), 1e-9));
+    }
+}
+
 TEST_CASE("partition types are the best of all 4^n on many problems" * doctest::test_suite("slow")) {
   const Compared found = compare_with_all(500);
   CHECK(found.problems > 200);

@@ -16,7 +16,7 @@ TEST_CASE("a planner that was added is found by its name, and is not of the cata
   info.plan = planners::planner("single_device").plan;
   planners::add_planner(info);
   CHECK(planners::catalogue().size() == before);
-  CHECK(planners::added_planners() == std::vector<std::string>{"of_the_caller"});
+  CHECK(planners::added_planners().back() == "of_the_caller");  // other tests may have added some before
   CHECK(planners::is_added("of_the_caller"));
   CHECK_FALSE(planners::is_added("single_device"));
   const auto choice = planners::planner_choice("of_the_caller");

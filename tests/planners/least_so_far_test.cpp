@@ -46,3 +46,23 @@ TEST_CASE("one micro-batch size spares smaller ones, though the largest is the s
     CHECK(evaluated == std::set<std::int64_t>{32, 64});
   }
 }
+
+// One plan of several micro-batch sizes is evaluated before the limit, and takes long. The estimates of other
+// plans are lower.
+TEST_CASE("at a limit a plan that was evaluated counts more than estimates of others") {
+  const auto graph = support::tiny_graph(4, {{0, 1}, {1, 2}, {2, 3}});
+  const auto cluster = support::tiny_cluster(2);
+  const auto costs = support::FixedCosts::uniform(4, 1, 2);
+  const cost::Problem problem{graph, cluster, costs, {64, plan::Optimizer::sgd}};
+  const core::ThreadLimit alone(1);
+  std::set<std::int64_t> evaluated;
+  planners::SearchOptions options;
+  options.evaluate = [&](const plan::Plan& plan) {
+    if (!evaluated.empty()) throw core::TimedOut();
+    evaluated.insert(plan.stages.front().micro_batch);
+    return core::Seconds(10000);
+  };
+  const auto found = planners::planner("graphpipe").plan(problem, options, {});
+  CHECK_FALSE(found.complete);
+  CHECK(evaluated == std::set<std::int64_t>{found.plan.stages.front().micro_batch});
+}

@@ -461,3 +461,46 @@ TEST_CASE("memory of stages of one rank adds up; a candidate that may win is eva
   CHECK(planners::evaluate_leading(found, options, 8, {}));
   CHECK(planners::winner(problem, found, {}).plan->planner == "second");
 }
+
+TEST_CASE("a row that does not fit shards its state over context groups, also of one replica") {
+  // Two devices divide the tokens of each sample; both hold all weights.
+  const auto g =
+      models::build("gpt", {{"layers", "2"}, {"hidden", "256"}, {"heads", "8"}, {"sequence", "64"}});
+  const auto units = planners::planning_units(g);
+  planners::EvenRow row;
+  row.context_parallel = 2;
+  row.thrift_at_need = true;
+  const plan::Training training{2, plan::Optimizer::adam};
+  const auto needed = [&](int zero) {
+    const auto ample = support::tiny_cluster(2);
+    const cost::Problem problem{g, ample, kCosts, training};
+    planners::EvenRow stated = row;
+    stated.zero = zero;
+    const auto plan = planners::row_plan(problem, units, stated, {units.operators.size()});
+    return plan::total(score::stage_memories(problem, plan)[0]).value();
+  };
+  REQUIRE(needed(1) < needed(0));
+  const auto tight = support::tiny_cluster(2, needed(1));
+  const cost::Problem problem{g, tight, kCosts, training};
+  const auto found = planners::fastest(
+      problem, {}, units, {row},
+      [&](const planners::EvenRow&) { return std::vector{units.operators.size()}; }, "none", {});
+  CHECK(found.plan.stages[0].zero == 1);
+  CHECK_FALSE(found.plan.stages[0].recompute);
+}
+
+TEST_CASE("gradients at a junction take the routes back") {
+  // Two devices in front of two behind; 4 samples there at 1 MB/s, back at 1 kB/s.
+  const auto plain = support::tiny_cluster(4, std::int64_t{1} << 40, 1e6, 0.5);
+  auto links = plain.links();
+  for (cluster::Link& link : links)
+    if (link.from >= 2 && link.from < 4) link.bandwidth = core::Bandwidth(1e3);
+  const cluster::Cluster c("one way", plain.types(), plain.devices(), 1, links);
+  const planners::Routes routes(c, {}, {});
+  using Devices = std::vector<core::DeviceId>;
+  const auto [there, back] = planners::junction(routes, Devices{core::DeviceId(0), core::DeviceId(1)},
+                                                Devices{core::DeviceId(2), core::DeviceId(3)}, 8);
+  CHECK(there.per_byte == support::near(4 / 1e6));
+  CHECK(back.per_byte == support::near(4 / 1e3));
+  CHECK(there.latency == support::near(1.0));  // two cables, however many samples
+}

@@ -132,6 +132,26 @@ TEST_CASE("ranks run all of a colocated stage before and behind their pipeline, 
   CHECK(row(p, 0).starts_with("0F0 0F1 3F0 3I0 "));
 }
 
+TEST_CASE("parts of a model beside others hold the mini-batch; counts by an order are samples") {
+  // Operator 0 on both ranks, in front of 1 and 2 on one each: all eight micro-batches before the pipeline.
+  plan::Plan p = chain({0, 1, 0}, 8, "1f1b");
+  for (plan::Stage& stage : p.stages) stage.operators[0] = core::OpId(stage.operators[0].index() + 1);
+  p.stages.pop_back();
+  const auto parts =
+      plan::parts_of({{core::OpId(0)}, {core::DeviceId(1), core::DeviceId(0)}, 2, 1, 0, {}}, p.stages);
+  p.stages.insert(p.stages.begin(), parts.begin(), parts.end());
+  p = derived(p);
+  CHECK(p.stages[0].in_flight == 8);
+  CHECK(p.stages[1].in_flight == 8);
+  CHECK(p.stages[2].in_flight == 2);
+  // ZB-H1 on two ranks holds two micro-batches on each, of three samples.
+  plan::Plan pairs = chain({0, 1}, 12, "zb_h1");
+  for (plan::Stage& stage : pairs.stages) stage.micro_batch = 3;
+  pairs = derived(pairs);
+  CHECK(pairs.stages[0].in_flight == 6);
+  CHECK(pairs.stages[1].in_flight == 6);
+}
+
 TEST_CASE("a stage behind the pipeline runs within its rows, a micro-batch ahead where it can") {
   // Operators 0 and 1 on a rank each, 2 on both; micro-batches of one sample.
   const auto with_tail = [](const char* schedule, std::int64_t micro_batch, std::vector<int> ranks = {0, 1}) {

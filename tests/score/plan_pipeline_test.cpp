@@ -9,6 +9,7 @@
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "src/score/exposed_reduction.hpp"
+#include "src/score/rank_memory.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/matrices.hpp"
 #include "support/near.hpp"
@@ -252,4 +253,33 @@ TEST_CASE("a recomputed stage keeps one micro-batch whole; stashed weights are c
   const auto memories = score::stage_memories(problem, stashing);
   CHECK(at(memories[0], plan::MemoryKind::versions) == core::Bytes(4000));
   CHECK(at(memories[1], plan::MemoryKind::versions) == core::Bytes(0));
+}
+
+TEST_CASE("stages that take turns keep statistics of batch norms once for each micro-batch") {
+  // Two norms of 1000 channels on one device: 8 kB of means and variances each. In the order 0F0 1F0 1I0 1W0
+  // 0F1 0I0 0W0 1F1 ... the device holds two of four micro-batches of a stage at most.
+  const auto needed = [](graph::NormForm form, std::int64_t micro_batch) {
+    graph::GraphBuilder builder("norms");
+    for (const char* name : {"a", "b"}) {
+      graph::Operator op = support::unit_op(name, 1e9, 2000);
+      op.kind = graph::OpKind::norm;
+      op.attributes = graph::Norm{250, 1000, form};
+      builder.add(op);
+    }
+    builder.add_edge(OpId(0), OpId(1));
+    const auto g = builder.build();
+    const auto cluster = support::tiny_cluster(1);
+    const auto costs = support::FixedCosts::uniform(2, 1e-3, 2e-3);
+    plan::Plan p;
+    p.schedule = "zbv";
+    p.training.mini_batch = 2 * micro_batch;
+    p.stages = {support::stage(0, 0, 1, 1), support::stage(1, 1, 1, 1)};
+    for (auto& stage : p.stages) stage.micro_batch = micro_batch, stage.in_flight = 0;
+    const cost::Problem problem{g, cluster, costs, p.training};
+    score::derive_in_flight(problem, p);
+    return score::rank_memories(problem, p)[0].needed.value();
+  };
+  for (const std::int64_t micro_batch : {1, 3})
+    CHECK(needed(graph::NormForm::batch, micro_batch) - needed(graph::NormForm::layer, micro_batch) ==
+          2 * 8000);
 }

@@ -361,3 +361,38 @@ TEST_CASE("a check is called all along, and what it throws ends the work") {
     }
   }
 }
+
+TEST_CASE("memory: a core's bytes stay from its input gradient on, since it may be computed again") {
+  // Attention of two heads and 10 x 10 pairs: 200 numbers of its core, 400 B in half precision, of 1000 B that
+  // it keeps. Each pass of a sample takes 2 s on each of two devices of 10 kB.
+  graph::GraphBuilder builder("attention", 2);
+  graph::Operator op = support::unit_op("a", 1e9);
+  op.kind = graph::OpKind::attention;
+  op.attributes = graph::Attention{.queries = 10, .keys = 10, .hidden = 8, .heads = 2};
+  builder.add(op);
+  const auto g = builder.build();
+  const auto cluster = support::tiny_cluster(2, 10000);
+  const support::LaunchCosts costs{{{0, 2}}};
+  const cost::Problem problem{g, cluster, costs, {8}};
+  CHECK(seconds(problem, ProblemBoundKind::memory) == about(8.0 * (600 * (2 + 2) + 400 * 2) / 20000));
+}
+
+TEST_CASE("frozen weights are divided as others are where ZeRO or tensor parallelism may divide them") {
+  // 4 MB that do not train. Each of two devices has 3 MB: room for half of them.
+  graph::GraphBuilder builder("frozen");
+  graph::Operator op = support::unit_op("a", 1e9);
+  op.frozen_parameters = 1000000;
+  op.weight_gradient_flops = core::Flops(0);
+  builder.add(op);
+  const auto g = builder.build();
+  const support::LaunchCosts costs{{{0, 2}}};
+  const auto bounded = [&](std::int64_t memory, PlanFamily family) {
+    const auto cluster = support::tiny_cluster(2, memory);
+    return score::problem_bounds({g, cluster, costs, {8}}, score::Reduction::closed_form, family);
+  };
+  CHECK_THROWS_AS(bounded(3000000, PlanFamily::replicated), core::Infeasible);
+  for (const PlanFamily family : {PlanFamily::zero, PlanFamily::tensor_parallel}) {
+    CHECK_NOTHROW(bounded(3000000, family));
+    CHECK_THROWS_AS(bounded(1900000, family), core::Infeasible);
+  }
+}

@@ -377,6 +377,33 @@ TEST_CASE("memory-controlled V schedules: idle steps and peak activations, F = I
   }
 }
 
+TEST_CASE(
+    "V-ZB on two ranks: weight gradients fill gaps that they just fit, and transfers are part of a gap") {
+  // Steps of a chunk. Rank 1 waits for the first forward of rank 0, then works without a gap. Its second input
+  // gradient arrives one step behind the first two, and a weight gradient takes a step. 2 + 2 x 2 x (2 + 1 + 1).
+  const PassCosts long_forward{unit_steps(2), unit_steps(1), unit_steps(1), {}};
+  CHECK(steps(sim::simulate_schedule(make("v_zb", 2, 2, 2, long_forward), long_forward).makespan) == 18);
+  // Every pass and every transfer takes a step. The first input gradient arrives at rank 1 after 5 passes and 3
+  // transfers: the way down and up, and the input gradient of rank 0. Then rank 1 has 8 passes left.
+  const PassCosts far{unit_steps(1), unit_steps(1), unit_steps(1), unit_steps(1)};
+  CHECK(steps(sim::simulate_schedule(make("v_zb", 2, 2, 2, far), far).makespan) == 16);
+}
+
+TEST_CASE("V-ZB repeats its search with the bubbles of the run before") {
+  // Rank 2 starts after two forwards of 5 and has 5 x 2 x (5 + 6 + 2) of work: 140 at least. The first run of
+  // the search takes 143, the second 142, the third no less.
+  schedule::ScheduleShape shape;
+  shape.ranks = 3, shape.chunks = 2, shape.micro_batches = 5, shape.memory_limit = 6;
+  shape.costs = {unit_steps(5), unit_steps(6), unit_steps(2), {}};
+  CHECK(steps(sim::simulate_schedule(schedule::make_schedule("v_zb", shape), shape.costs).makespan) == 142);
+}
+
+TEST_CASE("V-ZB on three ranks keeps to the memory of three activations") {
+  const PassCosts costs{unit_steps(4), unit_steps(5), unit_steps(3), unit_steps(2)};
+  const auto held = sim::simulate_schedule(make("v_zb", 3, 2, 8, costs), costs).peak_live;
+  CHECK(*std::max_element(held.begin(), held.end()) == 2 * 3);  // of two chunks each
+}
+
 TEST_CASE("uneven passes: V-Min loses time per micro-batch, V-Half and V-ZB do not") {
   const auto idle = [](const char* family, int m) {
     const PassCosts costs{unit_steps(1), unit_steps(1.2), unit_steps(0.8), {}};

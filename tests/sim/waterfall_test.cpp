@@ -296,3 +296,31 @@ TEST_CASE("waterfall: what a perturbation adds to passes is apart") {
   CHECK(seconds(w, TimePart::slowed) == support::near(6e-3));  // 6 ms at half the speed
   CHECK(sum(w, {TimePart::model, TimePart::kernels}) == support::near(6e-3));
 }
+
+TEST_CASE("a collective within a pass takes at least a launch of the slowest host of its replica") {
+  // Two layers with a mixture each, on two replicas of two devices that halve the experts: rows go there and
+  // back, forward and backward. Of each replica one host takes 1 ms for a kernel, the other none.
+  const auto g = support::small_mixture("2");
+  const support::FlopCosts costs;
+  for (const std::size_t slow : {0, 1}) {
+    const auto plain = support::tiny_cluster(4);
+    auto types = plain.types();
+    types.push_back(types.front());
+    types.back().name = "slow";
+    types.back().runtime = cluster::Runtime{core::Seconds(1e-3), core::Seconds(0)};
+    auto devices = plain.devices();
+    for (const std::size_t replica : {0, 1}) devices[2 * replica + slow].type = 1;
+    const cluster::Cluster cluster("hosts", types, devices, 1, plain.links());
+    plan::Plan plan;
+    plan.training.mini_batch = 4;
+    plan.stages = {support::stage_of(0, g.size(), 4, 4)};
+    plan.stages[0].tensor_parallel = 2;
+    plan.stages[0].expert_parallel = 2;
+    const cost::Problem problem{g, cluster, costs, plan.training};
+    const std::vector<std::int64_t> samples(2, 2);
+    for (const auto& parts : cost::pass_parts(problem, plan.stages[0], samples)) {
+      CHECK(parts.experts.forward.value() == support::near(2 * 2 * 1e-3));
+      CHECK(parts.experts.input_gradient.value() == support::near(2 * 2 * 1e-3));
+    }
+  }
+}
