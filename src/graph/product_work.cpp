@@ -10,7 +10,7 @@ constexpr double kFused = 32;                ///< FLOPs at most for each output,
 constexpr double kRounding = 1e-3;           ///< counts may be written with few digits
 constexpr std::int64_t kMostTaps = 1 << 20;  ///< positions of a window that are counted one by one
 
-/// Of one pass: FLOPs without padding, FLOPs by shape, and numbers made.
+/// Work of one pass: FLOPs without padding, FLOPs by shape, and numbers made.
 struct ProductWork {
   double least = 0, full = 0, outputs = 0;
 };
