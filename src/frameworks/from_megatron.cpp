@@ -18,7 +18,7 @@ namespace {
 
 using plan::Plan;
 
-/// Arguments that make another computation, unless their value says that they do nothing.
+/// Arguments that make another computation, unless by their value they do nothing.
 struct Foreign {
   const char* name;
   const char* none;  ///< value that does nothing; null: a switch
@@ -231,7 +231,7 @@ std::string disagreement(MegatronArguments& args, std::int64_t devices) {
 }
 
 /// Refuses an unread argument that differs by a letter or two from one that is read, as Megatron-LM's parser
-/// does with any misspelt one. Of the arguments of 0.19, vocab_file alone is so near another.
+/// does with any misspelt one. Of the arguments of 0.19, only vocab_file is so near another.
 void refuse_misspelt(const MegatronArguments& args) {
   constexpr std::size_t kShort = 8;  // letters: shorter names of other arguments are near each other
   const std::vector<std::string> read = args.read();

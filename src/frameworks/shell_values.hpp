@@ -18,7 +18,7 @@ namespace penstock::frameworks::shell {
 /// A word after expansion.
 struct Field {
   std::string text;
-  int line = 0;        ///< where its text stands, not where a variable is used
+  int line = 0;        ///< where its text is, not where a variable is used
   bool unset = false;  ///< only a variable that the script sets nowhere: its text is the variable as written
   bool operator==(const Field& other) const { return text == other.text && unset == other.unset; }
 };
@@ -36,7 +36,7 @@ struct Choice {
   }
 };
 using Variables = std::map<std::string, std::vector<Choice>, std::less<>>;
-/// [variable] which of its choices counts; 0 where nothing is said.
+/// [variable] which of its choices counts; 0 where there is no entry.
 using Picks = std::map<std::string, std::size_t, std::less<>>;
 
 class Expander {
