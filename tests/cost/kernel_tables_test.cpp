@@ -113,7 +113,7 @@ TEST_CASE("layers are products: every pass of a dense layer, also of its parts")
   CHECK(part.total().value() == near(3 * whole / 2));
   const auto half = costs.part_time(graph, dense, kDevice, 4, {plan::Partition::batch, 0.5, false, false});
   CHECK(half.total().value() == near(3 * whole / 2));
-  // What the tables do not know: norms, and numbers of four bytes.
+  // Operators outside the tables: norms, and numbers of four bytes.
   const cost::AnalyticCosts analytic;
   const auto norm = named(graph, "layer0.norm1");
   CHECK(costs.op_time(graph, norm, kDevice, 4).forward == analytic.op_time(graph, norm, kDevice, 4).forward);

@@ -92,7 +92,7 @@ TEST_CASE("decoders are causal, a window hides more, and FLOPs of their products
 
 TEST_CASE("Transformer base") {
   // Encoder layer 4 x 512^2 + 2 x 512 x 2048 + 2048 + 512 + 2 x 1024 = 3,150,336; decoder layer 4,199,936;
-  // one table of 37,000 x 512. The paper's table 3 rounds to 65 M; nn.Transformer of PyTorch has 44,140,544
+  // one table of 37,000 x 512. The paper's table 3 rounds to 65 M. nn.Transformer of PyTorch has 44,140,544
   // without table, of which 36,864 are attention biases and 2,048 two final norms that the paper does not
   // describe.
   const auto g = build("encoder_decoder");

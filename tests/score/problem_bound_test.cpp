@@ -160,7 +160,7 @@ TEST_CASE("relaxation is no lower than work and chain") {
 
 TEST_CASE("relaxation: no device goes back before a sample has come down") {
   // Two samples on two devices, one each: 27 s of all passes, 9 down and 18 back. Both at once on one device
-  // take 15 s a pass: work would be 22.5 s, and with the chain alone beside it the bound 25.4; but 15 s down
+  // take 15 s a pass: work would be 22.5 s, and with only the chain beside it the bound 25.4; but 15 s down
   // and 15 of backward work are 30.
   CHECK(seconds(Chain(2).problem(2), ProblemBoundKind::relaxation) == support::near(27, 1e-6));
 }
@@ -261,9 +261,9 @@ TEST_CASE(
 }
 
 TEST_CASE("relaxation: every branch has a way of its own, not only the longest") {
-  // Four operators beside each other on 8 devices, 8 samples; a pass of n is 1 s + n * 2 s. Their work is
-  // 4 * 3 * (2 + 1 / n) s, each way down and up 2 * (1 + 2 n): 27 and 18 s at n = 4, 25.5 and 34 s at n = 8.
-  // Work and way are equal 9 / 17.5 between the two. Were one branch alone held to its way, 25.94 s.
+  // Four operators beside each other on 8 devices, 8 samples; a pass of n is 1 s + n * 2 s. Their work is 4 *
+  // 3 * (2 + 1 / n) s, each way down and up 2 * (1 + 2 n): 27 and 18 s at n = 4, 25.5 and 34 s at n = 8. Work
+  // and way are equal 9 / 17.5 between the two. Were only one branch held to its way, 25.94 s.
   const Chain chain(8);
   graph::GraphBuilder builder("branches");
   for (const char* name : {"a", "b", "c", "d"}) builder.add(support::unit_op(name, 1e9, 0));
@@ -274,8 +274,8 @@ TEST_CASE("relaxation: every branch has a way of its own, not only the longest")
 }
 
 TEST_CASE("weights that do not fit on all devices together are infeasible") {
-  // 3 operators of 1000 numbers: 12 kB of weights, 12 kB of gradients; each operator alone needs 12 kB + 3
-  // kB.
+  // 3 operators of 1000 numbers: 12 kB of weights, 12 kB of gradients; each operator by itself needs 12 kB +
+  // 3 kB.
   CHECK_THROWS_AS(score::problem_bounds(Chain(1, 23999, 1000).problem()), core::Infeasible);
   CHECK_NOTHROW(score::problem_bounds(Chain(1, 24001, 1000).problem()));
 }

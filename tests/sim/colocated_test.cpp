@@ -269,7 +269,7 @@ TEST_CASE("on one rank, with degrees of its own, a colocated stage sums its grad
 }
 
 TEST_CASE("no copy of a colocated plan represents all") {
-  // Two replicas on each of two ranks; the encoder's first two stand on the second rank, so that samples go
+  // Two replicas on each of two ranks; the encoder's first two are on the second rank, so that samples go
   // from any copy to any other.
   const auto g = small_vlm();
   plan::Plan plan;

@@ -75,7 +75,7 @@ TEST_CASE("two replicas with half of the experts each: as much work, rows sent a
   // Three samples of 16 tokens have 96 copies of 32 numbers; half of these go over a cable of 1 GB/s, to
   // their experts and back, forward and backward. Two micro-batches.
   const double once = 96.0 * 32 * 4 / 2 / 1e9;
-  // Experts are 8 x 3 x 32 x 24 numbers, of which nobody else has a device's half; the others' gradients are
+  // Experts are 8 x 3 x 32 x 24 numbers; a device's half is on no other device. The others' gradients are
   // summed over both: two steps of half of them.
   const std::int64_t experts = 8 * 3 * 32 * 24, others = g.parameters() - experts;
   const double step =

@@ -116,8 +116,8 @@ TEST_CASE("the bottleneck stage of a chain takes most of the path, and without i
 
 TEST_CASE("time of a transfer beyond its undisturbed time is charged to the shared link") {
   // Stages a and b feed c, 1 s each; 1 kB at 1 kB/s. Both arrive over the cable of device 2, each with half
-  // of it: 2 s, of which 1 s is contention, and so back: 1 + 2 + 1 + 1 + 2 + 1 = 8 s. Alone, the narrowest
-  // link is the sender's own cable.
+  // of it: 2 s, of which 1 s is contention, and so back: 1 + 2 + 1 + 1 + 2 + 1 = 8 s. Without contention, the
+  // narrowest link is the sender's own cable.
   const auto cluster = support::tiny_cluster(3, 1 << 30, 1000);
   const auto c = staged({{0, 2}, {1, 2}}, {1, 1, 1}, cluster, 1);
   const auto fair = c.explained();
@@ -142,7 +142,7 @@ TEST_CASE("time of a transfer beyond its undisturbed time is charged to the shar
 
 TEST_CASE("without a stage all its replicas are gone, not one that the others would be waited for") {
   // One stage of four replicas, 1 s forward and 1 s backward each; no gradients to reduce: 2 s, and nothing
-  // without it. Were one replica faster alone, the other three would still take 2 s.
+  // without it. Were only one replica faster, the other three would still take 2 s.
   auto c = staged({}, {1}, support::tiny_cluster(4), 1);
   c.plan.training.mini_batch = 4;
   c.plan.stages[0].devices = {DeviceId(0), DeviceId(1), DeviceId(2), DeviceId(3)};

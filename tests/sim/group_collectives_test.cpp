@@ -1,5 +1,5 @@
-// Collectives of context and expert groups and of ZeRO on links: alone they take their closed form, beside
-// others they share.
+// Collectives of context and expert groups and of ZeRO on links: without others they take their closed form,
+// beside others they share.
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 #pragma once
-// Small random workloads for Piper's planner, and its problem solved slowly from the paper's definitions
-// alone.
+// Small random workloads for Piper's planner, and its problem solved slowly from only the paper's
+// definitions.
 
 #include <cstdint>
 #include <optional>
