@@ -102,8 +102,8 @@ TEST_CASE("slow kernels are measured with one sample only") {
         std::vector<std::string>{"c x 1", "a x 1"});
 }
 
-// One pass of 100 GFLOP, a second each run: operands at 1 GB/s both ways; a run and 0.2 s to warm up
-// and ten timings, cold and not; an eviction is 10 ms.
+// One pass of 100 GFLOP, a second each run, with operands at 1 GB/s both ways. A run and 0.2 s to warm up and
+// ten timings, cold and not; an eviction is 10 ms.
 TEST_CASE("the time to measure is that of warm-up and timings") {
   KernelItem item;
   item.work = {{core::Flops(1e11), {}, {}}, core::Bytes(3'000'000), core::Bytes(0)};

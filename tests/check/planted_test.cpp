@@ -245,7 +245,7 @@ TEST_CASE("a pause within a pair is found") {
 }
 
 TEST_CASE("leaving a barrier early is found") {
-  // A barrier after all forwards, kept, and one that no device has kept: device 0 comes to it when it has
+  // A barrier after all forwards, kept, and one that no device has kept. Device 0 comes to it when it has
   // done everything, and device 1 begins behind it.
   Scenario scenario("gpipe", {{0}, {1}}, {1, 5}, 2);
   const schedule::Action barrier{schedule::ActionKind::barrier};

@@ -133,8 +133,9 @@ TEST_CASE("attention is two products around a core; a flash core goes back at 2.
   const auto third =
       costs.part_time(graph, attention, kDevice, 4, {plan::Partition::column, 1.0 / 3, true, true});
   CHECK(third.forward.value() == near((products + 4e-5) / 3));
-  // A plain core is two products of all heads at once and a softmax that reads and writes its scores;
-  // backward four products, and a softmax that reads two and writes one. One without scores has neither.
+  // A plain core is two products of all heads at once and a softmax that reads and writes its scores.
+  // Backward it is four products, and a softmax that reads two and writes one. One without scores has
+  // neither.
   const auto plain = gpt("plain"), counted = gpt("fused");
   const cost::AnalyticCosts analytic;
   const auto core = analytic.core_time(plain, attention, kDevice, 4, {});

@@ -181,8 +181,8 @@ TEST_CASE("ZeRO shares optimizer state, then gradients, then weights") {
                               {}, plan::replica_placement(s));
   };
   using plan::MemoryKind;
-  // 8 kB of weights, as much of gradients, twice that of Adam's state, over four replicas; two tensors of 1
-  // kB at work, and one matrix's gradient of 4 kB.
+  // 8 kB of weights, as much of gradients, twice that of Adam's state, over four replicas. Two tensors of 1
+  // kB are at work, and one matrix's gradient of 4 kB.
   const std::int64_t weights[] = {8000, 8000, 8000, 2000}, gradients[] = {8000, 8000, 2000, 2000},
                      state[] = {16000, 4000, 4000, 4000}, work[] = {6000, 6000, 6000, 14000};
   for (int zero = 0; zero <= 3; ++zero) {

@@ -44,7 +44,7 @@ double logged_iteration_ms(const std::vector<LoggedStage>& rows, std::int64_t mi
 }  // namespace
 
 // The logs print, beside the rows, the bound their binary search ended with; it lies a little above the
-// largest row, and the printed iteration time is B times the bound plus the longest path of the rows.
+// largest row. The printed iteration time is B times the bound plus the longest path of the rows.
 TEST_CASE("iteration time of GraphPipe's optimizer log 1: 3996.96 ms on 8 devices") {
   // Seven image stages in a row; the text stage feeds the last one. Mini-batch 1024, micro-batch 8.
   const std::vector<LoggedStage> rows = {{3.3873, {}, 8},   {3.70934, {0}, 8},   {3.38062, {1}, 8},

@@ -79,17 +79,17 @@ TEST_CASE("kernels that need half of the memory each do not slow each other") {
 
 TEST_CASE("unequal passes slow each other by their own and the other's need") {
   // Device 0 moves bytes, 1 s forward and 1 s backward; device 1 uses half of the memory all the time, 2 s
-  // and 2 s. Demands are 1 + 1/2: half-way from where they just fit (an addition beside a product, 1.1 and
-  // 1.2) to where both use all (2). Device 0 takes (1.1 + 2) / 2 = 1.55 times as long, so it is done at 3.1
-  // s. Until then device 1 takes (1.2 + 2) / 2 = 1.6 times as long: of its 4 s of work 3.1 / 1.6 = 1.9375 s
-  // are done, the rest takes 2.0625 s without neighbours.
+  // and 2 s. Demands are 1 + 1/2. That is half-way from where they just fit (an addition beside a product,
+  // 1.1 and 1.2) to where both use all (2). Device 0 takes (1.1 + 2) / 2 = 1.55 times as long, so it is done
+  // at 3.1 s. Until then device 1 takes (1.2 + 2) / 2 = 1.6 times as long. Of its 4 s of work 3.1 / 1.6 =
+  // 1.9375 s are done, the rest takes 2.0625 s without neighbours.
   const auto ends = Apart({1, 2}, {1, 0.5}, two_devices(), {0, 0}).ends();
   CHECK(ends[0] == support::near(3.1));
   CHECK(ends[1] == support::near(5.1625));
 }
 
 TEST_CASE("passes of unlike kernels meet by chance") {
-  // Half of each pass's time uses all of the memory, half nothing: together they are at it a quarter of the
+  // Half of each pass's time uses all of the memory, half nothing. Together they are at it a quarter of the
   // time, each without the other a quarter: 1/4 (1 + 1.2 + 1.1 + 2).
   const cost::Crowding crowding(two_devices());
   const cost::Uses mixed{{0.5, 0, 0.5}}, even{{0, 1, 0}};

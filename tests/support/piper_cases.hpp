@@ -13,7 +13,7 @@
 namespace penstock::support {
 
 /// Two to five layers in a chain or a random DAG, tensor-parallel degrees 1 and sometimes 2, one or two
-/// configurations, 1 to 6 devices, memory from tight to ample; all costs small whole numbers.
+/// configurations, 1 to 6 devices, memory from tight to ample. All costs are small whole numbers.
 graph::PiperWorkload random_piper_workload(std::uint64_t seed);
 
 /// Independently computed cost of a plan: seconds per micro-batch of the slowest stage. Faults as sentences,
