@@ -70,8 +70,8 @@ PENSTOCK_PUBLISHED("bert32a100.json", bert_512_80GB, ({512, 80e9, 25e9, 1920}), 
 PENSTOCK_PUBLISHED("bert32a100.json", bert_1024_8GiB, ({1024, 8 * kGiB, 25 * kGiB, 1920}), 30.17);
 PENSTOCK_PUBLISHED("bert32a100.json", bert_2048_80GB, ({2048, 80e9, 25e9, 2048}), 36.92);
 
-/// Every setting of a workload that takes the published program over a second, one after the other. Label:
-/// published over our seconds, the least, and the published ones in sum over ours.
+/// Every setting of a workload that takes the published program over a second, one after the other.
+/// Counters: published over our seconds, the least, and the published ones in sum over ours.
 void every_setting(benchmark::State& state, const char* name) {
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism,
                                   static_cast<std::size_t>(state.range(0)));

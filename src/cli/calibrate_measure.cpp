@@ -258,7 +258,7 @@ class Measuring {
     return [device] { return kernels::open_device(device, 1); };
   }
 
-  /// Further host threads, as many as the host has processors for.
+  /// Peers of the device; for the host as many threads as it has processors for.
   std::vector<calibrate::OpenDevice> peers() const {
     if (flags_.device == "host") return std::vector(std::min(processors(), kMostRanks), opener("host"));
     std::vector<calibrate::OpenDevice> out;

@@ -1,5 +1,5 @@
 #pragma once
-// Shared by the sub-commands: flags that mean the same everywhere, and how they become values.
+// Code shared by the sub-commands: flags that mean the same everywhere, and how they become values.
 
 #include <CLI/CLI.hpp>
 #include <functional>
@@ -18,7 +18,7 @@
 
 namespace penstock::cli {
 
-/// Passed by main to every command.
+/// Data that main passes to every command.
 struct Session {
   std::string command_line;
   bool force = false;  ///< files of others may be replaced

@@ -1,5 +1,5 @@
 #pragma once
-// Shared by the formats of `penstock import`; one file per format.
+// Code shared by the formats of `penstock import`; one file per format.
 
 #include "command.hpp"
 #include "penstock/cost/profile.hpp"

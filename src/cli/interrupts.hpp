@@ -11,8 +11,8 @@ namespace penstock::cli {
 /// would overwrite what lies below (uxlfoundation/oneDNN, issue 4845).
 void await_interrupts();
 
-/// From this call on a first one only requests a stop, and a second one but SIGHUP ends the program; before,
-/// the first does.
+/// From this call on a first one only requests a stop, and a second one, except SIGHUP, ends the program;
+/// before, the first does.
 core::StopToken catch_interrupts();
 /// For searches: the first interrupt is a limit, at which they end with the best plan so far.
 core::StopToken end_on_interrupts();

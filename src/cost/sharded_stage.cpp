@@ -66,8 +66,8 @@ OpTime slower(const OpTime& a, const OpTime& b) {
           std::max(a.weight_gradient, b.weight_gradient), std::max(a.recompute, b.recompute)};
 }
 
-/// True if the sum of a row-parallel layer's partial outputs stays beside what its function makes of it. Then
-/// no device can compute it again, and the function's gradient needs it.
+/// True if the sum of a row-parallel layer's partial outputs stays beside what its function makes of it. It
+/// stays if no device can compute it again and the function's gradient needs it.
 bool keeps_sum(const graph::Operator& op, Partition how) {
   const graph::Function function = as<graph::Linear>(op).function;
   return layout::rule(op, how).partial_output && function != graph::Function::none &&

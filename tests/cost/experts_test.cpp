@@ -155,7 +155,7 @@ TEST_CASE("small experts are slower than one dense layer of their work") {
 }
 
 TEST_CASE("a calibration without experts takes its dense layers") {
-  // A dense layer of 32 rows in a second each way, whatever is read of it but its work: 4 experts x 2 layers.
+  // A dense layer of 32 rows in a second each way, of which only the work is read: 4 experts x 2 layers.
   const auto graph = mixture();
   cost::Calibration measured = support::bare_calibration();
   measured.leave_one_out = {{}};

@@ -1,5 +1,5 @@
 #pragma once
-// Roofline with saturation: operator times from only shapes and data sheets.
+// Roofline with saturation: operator times from shapes and data sheets only.
 
 #include <optional>
 
@@ -79,7 +79,7 @@ class AnalyticCosts final : public CostModel {
   /// Time of a cross entropy over the vocabulary.
   OpTime loss_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    double samples) const;
-  /// Traffic that the kernels of plain attention stream beside its products; forward and backward.
+  /// Time of what the kernels of plain attention stream beside its products; forward and backward.
   OpTime scores_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                      double samples) const;
   AnalyticConstants constants_;

@@ -16,8 +16,9 @@ namespace penstock::cost {
 /// are only more rows of one product share their points. A mixture of experts of which none was measured
 /// counts as dense layers: as many as it has experts, each of the rows that it gets. Its copies run at the
 /// measured rate. Intervals: the bootstrap's where measured; else the leave-one-out table's 90th percentile
-/// for that step, up and down, or a factor of 2 where the table has no such row (and for analytic times).
-/// Numbers of four bytes are fp32, or tf32 where nothing was measured in fp32; of two bf16, or fp16 likewise.
+/// for that step, up and down. They are a factor of 2 where the table has no such row (and for analytic
+/// times). Numbers of four bytes are fp32, or tf32 where nothing was measured in fp32; of two bf16, or fp16
+/// likewise.
 class CalibratedCosts final : public EstimatedCosts {
  public:
   explicit CalibratedCosts(Calibration calibration);
@@ -26,8 +27,8 @@ class CalibratedCosts final : public EstimatedCosts {
 
   using EstimatedCosts::estimate;
   /// Parts of linear layers, convolutions, attention, embeddings and element-wise operators are looked up as
-  /// operators of divided extents, whose utilisation their share of the work gets; others as in CostModel.
-  /// Never longer than the whole, nor shorter than its part of that: bounds rely on it.
+  /// operators of divided extents. Their share of the work gets the utilisation of these; others as in
+  /// CostModel. Never longer than the whole, nor shorter than its part of that: bounds rely on it.
   Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                     std::int64_t samples, const OpShard& part) const override;
   cluster::DeviceType measured_device() const override;

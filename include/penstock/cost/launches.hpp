@@ -12,7 +12,7 @@ struct Launches {
 
 /// Kernels as PyTorch and Megatron-LM launch them. One kernel per pass, and one more for a bias' gradient.
 /// Attention's projections, transpositions, scale with mask and softmax one by one, or as one fused core
-/// (extent "flash"), and one each for queries and keys that are turned by their positions. A product's two
+/// (extent "flash"). One each for queries and keys that are turned by their positions. A product's two
 /// gradients; a concatenation's parts. A mixture's two products of all experts (Transformer Engine's
 /// GroupedLinear), and its choice, dispatch, activation and combination. A batch's way from the data loader;
 /// a cross entropy over the vocabulary. Without `fused` as in unfused.hpp. Megatron-LM fuses scale, mask and

@@ -1,6 +1,6 @@
 #pragma once
-// Limits that numbers of devices obey, from any source. A reader refuses a number beyond its limit, for its
-// file most likely has another unit than the reader expects.
+// Limits that numbers of devices obey, whatever their source. A reader refuses a number beyond its limit, for
+// its file most likely has another unit than the reader expects.
 
 #include <cstdint>
 #include <span>
