@@ -286,7 +286,7 @@ TEST_CASE("every value of a model is in Megatron-LM's arguments, or among those 
     const std::string usual = text(base);
     REQUIRE(usual.starts_with("# Arguments"));
     for (const auto& [key, value] : base) {
-      // A loss is always there. The training decides some numbers; a module for one more token is no row. The
+      // A loss is always there. The training decides the numbers; a module for one more token is no row. The
       // cost of dropout does not depend on how much of it there is.
       if (key == "loss" || key == "element_bytes" || key == "mtp" || key == "dropout") continue;
       CAPTURE(family);

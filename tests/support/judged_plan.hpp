@@ -18,8 +18,8 @@ plan::Stage stage_of(std::size_t first, std::size_t last, std::size_t devices, s
 
 /// Simulates a valid plan on so many devices, with cables, costs and a collective drawn at random, and
 /// collectives within passes both ways. The verifier finds no violation, no bound is above the time, and
-/// parts of device time sum to it (sim/waterfall.hpp). Only there is the bound of one plan used, which counts
-/// collectives in closed form.
+/// parts of device time sum to it (sim/waterfall.hpp). The bound of one plan counts collectives in closed
+/// form, and is checked only with these.
 void judge_somewhere(const graph::OpGraph& graph, plan::Plan plan, std::size_t devices, core::Random& random);
 
 }  // namespace penstock::support

@@ -18,8 +18,8 @@ inline constexpr std::size_t kUses = 2;
 /// The kernel that represents a use where a device is measured: a large product, a large addition.
 std::string_view kernel_of(Use use);
 
-/// Parts of a pass's time, none below 0, at most 1 together. In them the pass uses none, half and all of what the
-/// memory of one device can move. For the rest it waits, for its group or its host.
+/// Parts of a pass's time, none below 0, at most 1 together. In them the pass uses none, half and all of what
+/// the memory of one device can move. For the rest it waits, for its group or its host.
 struct Uses {
   static constexpr std::size_t kLevels = 3;
   std::array<double, kLevels> at{};
