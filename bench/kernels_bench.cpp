@@ -12,7 +12,7 @@ using models::Layers;
 
 namespace {
 
-/// The operator that stands last in a net of one layer and its inputs.
+/// The last operator of a net of one layer and its inputs.
 graph::Operator last(const Layers& net) {
   return net.build().operators().back();
 }

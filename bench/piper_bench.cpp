@@ -1,6 +1,6 @@
-// How fast Piper's problem is solved. Goals are for one core of an ordinary server: fifty times the published
-// program, whose seconds on one core stand in the labels; two threads 1.7 times as fast where one takes over
-// a second.
+// Benchmarks of solvers for Piper's problem. Goals are for one core of an ordinary server: fifty times the
+// published program, whose seconds on one core are in the labels. Two threads are 1.7 times as fast where one
+// takes over a second.
 
 #include <benchmark/benchmark.h>
 #include <tbb/global_control.h>
@@ -41,7 +41,7 @@ void search(benchmark::State& state, const graph::PiperWorkload& workload, Knaps
       benchmark::Counter(static_cast<double>(states), benchmark::Counter::kIsIterationInvariantRate);
 }
 
-/// Where the reference data is at hand, or an empty path.
+/// Path of the reference data, or an empty path where there is none.
 std::filesystem::path reference(const std::string& name) {
   const char* folder = std::getenv("PENSTOCK_REFERENCE_DATA");
   const auto path =
@@ -70,8 +70,8 @@ PENSTOCK_PUBLISHED("bert32a100.json", bert_512_80GB, ({512, 80e9, 25e9, 1920}), 
 PENSTOCK_PUBLISHED("bert32a100.json", bert_1024_8GiB, ({1024, 8 * kGiB, 25 * kGiB, 1920}), 30.17);
 PENSTOCK_PUBLISHED("bert32a100.json", bert_2048_80GB, ({2048, 80e9, 25e9, 2048}), 36.92);
 
-/// Every setting of a workload that takes the published program over a second, one after the other: published
-/// over our seconds, the least, and the published ones in sum over ours.
+/// Every setting of a workload that takes the published program over a second, one after the other.
+/// Counters: published over our seconds, the least, and the published ones in sum over ours.
 void every_setting(benchmark::State& state, const char* name) {
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism,
                                   static_cast<std::size_t>(state.range(0)));
@@ -113,8 +113,8 @@ BENCHMARK_CAPTURE(every_setting, resnet, "resnet")
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
-/// Three chains of 25 layers side by side: 26^3 = 17,576 downsets and 351^3 pairs of them, three times as
-/// many pairs as the GNMT workload has (17,914 downsets, 8 devices: published 530 s), on 8 devices.
+/// Three chains of 25 layers side by side: 26^3 = 17,576 downsets and 351^3 pairs of them, on 8 devices. That
+/// is three times as many pairs as the GNMT workload has (17,914 downsets, 8 devices: published 530 s).
 void braid(benchmark::State& state, double memory, Knapsack knapsack) {
   core::Random random(7);
   graph::PiperWorkload workload;

@@ -1,6 +1,6 @@
-// How fast traces and tables are written, on one core, bytes dropped. Goal for the native form of traces: a
-// million spans in two seconds and 50 MB, with or without the load of links; for a comparison: 100,000 rows
-// in two seconds, which a search through all rows for each row's baseline would miss by far.
+// Speed of writing traces and tables, on one core, bytes dropped. Goal for the native form of traces: a
+// million spans in two seconds and 50 MB, with or without the load of links. Goal for a comparison: 100,000
+// rows in two seconds, which a search through all rows for each row's baseline would miss by far.
 
 #include <benchmark/benchmark.h>
 

@@ -1,9 +1,9 @@
-// How long whole searches take, side by side, and how much memory: planners on the same problems, all
-// micro-batch sizes, judged by estimate so that the search alone counts. Each on one thread, then on two;
-// "MiB" is the most by which the process grew. Goals: every search ends in seconds and below 4 GiB; those
-// above a second are 1.7 times as fast on two threads. GraphPipe (Jeon et al., ASPLOS 2025, Table 1) was 9 to
-// 21 times as fast as PipeDream and Piper, which were Python and C++ with tables over all cuts; here all
-// three are fast, so `duel` tells what is left of that.
+// Time and memory of whole searches, side by side. Planners have the same problems, all micro-batch sizes,
+// and are judged by estimate so that only the search counts. Each on one thread, then on two; "MiB" is the
+// most by which the process grew. Goals: every search ends in seconds and below 4 GiB; those above a second
+// are 1.7 times as fast on two threads. GraphPipe (Jeon et al., ASPLOS 2025, Table 1) was 9 to 21 times as
+// fast as PipeDream and Piper, which were Python and C++ with tables over all cuts. Here all three are fast,
+// so `duel` shows what is left of that.
 
 #include <benchmark/benchmark.h>
 #include <tbb/global_control.h>
@@ -32,7 +32,7 @@ void search(benchmark::State& state, const graph::OpGraph& graph, int devices, s
   const core::PeakMemory memory;
   for (auto _ : state) try {
       benchmark::DoNotOptimize(planners::planner(planner).plan(problem, {}, {}));
-    } catch (const core::Error& e) {  // beyond a planner's limits: it says so at once, or not
+    } catch (const core::Error& e) {  // beyond a planner's limits: it refuses at once, or not
       state.SetLabel(e.what());
     }
   if (const auto bytes = memory.growth())

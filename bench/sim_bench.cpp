@@ -1,6 +1,6 @@
-// How fast the simulator runs, task graph included, on one core. Goals: 0.15 us per task where transfers do
-// not meet, 0.2 with every task's duration drawn; where they share links 0.6, 1.2 and 4 us at about 14, 45
-// and 340 flows at a time; 6,000 simulations/s of 8 stages and 64 micro-batches; 100 bytes of memory per
+// Speed of the simulator, task graph included, on one core. Goals: 0.15 us per task where transfers do not
+// meet, 0.2 with every task's duration drawn. Where they share links 0.6, 1.2 and 4 us at about 14, 45 and
+// 340 flows at a time. Also 6,000 simulations/s of 8 stages and 64 micro-batches; 100 bytes of memory per
 // task.
 
 #include <benchmark/benchmark.h>
@@ -148,7 +148,7 @@ void uncontended(benchmark::State& state, const char* goal) {
           sim::NetworkModel::fifo);
   state.SetLabel(goal);
 }
-/// The same with flows, each alone on its links; no goal.
+/// The benchmark with flows, each the only one on its links; no goal.
 void alone(benchmark::State& state) {
   measure(state, pipeline(static_cast<std::size_t>(state.range(0)), state.range(1), 1, 1000),
           sim::NetworkModel::fair);

@@ -1,7 +1,8 @@
 """The pages of the documentation site: which they are, in which order, and what their links mean there.
 
-docs/README.md lists the sections, and each page of a section lists its pages, as items of a Markdown list, or rows of a table, that begin with a
-link. conf.py makes the navigation of these lists, tools/docs checks it, and a test runs the commands of these pages.
+docs/README.md lists the sections, and each page of a section lists its pages. The lists are items of a Markdown list, or rows of a
+table, that begin with a link. conf.py makes the navigation of these lists, tools/docs checks it, and a test runs the commands of
+these pages.
 """
 
 import os
@@ -30,7 +31,7 @@ def children(page: str) -> list[str]:
 
 
 def site_pages() -> list[str]:
-    """All pages in reading order; each stands once."""
+    """All pages in reading order; each appears once."""
     pages: list[str] = []
     queue = [START]
     while queue:

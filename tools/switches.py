@@ -1,7 +1,7 @@
-"""Puts several edits of one C++ source behind a switch each: what tools/mutate compiles.
+"""Puts several edits of one C++ source behind a switch each; tools/mutate compiles the result.
 
-An edit replaces a piece of text. What is switched is the smallest expression, argument or statement that holds the piece, so
-that both versions are C++; edits that share one become a chain of versions.
+An edit replaces a piece of text. The smallest expression, argument or statement that holds the piece is switched, so
+that both versions are C++. Edits that share one become a chain of versions.
 """
 import re
 
@@ -45,7 +45,7 @@ class Source:
                    if self.code[i] and self.text[i] in "()[]{}")
 
     def lists(self, start, end):
-        """Whether commas part it."""
+        """True if commas part it."""
         i = start
         while i < end:
             if self.code[i] and self.text[i] == ",":
@@ -69,7 +69,7 @@ class Source:
         return not (left >= 0 and (text[left] == "." or text[left - 1:left + 1] in ("->", "::")))
 
     def assigns(self, i):
-        """Whether an = stands there that is no part of another operator."""
+        """True if an = is there that is no part of another operator."""
         return self.text[i] == "=" and self.text[i + 1] not in "=" and self.text[i - 1] not in "=<>!"
 
     def operand(self, start, end):

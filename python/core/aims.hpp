@@ -1,5 +1,5 @@
 #pragma once
-// What a search makes least, as Python says it.
+// Objective that a search minimises, from its Python form.
 
 #include <cstdint>
 #include <optional>
@@ -16,7 +16,7 @@ struct AimWords {
   std::int64_t seed = 0, seeds = experiment::kUsualSeeds;  ///< of p95
   std::optional<double> slower;                            ///< percent, of memory; none: 10
 
-  /// Throws BadInput where the aim lacks what it needs, or is told what it has no use for.
+  /// Throws BadInput where the aim lacks a setting that it needs, or has one that it does not use.
   experiment::AimSetting setting(const cluster::Cluster& cluster) const;
 };
 

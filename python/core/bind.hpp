@@ -12,7 +12,7 @@ namespace penstock::python {
 using Beat = nanobind::typed<nanobind::callable, nanobind::object()>;
 
 void bind_errors(nanobind::module_& m);
-/// What a C++ exception is in Python, as a value; None of none.
+/// A C++ exception as a Python value; None of none.
 nanobind::object as_exception(const std::exception_ptr& thrown);
 void bind_inputs(nanobind::module_& m);
 void bind_rows(nanobind::module_& m);

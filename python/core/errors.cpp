@@ -29,7 +29,7 @@ void translate(const std::exception_ptr& thrown, void*) {
     raise(e.code(), e.what(), e.place());
   } catch (const core::Error& e) {
     raise(e.code(), e.what());
-  } catch (const std::system_error& e) {  // a file that fails is nobody's defect
+  } catch (const std::system_error& e) {  // a file that fails is not our defect
     raise(core::ExitCode::bad_input, e.what());
   } catch (const std::bad_alloc&) {
     raise(core::ExitCode::limit, "out of memory");

@@ -1,5 +1,5 @@
 #pragma once
-// What working threads have to tell Python, told by the thread that waits for them.
+// Messages of working threads to Python, delivered by the thread that waits for them.
 
 #include <functional>
 #include <mutex>

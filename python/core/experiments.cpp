@@ -33,7 +33,7 @@ using namespace nb::literals;
 using Row = report::CellResult;
 constexpr report::Columns kEverything{.axes = true, .origin = true};
 
-/// Which build this module is.
+/// Identity of this module's build.
 std::string program(const report::Provenance& provenance) {
   static const std::string out = [&] {
     Dl_info here{};
@@ -95,7 +95,7 @@ struct Results {
   experiment::RunOutcome outcome;
 };
 
-/// That of the experiment's file, where a row is of it.
+/// Baseline of the experiment's file, where a row is of it.
 std::optional<std::string> stated_baseline(const Results& results) {
   const auto& rows = results.outcome.rows;
   const bool there =
@@ -151,7 +151,7 @@ void bind_run(nb::module_& m) {
       });
 }
 
-/// Of all cells, for planners written in Python.
+/// Inputs of all cells, for planners written in Python.
 OpenSearch::Inputs inputs(const experiment::Spec& spec) {
   return [&spec](const graph::OpGraph& graph) -> std::optional<SearchInputs> {
     for (const experiment::Cell& cell : spec.cells)

@@ -1,4 +1,4 @@
-// What a problem is made of: models, clusters, costs, and how it is trained.
+// Parts of a problem: models, clusters, costs, and how it is trained.
 
 #include "penstock/experiment/inputs.hpp"
 
@@ -186,7 +186,7 @@ void bind_cluster(nb::module_& m) {
       });
 }
 
-/// As given to Problem.
+/// Setting as given to Problem.
 struct Setting {
   std::int64_t mini_batch = 1;
   std::optional<std::string> optimizer, precision;
@@ -229,7 +229,7 @@ experiment::ChosenTraining chosen_by(const Model& model, const Cluster& given, c
   return experiment::choose_training(model.named(), cluster, stated);
 }
 
-/// What the reserve leaves of the cluster.
+/// The cluster without the reserve.
 Cluster less_reserve(const Cluster& cluster, std::optional<core::Bytes> reserved) {
   if (!reserved) return cluster;
   Cluster out{std::make_shared<const cluster::Cluster>(cluster.cluster->reserving(*reserved)), cluster.ref};
@@ -250,7 +250,7 @@ Problem problem(const Model& model, const Cluster& given, const Setting& setting
                 .costs = costs.has_value(),
                 .precision_note = chosen.precision_note,
                 .framework = cluster.ref.runtime};
-  // A model of the zoo is built anew in the numbers that hold its weights.
+  // A model of the zoo is built again in the numbers that hold its weights.
   const plan::ModelRef ref = experiment::in_numbers_of(out.training, model.ref);
   if (ref.parameters != model.ref.parameters)
     out.model = built(frameworks::NamedModel{ref, model.precision, model.tokens_stated}, model.notes);

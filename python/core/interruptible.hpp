@@ -9,13 +9,14 @@
 namespace penstock::python {
 
 /// Runs `work` on a thread of its own, without the interpreter's lock, and waits. Every twentieth of a second
-/// the calling thread takes the lock, looks for signals and calls `beat`, which may call Python; when either
-/// raises, the work is asked to stop and the exception is raised once it has. Throws what the work throws.
+/// the calling thread takes the lock, looks for signals and calls `beat`, which may call Python. When either
+/// raises, the work gets a stop request, and the exception is raised once it has stopped. Throws what the
+/// work throws.
 void run_interruptible(const std::function<void(core::StopToken)>& work,
                        const std::function<void()>& beat = {});
 
-/// Likewise for a search: a first Ctrl-C is a limit of the token (core::StopToken::ended), at which the work
-/// returns the best so far; a second one is raised.
+/// For a search: a first Ctrl-C is a limit of the token (core::StopToken::ended), at which the work returns
+/// the best so far; a second one is raised.
 void run_search(const std::function<void(core::StopToken)>& work, const std::function<void()>& beat = {});
 
 /// The value of such work.

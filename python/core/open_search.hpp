@@ -1,5 +1,5 @@
 #pragma once
-// What searches that run are about, as values that a planner written in Python may keep.
+// Inputs of searches that run, as values that a planner written in Python may keep.
 
 #include <functional>
 #include <list>
@@ -19,7 +19,7 @@ struct SearchInputs {
   std::optional<std::string> costs_path;
 };
 
-/// While it lives, inputs_of() knows the inputs of one search, or of one experiment. For any thread.
+/// While it lives, inputs_of() has the inputs of one search, or of one experiment. For any thread.
 class OpenSearch {
  public:
   /// Nothing for a graph of another search.

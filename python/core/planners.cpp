@@ -81,7 +81,7 @@ plan::Plan on_graph(const Plan& given, const cost::Problem& problem, const std::
   return plan::parse_plan(plan::to_yaml(*given.about.model.graph, given.plan), who, problem.graph);
 }
 
-/// Throws what the function's answer stands for, an error or a plan that is none.
+/// Throws if the function's answer is an error, or a plan that is none.
 plan::Plan called(const std::string& name, const cost::Problem& problem,
                   const planners::SearchOptions& options, core::StopToken stop) {
   const nb::gil_scoped_acquire locked;

@@ -37,7 +37,7 @@ namespace nb = nanobind;
 using namespace nb::literals;
 using Texts = std::vector<std::string>;
 
-/// How planners search, as `penstock plan` is told.
+/// Flags for how planners search, as `penstock plan` has them.
 struct SearchFlags {
   std::optional<std::int64_t> micro_batch, pipeline_micro_batch;
   std::string runnable_by;
@@ -202,7 +202,7 @@ Texts violations(const Plan& given) {
 
 std::vector<std::int64_t> micro_batches(const Plan& given) {
   std::vector<std::int64_t> out;
-  for (const plan::Stage& stage : given.plan.stages)  // which nobody has checked yet
+  for (const plan::Stage& stage : given.plan.stages)  // which is not checked yet
     out.push_back(stage.sharing_replicas() < 1 ? stage.micro_batch
                                                : plan::samples_per_device(given.plan, stage));
   return out;
@@ -212,7 +212,7 @@ report::Provenance provenance_of(const char* what) {
   return experiment::provenance(fmt::format("penstock.{}", what));
 }
 
-/// What `penstock plan --page` writes.
+/// Page as `penstock plan --page` writes it.
 std::string page(const Plan& plan) {
   if (!plan.simulation)
     throw core::BadInput(
@@ -282,7 +282,7 @@ void bind_plan(nb::module_& m) {
   m.def("violations", violations, "plan"_a);
 }
 
-/// With what its page asks for.
+/// A comparison with the data that its page needs.
 struct Comparison : experiment::Comparison {
   Problem about;
   sim::SimulationOptions simulation;

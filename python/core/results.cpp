@@ -21,7 +21,7 @@ using namespace nb::literals;
 using Names = std::vector<std::string>;
 using Rows = std::vector<report::CellResult>;
 
-/// What `penstock report` writes of the folder.
+/// Text that `penstock report` writes of the folder.
 std::string report_text(const std::string& folder, const TableChoice& choice, const std::string& title,
                         core::StopToken stop) {
   if (choice.format != "html") return table_text(experiment::load_results(folder), choice);

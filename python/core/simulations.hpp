@@ -9,7 +9,7 @@
 
 namespace penstock::python {
 
-/// What a simulation is told beside the plan.
+/// Settings of a simulation beside the plan.
 struct SimulationSetting {
   std::string network = "fair", collective = "closed_form", pass_collectives = "closed_form",
               communication = "free";

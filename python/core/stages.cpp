@@ -27,7 +27,7 @@ using namespace nb::literals;
 constexpr const char* kFile = "stages";
 constexpr int kHeadLines = 5;
 
-/// The plan file's rules for a stage hold for these too: each stands on a line of its own of such a file.
+/// The plan file's rules for a stage hold for these too: each is on a line of its own of such a file.
 plan::Plan parsed(const Problem& about, const StageList& stages, const std::string& schedule) {
   const auto lines =
       nb::cast<std::string>(nb::module_::import_("penstock._planners").attr("stage_lines")(stages));

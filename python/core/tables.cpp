@@ -17,7 +17,7 @@ report::Columns everything(const report::Results& results) {
   return {.axes = true, .origin = true, .ratio = !results.baseline.empty()};
 }
 
-/// As the command line reads them, with a name that Python has.
+/// Columns as the command line reads them, with a name that Python has.
 std::vector<std::string> checked_columns(const std::vector<std::string>& names,
                                          const report::Results& results) {
   try {

@@ -9,11 +9,11 @@
 
 namespace penstock::python {
 
-/// What a caller chooses of a table.
+/// Choices of a caller for a table.
 struct TableChoice {
   std::string format = "text";
   std::vector<std::string> columns{};     ///< empty: those that `penstock report` writes
-  std::optional<std::string> baseline{};  ///< planner that ratios divide by; none: as the results say
+  std::optional<std::string> baseline{};  ///< planner that ratios divide by; none: as in the results
   bool plain() const { return columns.empty() && !baseline; }
 };
 

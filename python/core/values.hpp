@@ -1,5 +1,5 @@
 #pragma once
-// What Python holds: values that keep alive what they refer to. None changes after it is made.
+// Values of Python objects; they keep alive what they refer to. None changes after it is made.
 
 #include <memory>
 #include <optional>
@@ -12,7 +12,7 @@ namespace penstock::python {
 
 struct Model {
   std::shared_ptr<const graph::OpGraph> graph;
-  plan::ModelRef ref;              ///< what a plan file says of it
+  plan::ModelRef ref;              ///< the model's entry in a plan file
   std::vector<std::string> notes;  ///< what reading it left out, in words
   std::string precision{};         ///< that its file states; "": none
   bool tokens_stated = true;       ///< false: tokens of a sample are a default

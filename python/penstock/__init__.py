@@ -33,7 +33,7 @@ __all__ = [
     "run", "schedule", "simulate", "stage_cost", "stage_memory", "validate", "zoo",
 ]
 
-# What is asked for is loaded then, so that penstock.torch, which reads and writes files, needs no compiled part.
+# A name is loaded at its first use, so that penstock.torch, which reads and writes files, needs no compiled part.
 _HOME = {
     **dict.fromkeys(["Cluster", "Comparison", "Handover", "Model", "Plan", "Problem", "Reached", "Results", "Row", "Schedule",
                      "Simulation", "Stage", "StageCost"], "_core"),

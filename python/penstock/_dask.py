@@ -1,7 +1,7 @@
 """Work handed to the workers of a Dask cluster.
 
-A task is a function of this module and values that can be pickled: Dask shows it on the dashboard, and gives it to another
-worker when the one that had it dies.
+A task is a function of this module and values that can be pickled. Dask shows it on the dashboard, and gives it to another worker
+when the one that had it dies.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _alone = threading.Lock()
 
 
 class _Cancelled(Exception):
-    """Nobody waits for this task any more."""
+    """The caller waits for this task no more."""
 
 
 def _beat() -> Callable[[], None]:
-    """What a task calls every now and then: raises once the task was cancelled, which Dask alone does not tell it."""
+    """A task calls this every now and then: raises once the task was cancelled, which Dask does not report to it."""
     worker = distributed.get_worker()
     key = worker.get_current_task()
 
@@ -84,7 +84,7 @@ class _Tasks:
 
 @contextmanager
 def _tasks(client: distributed.Client) -> Iterator[_Tasks]:
-    """What is left of the tasks when an exception, Ctrl-C among them, ends the call is cancelled."""
+    """Cancels the tasks that are left when an exception, Ctrl-C among them, ends the call."""
     tasks = _Tasks(client)
     try:
         yield tasks

@@ -17,7 +17,7 @@ Told = Callable[[_core.Row, int, int], object]
 
 
 def _cells(chosen: Mapping[str, object]) -> str:
-    """As `penstock run --only` writes it: model=mmt,devices=8."""
+    """Cell in the form of `penstock run --only`: model=mmt,devices=8."""
     return ",".join(f"{axis}={_text(value)}" for axis, value in chosen.items())
 
 

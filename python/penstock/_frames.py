@@ -1,4 +1,4 @@
-"""Tables as pandas' data frames; imported where one is asked for."""
+"""Tables as pandas' data frames; imported at the first use."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from .errors import BadInput
 
 
 def _text(value: object) -> str:
-    """As the command line and plan files write a parameter."""
+    """Text of a parameter in the form of the command line and plan files."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

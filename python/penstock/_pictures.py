@@ -11,7 +11,7 @@ from .errors import BadInput
 
 
 def write(svg: str, path: str) -> None:
-    """As SVG, PDF or PNG by the path's ending; PNG with twice as many pixels as the SVG says, for print."""
+    """Picture as SVG, PDF or PNG by the path's ending; PNG with twice as many pixels as the SVG states, for print."""
     ending = os.path.splitext(path)[1]
     if ending not in (".svg", ".pdf", ".png"):
         raise BadInput(f"{path}: expected a name that ends in .svg, .pdf or .png")

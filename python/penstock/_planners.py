@@ -60,7 +60,7 @@ def planner(name: str) -> Callable[[F], F]:
 
 
 class Option(NamedTuple):
-    """A parameter of a planner's function; `words` say what a value is where it is none of `values`."""
+    """A parameter of a planner's function; `words` describes a value where it is none of `values`."""
 
     name: str
     standard: str
@@ -69,7 +69,7 @@ class Option(NamedTuple):
     kind: type
 
     def read(self, text: str) -> object:
-        """What the function is given for an option's text."""
+        """Returns the argument of the function for an option's text."""
         if self.kind is bool:
             return text == "true"
         try:
@@ -103,7 +103,7 @@ def _options_of(planner: str, function: Function) -> list[Option]:
 
 
 def _words_of(function: Function, parameter: str) -> tuple[object, ...]:
-    """What a Literal annotation allows; nothing of other annotations."""
+    """Values that a Literal annotation allows; nothing of other annotations."""
     try:
         annotation = typing.get_type_hints(function).get(parameter)
     except Exception:  # names that are not there when the function is registered
@@ -112,7 +112,7 @@ def _words_of(function: Function, parameter: str) -> tuple[object, ...]:
 
 
 class Answer(NamedTuple):
-    """What a function came to: a plan, or why there is none ("infeasible" or "error") in words."""
+    """Outcome of a function: a plan, or why there is none ("infeasible" or "error") in words."""
 
     kind: str
     plan: _core.Plan | None
@@ -136,12 +136,12 @@ def answer(name: str, problem: _core.Problem, micro_batch: int | None, options: 
 
 
 def cause(planner: str) -> BaseException | None:
-    """What the function of a planner, with or without options behind colons, raised the last time."""
+    """Exception that the function of a planner, with or without options behind colons, raised the last time."""
     return _raised.pop(planner.partition(":")[0], None)
 
 
 def refuse_workers(names: Iterable[str]) -> None:
-    """Workers of a cluster do not know this process's planners."""
+    """Refuses planners of this process, which workers of a cluster do not have."""
     mine = sorted(set(names) & _functions.keys())
     if mine:
         raise BadInput(f"planner {', '.join(mine)}: registered in this process alone, not on the workers; run without client")
@@ -193,7 +193,7 @@ def _stage(operators: Iterable[str], devices: Iterable[int], micro_batch: int, d
 
 
 def _plain(value: object) -> object:
-    """What JSON has no form for: ranges and other iterables, numbers of numpy."""
+    """Replaces values that JSON has no form for: ranges and other iterables, numbers of numpy."""
     if isinstance(value, Iterable):
         return list(value)
     return int(value)  # type: ignore[call-overload]

@@ -21,7 +21,7 @@ def _bar(**settings: Any) -> Any:
 
 @contextmanager
 def of_search(progress: bool | Callable[[float], object], planner: str) -> Iterator[Callable[[], object]]:
-    """What to call every now and then while a planner searches."""
+    """Function to call every now and then while a planner searches."""
     start = time.monotonic()
     if callable(progress):
         yield lambda: progress(time.monotonic() - start)
@@ -36,7 +36,7 @@ def of_search(progress: bool | Callable[[float], object], planner: str) -> Itera
 def of_rows(
     progress: bool | Callable[[_core.Row, int, int], object], unit: str
 ) -> Iterator[Callable[[_core.Row, int, int], object] | None]:
-    """What to tell of each finished row."""
+    """Function to call with each finished row."""
     bar = _bar(unit=unit) if progress is True else None
     if bar is None:
         yield progress if callable(progress) else None

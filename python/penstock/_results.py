@@ -80,7 +80,7 @@ def _name(folder: str | os.PathLike[str]) -> str:
 class Front(tuple[_core.Row, ...]):
     """Rows that no other beats, in the order given; its text is a table of them, with what they assume where that is known."""
 
-    #: What was assumed of the problem instead of stated, in one line; empty: unknown.
+    #: Assumptions about the problem that were not stated, in one line; empty: unknown.
     assumptions: str = ""
 
     def __str__(self) -> str:
@@ -97,8 +97,8 @@ def pareto(
 ) -> Front:
     """Returns the rows that no other row beats, in the given order.
 
-    A row is left out if another row is at least as good in everything and better in one number, if an earlier row equals it,
-    or if it has no plan.
+    A row is left out if another row is at least as good in everything and better in one number. It is also left out if an earlier
+    row equals it, or if it has no plan.
 
     Args:
         rows: Rows of a comparison or of results, or any others.

@@ -1,4 +1,4 @@
-"""What notebooks show of values; imported when they do."""
+"""Views of values in notebooks; imported when they need them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def simulation(value: _core.Simulation) -> str:
 
 
 def plan(value: _core.Plan) -> str:
-    """As its simulation; of a plan that was not simulated its file."""
+    """Picture of a plan: its simulation, or its file if it was not simulated."""
     return simulation(value.simulation) if value.simulation else f"<pre>{escape(value.to_yaml())}</pre>"
 
 

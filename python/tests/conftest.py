@@ -1,4 +1,4 @@
-"""What the tests share: the program, whose answers the package must give."""
+"""Fixtures that the tests share: the program, whose answers the package must give."""
 
 import os
 import pathlib

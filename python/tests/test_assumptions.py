@@ -1,4 +1,4 @@
-"""What is assumed of a training that does not state it."""
+"""Assumptions about a training that does not state its settings."""
 
 import json
 import pathlib

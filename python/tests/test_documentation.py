@@ -1,4 +1,4 @@
-"""What docs/python.md shows runs as it stands."""
+"""Examples of docs/python.md run unchanged."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""What is wrong is said by an exception, with its place."""
+"""Every mistake is reported by an exception, with its place."""
 
 import penstock as ps
 import pytest

@@ -8,7 +8,7 @@ import penstock as ps
 import pytest
 
 CONFIG = "tests/frameworks/configs/llama3_70b.json"
-#: What depends on the machine and the day.
+#: Parts that depend on the machine and the day.
 MEASURED = ("search_s", "judging_s", "search_memory_bytes")
 
 
@@ -184,7 +184,7 @@ def test_a_schedule_is_byte_for_byte_that_of_penstock_schedule(cli, tmp_path, ti
     cli(*shape, "--csv", tmp_path / "zbv.csv", "--svg", tmp_path / "zbv.svg")
     assert zbv.to_csv() == (tmp_path / "zbv.csv").read_text()
     assert zbv.svg() == (tmp_path / "zbv.svg").read_text()
-    # What was written is a schedule again, with the same times.
+    # The written file is a schedule again, with the same times.
     assert ps.schedule(tmp_path / "zbv.csv", **times).makespan == zbv.makespan
 
 
@@ -282,7 +282,7 @@ def test_a_front_of_a_comparison_says_what_it_assumes():
 
 
 def test_pareto_keeps_what_no_other_beats():
-    """Against the definition, row by row; of two alike the first; 2 devices are beaten by none of 4."""
+    """Against the definition, row by row; the first of two equal ones; 2 devices are beaten by none of 4."""
     rows = []
     for devices in (2, 4):
         problem = ps.Problem(ps.zoo("mmt", branches=2), ps.Cluster("summit", devices), 64)

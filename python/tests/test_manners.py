@@ -65,7 +65,7 @@ def test_control_c_ends_a_search_and_a_comparison_within_half_a_second(long_prob
 
 
 def best_so_far(search):
-    """Of a long search that is interrupted when it has a plan."""
+    """Interrupts a long search when it has a plan."""
     for after in (1, 2, 4, 8, 16):
         _, plan = interrupted(search, after)
         if plan is not None:
@@ -74,7 +74,7 @@ def best_so_far(search):
 
 
 def test_control_c_leaves_the_best_plan_so_far_and_a_warning(long_problem):
-    # Without colocated stages, which improve does not know.
+    # Without colocated stages, which improve does not support.
     search = dict(planner="joint", options={"starts": "direct", "colocated": "never"})
     with pytest.warns(ps.SearchInterrupted, match="best plan"):
         plan = best_so_far(lambda: ps.plan(long_problem, **search))

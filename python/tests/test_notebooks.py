@@ -1,4 +1,4 @@
-"""The notebooks of docs/notebooks run, and what they say in words and numbers is what is committed."""
+"""The notebooks of docs/notebooks run, and their results in words and numbers are the committed ones."""
 
 import pathlib
 import runpy
@@ -10,7 +10,7 @@ NOTEBOOKS = sorted((ROOT / "docs/notebooks").glob("*.ipynb"))
 
 
 def texts(notebook) -> list[str]:
-    """What each cell printed and ended with, pictures and tables aside, which hold times of a search."""
+    """Output and last value of each cell, pictures and tables aside, which hold times of a search."""
     return [
         "".join(
             output.text if output.output_type == "stream" else output.data.get("text/plain", "")

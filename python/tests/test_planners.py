@@ -57,7 +57,7 @@ class Enough(Exception):
 
 def test_all_planners_are_those_of_the_catalogue_and_those_that_were_registered(problem):
     def asked() -> int:
-        """The comparison ends with its first row, which says how many there are."""
+        """The comparison ends with its first row, which has their number."""
         told = []
 
         def stop(row, done, total):

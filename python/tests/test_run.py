@@ -49,7 +49,7 @@ def cluster():
 
 
 def lasting(folder: pathlib.Path) -> dict[str, str | bytes]:
-    """Every file but what was measured and who measured it; in cells/ the build stands, and the program is another one."""
+    """Every file except what was measured and who measured it; cells/ has the build, and the program is another one."""
     out: dict[str, str | bytes] = {}
     for file in sorted(folder.rglob("*")):
         name = file.relative_to(folder).as_posix()
@@ -165,7 +165,7 @@ def test_mistakes_are_exceptions_with_their_place(experiment, cluster, tmp_path,
         ps.run(experiment, client=client, folder=tmp_path / "wrong")
     assert (caught.value.file, caught.value.line) == (str(experiment), 7) and caught.value.key
     assert not (tmp_path / "wrong").exists()
-    # A cell's own mistake: the others are done, and the exception says what is wrong.
+    # A cell's own mistake: the others are done, and the exception names it.
     experiment.write_text(EXPERIMENT.replace("joint: {", "piper, joint: {") + "pipeline_micro_batch: 8\n")
     with pytest.raises(ps.BadInput, match="piper"):
         ps.run(experiment, client=client, folder=tmp_path / "cell", only=[{"planner": "piper"}, {"planner": "spp"}])

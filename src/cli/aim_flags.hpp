@@ -1,5 +1,5 @@
 #pragma once
-// What a search makes least.
+// Objective that a search minimises.
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace penstock::cli {
 
-/// --aim NAME, and what some aims are told: --perturbation FILE, --seed N, --seeds N; --slower PERCENT.
+/// --aim NAME, and parameters of some aims: --perturbation FILE, --seed N, --seeds N; --slower PERCENT.
 class AimFlags {
  public:
   void add(CLI::App& command);
-  /// For this cluster. Throws a usage error where an aim lacks what it needs, or is told what it has no use
-  /// for.
+  /// Aim for this cluster. Throws a usage error where an aim lacks a flag that it needs, or has one that it
+  /// does not use.
   experiment::AimSetting setting(const cluster::Cluster& cluster) const;
 
  private:

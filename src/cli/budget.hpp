@@ -12,7 +12,7 @@
 
 namespace penstock::cli {
 
-/// Asks work to stop as Ctrl-C does, once the time is over or Ctrl-C was pressed: what is under way leaves no
+/// Stops work as Ctrl-C does, once the time is over or Ctrl-C was pressed: what is under way leaves no
 /// result, what is finished stays. A search's own limit is something else: its best plan counts.
 class Budget {
  public:

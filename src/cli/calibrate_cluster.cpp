@@ -25,7 +25,7 @@ core::Seconds latency(const std::string& text) {
   return *value;
 }
 
-/// What the flags say; the rest as measured. One device alone has no use for it.
+/// Link between devices: values of the flags; the rest as measured. A single device has no use for it.
 cost::Affine link(const CalibrateClusterFlags& flags, const cost::Calibration& calibration) {
   const auto measured = calibrate::peer_line(calibration);
   if (flags.devices > 1 && !measured && (flags.bandwidth.empty() || flags.latency.empty()))

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kSamples = 16;  ///< of a device, in the command that is shown
 
-/// Whether a calibration may write the file: there is none, or a calibration wrote it.
+/// True if a calibration may write the file: there is none, or a calibration wrote it.
 bool is_ours(const std::string& file) {
   if (!std::filesystem::exists(file)) return true;
   const std::string text = core::read_file(file);

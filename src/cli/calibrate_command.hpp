@@ -1,5 +1,5 @@
 #pragma once
-// What the sub-commands of `penstock calibrate` share; one file per sub-command.
+// Code shared by the sub-commands of `penstock calibrate`; one file per sub-command.
 
 #include "command.hpp"
 

@@ -66,7 +66,7 @@ std::string constants_text(const FittedCluster& fitted) {
   return out;
 }
 
-/// What to do with the constants.
+/// Next step for the user: how to use the constants.
 std::string next_text(const FittedCluster& fitted, const CalibrateFitFlags& flags) {
   if (flags.output.empty())
     return fmt::format("\nFor each device type in the cluster file (-o FILE writes one):\n  {}\n",

@@ -82,7 +82,7 @@ bool has_ceilings(const cost::Ceilings& ceilings) {
          std::ranges::any_of(ceilings.matmul, [](core::FlopRate rate) { return rate.value() > 0; });
 }
 
-/// What an earlier run of the same command has left, or nothing but the identity.
+/// Result of an earlier run of this command, or nothing but the identity.
 Calibration begin(const std::string& path, const cost::Identity& mine) {
   if (path.empty() || !std::filesystem::exists(path)) return {mine, {}, {}, {}, {}, {}, {}, {}, {}};
   Calibration found = cost::load_calibration(path);
@@ -258,7 +258,7 @@ class Measuring {
     return [device] { return kernels::open_device(device, 1); };
   }
 
-  /// As many threads of the host as it has processors for.
+  /// Peers of the device; for the host as many threads as it has processors for.
   std::vector<calibrate::OpenDevice> peers() const {
     if (flags_.device == "host") return std::vector(std::min(processors(), kMostRanks), opener("host"));
     std::vector<calibrate::OpenDevice> out;
@@ -283,7 +283,7 @@ class Measuring {
             .stop = stop_};
   }
 
-  /// Shorter timings where the budget asks for them.
+  /// Shorter timings where the budget requires them.
   calibrate::SamplingRule rule() const {
     const calibrate::SamplingRule full = calibrate::divided({}, flags_.rounds);
     if (!budget_) return full;

@@ -93,7 +93,7 @@ std::string tests(const Calibration& c) {
   return out.empty() ? "" : "\n" + out;
 }
 
-/// What was measured, and what a simulation would say of the same kernels.
+/// Measured times of kernels under crowding, beside the times that a simulation would give them.
 std::string crowding(const Calibration& c, const report::Screen& screen) {
   if (c.crowding.empty()) return "";
   const Align right = Align::right;

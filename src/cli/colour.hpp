@@ -6,7 +6,7 @@
 
 namespace penstock::cli {
 
-/// Standard output is a terminal that shows colours, and nobody asked for none (NO_COLOR, see no-color.org).
+/// Standard output is a terminal that shows colours, and NO_COLOR is not set (see no-color.org).
 bool colour_wanted();
 
 /// Printed text with the heads of its tables in bold and, in tables of planners on one problem, the best

@@ -1,5 +1,5 @@
 #pragma once
-// What the sub-commands share: flags that mean the same everywhere, and how they become values.
+// Code shared by the sub-commands: flags that mean the same everywhere, and how they become values.
 
 #include <CLI/CLI.hpp>
 #include <functional>
@@ -18,12 +18,12 @@
 
 namespace penstock::cli {
 
-/// What main hands to every command.
+/// Data that main passes to every command.
 struct Session {
   std::string command_line;
   bool force = false;  ///< files of others may be replaced
   core::StopToken (*stop)() =
-      nullptr;  ///< from this call on a first Ctrl-C only asks to stop; before, it ends the program
+      nullptr;  ///< from this call on a first Ctrl-C only requests a stop; before, it ends the program
   core::StopToken (*end_search)() = nullptr;  ///< likewise; a search then ends with the best plan so far
 };
 
@@ -74,7 +74,7 @@ struct ClusterFlags {
   plan::ClusterRef ref() const { return {file, devices, runtime, reserved()}; }
 };
 
-/// body(), whose input comes from the command line alone: what is bad there is a usage error.
+/// Runs body(), whose input comes only from the command line: any bad input is a usage error.
 template <class Body>
 auto from_command_line(const Body& body) {
   try {
@@ -108,7 +108,7 @@ struct CostFlags {
       const cluster::Cluster& cluster) const;  ///< throws BadInput for another device's
 };
 
-/// What the simulator assumes: --network, --collective, --pass-collectives.
+/// Assumptions of the simulator: --network, --collective, --pass-collectives.
 struct SimulationFlags {
   std::string network = "fair";
   std::string collective = "closed_form";
@@ -121,7 +121,7 @@ struct SimulationFlags {
 struct CompressionFlags {
   std::optional<double> gradients, activations;
   void add(CLI::App& command);
-  /// Leaves alone what no flag names.
+  /// Does not change settings without a flag.
   void apply(plan::Compression& compression) const;
 };
 
@@ -129,7 +129,7 @@ struct CompressionFlags {
 struct BucketFlag {
   std::string text;
   void add(CLI::App& command);
-  /// Leaves alone what is not given. Throws a usage error for what is no count of bytes.
+  /// Does not change settings that are not given. Throws a usage error for a value that is no count of bytes.
   void apply(plan::Training& training) const;
 };
 
@@ -161,7 +161,7 @@ using core::ThreadLimit;
 /// The birth certificate of results made by this process.
 report::Provenance provenance(const Session& session);
 
-/// Which build this is: experiment::program of the executable.
+/// Identity of this build: experiment::program of the executable.
 std::string program(const report::Provenance& provenance);
 
 }  // namespace penstock::cli

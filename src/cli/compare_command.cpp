@@ -37,7 +37,7 @@ struct CompareFlags {
   WideFlag wide;
 };
 
-/// Says on standard error who searches, for how long, and what was found.
+/// Reports on standard error who searches, for how long, and what was found.
 experiment::CompareProgress told(std::optional<Heartbeat>& alive) {
   return {[&alive](const planners::PlannerChoice& planner) { alive.emplace(written(planner)); },
           [&alive](const report::CellResult& row, std::size_t done, std::size_t all) {
@@ -49,7 +49,7 @@ experiment::CompareProgress told(std::optional<Heartbeat>& alive) {
           }};
 }
 
-/// The first of them says who wrote them.
+/// The first of them names the command that wrote them.
 constexpr std::array kEndings = {".json", ".txt", ".csv", ".svg"};
 
 void check_output(const std::string& output, bool force) {

@@ -1,5 +1,5 @@
 #pragma once
-// Completion scripts: the command line as bash, zsh and fish want to be told of it. One file per shell.
+// Completion scripts: the command line in the form that bash, zsh and fish expect. One file per shell.
 
 #include "syntax.hpp"
 

@@ -28,7 +28,7 @@ std::string head(const std::vector<CommandSyntax>& commands) {
          "complete -c penstock -f\n";
 }
 
-/// Names, paths or both; files are off unless asked for.
+/// Names, paths or both; files are off by default.
 std::string fish_offers(const Argument& argument) {
   std::string words = fmt::format("{}", fmt::join(argument.choices, " "));
   if (argument.list()) words = "(__fish_complete_list , 'string split \" \" \"" + words + "\"')";

@@ -24,7 +24,7 @@ std::string function(const CommandSyntax& command) {
   return out;
 }
 
-/// What completes a value: names, paths, both, or nothing (a blank).
+/// Completions of a value: names, paths, both, or nothing (a blank).
 std::string action(const Argument& argument) {
   const std::string names = fmt::format("{}", fmt::join(argument.choices, " "));
   const char* paths = argument.files() ? "_files" : argument.folders() ? "_files -/" : "";

@@ -1,5 +1,5 @@
 #pragma once
-// What a calibration says of the device it was made on.
+// Identity of the device that a calibration was made on.
 
 #include "command.hpp"
 #include "penstock/calibrate/clock.hpp"
@@ -8,11 +8,12 @@
 
 namespace penstock::cli {
 
-/// What the backend says of itself, and what this process knows beside.
+/// Identity that the backend reports, and what this process adds.
 cost::Identity identity(const kernels::Backend& backend, const calibrate::Clock& clock,
                         const Session& session);
 
-/// What measuring may take: half of what is free on the host, half of all on a device that is ours alone.
+/// Memory that measuring may take: half of what is free on the host, half of all on a device that only we
+/// use.
 core::Bytes usable_memory(const cost::Identity& identity);
 
 }  // namespace penstock::cli

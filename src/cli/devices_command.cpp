@@ -19,7 +19,7 @@ struct DevicesFlags {
   WideFlag wide;
 };
 
-/// "oneDNN 2.6.3, 2 threads": what a backend says of itself beside what the device is.
+/// "oneDNN 2.6.3, 2 threads": details that a backend reports beside what the device is.
 std::string details_of(const std::vector<std::pair<std::string, std::string>>& identity) {
   std::string out;
   for (const auto& [key, value] : identity)
@@ -35,7 +35,7 @@ std::vector<std::string> numbers_of(const kernels::Backend& backend) {
   return out;
 }
 
-/// Why there is none of a kind that this program knows; empty where there is one.
+/// Reason why there is no device of a kind that this program supports; empty where there is one.
 std::string missing_gpu(const std::vector<std::string>& present) {
   for (const std::string& name : present)
     if (name.starts_with("cuda")) return "";

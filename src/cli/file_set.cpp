@@ -12,7 +12,7 @@
 namespace penstock::cli {
 namespace {
 
-/// Whether a program's command line, "penstock replay plan.yaml", runs this command.
+/// True if a program's command line, "penstock replay plan.yaml", runs this command.
 bool runs(std::string_view line, std::string_view command) {
   return line.starts_with(command) && (line.size() == command.size() || line[command.size()] == ' ');
 }

@@ -7,9 +7,9 @@
 
 namespace penstock::cli {
 
-/// Throws core::Error (experiment::kOccupied) that names the first of `files` that is there already, unless
-/// `record`, a JSON file among them, says in its provenance that `command` wrote it: "penstock replay".
-/// Nothing with `force`.
+/// Throws core::Error (experiment::kOccupied) that names the first of `files` that is there already. Does not
+/// throw if `record`, a JSON file among them, has a provenance that names `command` ("penstock replay") as
+/// its writer. Never throws with `force`.
 void check_replaceable(const std::vector<std::string>& files, const std::string& record,
                        std::string_view command, bool force);
 

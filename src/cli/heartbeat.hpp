@@ -8,9 +8,9 @@
 
 namespace penstock::cli {
 
-/// While it lives, every five seconds, and as soon as it was told something: "graphpipe: searching for 10 s",
-/// or what else is done; and behind it what it was told last, "graphpipe: searching for 10 s: half of it". On
-/// a terminal one line, every second, which is gone at the end.
+/// Reports work in progress every five seconds while it lives, and at once when it gets a message. A report
+/// is "graphpipe: searching for 10 s", or what else is done. The last message, if any, follows: "graphpipe:
+/// searching for 10 s: half of it". On a terminal one line, every second, which is gone at the end.
 class Heartbeat {
  public:
   explicit Heartbeat(std::string who, std::string does = "searching for");
@@ -27,7 +27,7 @@ class Heartbeat {
   std::condition_variable over_;
   bool terminal_, line_open_ = false;
   bool done_ = false;
-  std::string progress_;  ///< empty: nothing was told
+  std::string progress_;  ///< empty: no message yet
   std::thread thread_;
 };
 

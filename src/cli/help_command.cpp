@@ -1,4 +1,4 @@
-// penstock help, and what penstock says when it is asked for nothing.
+// penstock help, and the output of penstock without a command.
 #include <fmt/format.h>
 
 #include "command.hpp"

@@ -1,12 +1,12 @@
 #pragma once
-// What the formats of `penstock import` share; one file per format.
+// Code shared by the formats of `penstock import`; one file per format.
 
 #include "command.hpp"
 #include "penstock/cost/profile.hpp"
 
 namespace penstock::cli {
 
-/// What becomes of a foreign file: a model, and what its operators cost.
+/// Result of importing a foreign file: a model, and what its operators cost.
 struct Imported {
   graph::OpGraph model;
   cost::ProfileCosts costs;

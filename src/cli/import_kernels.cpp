@@ -19,7 +19,7 @@ struct ImportKernelsFlags {
   std::string output, device;
 };
 
-/// What the files hold together.
+/// Content of all files together.
 struct Tables {
   std::string device;
   std::vector<cost::ProductTime> products, grouped;

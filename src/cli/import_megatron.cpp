@@ -28,7 +28,8 @@ struct ImportMegatronFlags {
   ClusterFlags cluster;
 };
 
-/// As a plan that is searched leaves it to the framework, where this one leaves as much. What is said of it.
+/// Reserves the memory that a searched plan leaves to the framework, where this plan leaves as much. Returns
+/// a note on it.
 std::string reserve_usual(const cost::Problem& problem, plan::Plan& plan) {
   const auto& ref = plan.cluster;
   if (ref.reserved || !cluster::takes_usual_reserve(problem.cluster)) return "";

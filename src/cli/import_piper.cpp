@@ -12,8 +12,8 @@ struct ImportPiperFlags {
   ImportOutputs outputs;
 };
 
-/// The file has one time for both passes. What recomputing adds is the forward pass; where the file does not
-/// say, or it is none or more than all, the passes are told apart as profiles' `total` is.
+/// The file has one time for both passes. Recomputing adds the forward pass. Where the file has no such
+/// number, or it is none or more than all, the passes are separated as profiles' `total` is.
 double forward_time(const graph::PiperDegree& degree) {
   const double plain = degree.configurations.front().time;
   const double again = degree.configurations.back().time - plain;

@@ -26,7 +26,7 @@ void await(const sigset_t& interrupts) {
   stop_requested = true;
   std::signal(SIGINT, SIG_DFL);  // a shell's background jobs are started with it ignored
   std::signal(SIGTERM, SIG_DFL);
-  std::signal(SIGHUP, ends ? SIG_DFL : SIG_IGN);  // a terminal that goes away says so more than once
+  std::signal(SIGHUP, ends ? SIG_DFL : SIG_IGN);  // a terminal that goes away signals this more than once
   pthread_sigmask(SIG_UNBLOCK, &interrupts, nullptr);
   if (ends) std::raise(signal);
   for (;;) pause();  // the next one ends the program

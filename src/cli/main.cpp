@@ -63,7 +63,7 @@ std::string no_option(const CLI::App& app, const std::string& name, const std::s
                      hint.starts_with("did you mean") ? "; " + hint : "");
 }
 
-/// A misspelt word is the cause where CLI11 misses what it stands for.
+/// A misspelt word is the cause where CLI11 misses the option that it should be.
 std::string in_words(const CLI::App& app, const std::string& name, const CLI::ParseError& e) {
   if (const auto inside = app.get_subcommands(); !inside.empty())
     return in_words(*inside.front(), name + " " + inside.front()->get_name(), e);
@@ -82,7 +82,7 @@ std::string in_words(const CLI::App& app, const std::string& name, const CLI::Pa
   return out + "; see " + name + " --help";
 }
 
-/// What was printed may have been kept back until now: a full disk shows here.
+/// Output may have been kept back until now: a full disk shows here.
 int written(int code) {
   if (output_arrived()) return code;
   const int lost = fail(core::ExitCode::bad_input, "cannot write to standard output");
@@ -139,7 +139,7 @@ int main(int argc, char** argv) {
     return penstock::cli::written(penstock::cli::run(argc, argv));
   } catch (const penstock::core::Error& e) {
     return penstock::cli::fail(e.code(), e.what());
-  } catch (const std::system_error& e) {  // a file or a pipe that fails is nobody's defect
+  } catch (const std::system_error& e) {  // a file or a pipe that fails is not our defect
     return penstock::cli::fail(ExitCode::bad_input, e.what());
   } catch (const std::bad_alloc&) {
     return penstock::cli::fail(ExitCode::limit, "out of memory");

@@ -72,7 +72,7 @@ std::string synopsis(const CommandSyntax& command) {
   return out + "\n";
 }
 
-/// What --help says in capitals and signs.
+/// Conditions that --help shows in capitals and signs.
 std::string conditions(const Argument& argument) {
   std::string out;
   if (argument.required) out += " Required.";

@@ -1,5 +1,5 @@
 #pragma once
-// A manual page of section 1, from what --help says.
+// A manual page of section 1, made from the text of --help.
 
 #include <string>
 #include <vector>

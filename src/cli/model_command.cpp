@@ -24,7 +24,7 @@ struct ModelCommandFlags {
   WideFlag wide;
 };
 
-/// Such as "16 rows x 768 features".
+/// Text such as "16 rows x 768 features".
 std::string in_words(const graph::Tensor& tensor) {
   if (tensor.dtype == graph::DType::byte) return "";
   std::string out;

@@ -19,12 +19,12 @@
 namespace penstock::cli {
 namespace {
 
-/// A line written in place stands on the terminal, and nobody has ended it.
+/// A line written in place is on the terminal and has not been ended.
 std::atomic<bool> line_open{false};
 
-constexpr std::size_t kNarrowest = 20;  ///< screens that say less do not know
+constexpr std::size_t kNarrowest = 20;  ///< a smaller reported width counts as unknown
 
-/// Whoever reads went away: as if the signal had not been ignored.
+/// The reader went away: ends as if the signal had not been ignored.
 void end_by_broken_pipe() {
   std::signal(SIGPIPE, SIG_DFL);
   std::raise(SIGPIPE);
@@ -57,7 +57,7 @@ std::optional<std::size_t> columns_of_environment() {
   return fault == std::errc() && end == given.data() + given.size() ? std::optional(columns) : std::nullopt;
 }
 
-/// 0: no terminal, or one that does not know.
+/// 0: no terminal, or one that does not report its width.
 std::size_t columns_of(int terminal) {
   winsize size{};
   const std::size_t columns = ioctl(terminal, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;

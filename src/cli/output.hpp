@@ -10,8 +10,8 @@
 
 namespace penstock::cli {
 
-/// To be called first of all: a file opened later never takes the place of a standard stream that is closed,
-/// and a reader that went away ends no run.
+/// Must be called first of all. A file opened later then never takes the place of a standard stream that is
+/// closed, and a reader that went away ends no run.
 void guard_streams();
 
 /// Results, on standard output. What cannot be written shows in output_arrived; a reader that went away ends
@@ -21,12 +21,12 @@ void print(std::string_view text);
 /// False when some of what was printed could not be written, as on a full disk.
 bool output_arrived();
 
-/// Messages, on standard error, after all that was printed before. Never fails: nobody may be there to read.
+/// Messages, on standard error, after all that was printed before. Never fails: there may be no reader.
 void say(std::string_view text);
 void warn(std::string_view text);  ///< "penstock: warning: TEXT" on a line
 
 /// A line on a terminal's standard error in place of the last one; it ends with `last`, or before anything
-/// else is printed or said.
+/// else is written.
 void say_in_place(std::string_view text, bool last);
 void end_line_in_place();  ///< ends it now, if there is one
 bool terminal_hears();     ///< standard error is a terminal

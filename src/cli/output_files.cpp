@@ -24,7 +24,7 @@ struct OutputOption {
   bool (*fits)(std::string_view begin);
 };
 
-bool anything(std::string_view) {  // the command itself knows
+bool anything(std::string_view) {  // checked by the command itself
   return true;
 }
 bool is_svg(std::string_view begin) {
@@ -73,7 +73,7 @@ bool is_report(std::string_view begin) {
          (begin.starts_with('{') && begin.find("\"provenance\"") != begin.npos);
 }
 
-/// What -o of a command writes, where the command itself does not look; and files that only this command
+/// Output of -o of a command, where the command itself does not look; and files that only this command
 /// writes.
 struct CommandOutput {
   std::string_view command;

@@ -1,5 +1,5 @@
 #pragma once
-// Files that a command is asked to write: never its inputs, each other, or somebody else's.
+// Output files of commands: never their inputs, each other, or somebody else's.
 
 #include <CLI/CLI.hpp>
 
@@ -8,7 +8,7 @@ namespace penstock::cli {
 /// --force on every command below that has an option for a file to write.
 void add_force(CLI::App& app);
 
-/// Whether it is given, to the command that was chosen.
+/// True if --force is given to the command that was chosen.
 bool forced(const CLI::App& command);
 
 /// To be called before the command runs. Throws core::Error: usage where two of its output files are one;

@@ -1,5 +1,5 @@
 #pragma once
-// What the program says of itself to those who do not know it yet.
+// Overview of the program for new users.
 
 #include <CLI/CLI.hpp>
 #include <string>

@@ -51,7 +51,7 @@ std::vector<std::string> endings(std::size_t plans) {
   return out;
 }
 
-/// PATH.json says who wrote them.
+/// PATH.json names the command that wrote them.
 void check_output(const std::string& path, std::size_t plans, bool force) {
   std::vector<std::string> files;
   for (const std::string& ending : endings(plans)) files.push_back(path + ending);

@@ -24,7 +24,7 @@ struct Statistic {
   const char* name;
   double Spread::*of;
 };
-/// Of the iteration's time.
+/// Statistics of the iteration's time.
 constexpr std::array<Statistic, 7> kStatistics = {{{"min", &Spread::min},
                                                    {"median", &Spread::median},
                                                    {"p90", &Spread::p90},
@@ -33,7 +33,7 @@ constexpr std::array<Statistic, 7> kStatistics = {{{"min", &Spread::min},
                                                    {"max", &Spread::max},
                                                    {"mean", &Spread::mean}}};
 
-/// Of all runs together.
+/// Summary of all runs together.
 struct RunsSummary {
   experiment::AppliedPerturbation applied;
   std::size_t runs = 0;
@@ -44,7 +44,7 @@ struct RunsSummary {
   std::vector<sim::Filling> fillings;  ///< of each run's first mini-batch; none: samples are full
 
   double throughput(double seconds) const { return static_cast<double>(mini_batch) / seconds; }
-  /// Of the runs' rates: the least rate is that of the longest run.
+  /// Spread of the runs' rates: the least rate is that of the longest run.
   Spread rates() const {
     std::vector<double> all;
     for (const double seconds : times) all.push_back(throughput(seconds));
@@ -57,7 +57,7 @@ sim::Filling first_mini_batch(const cost::Problem& problem, const sim::Lengths& 
       sim::fillings(lengths, sim::room(lengths, problem.graph), problem.training.mini_batch, seed, 0));
 }
 
-/// Of all runs' first mini-batches.
+/// Line about the first mini-batches of all runs.
 std::string filling_line(const RunsSummary& summary) {
   if (summary.fillings.empty()) return "";
   const sim::Filling all = sim::sum(summary.fillings);

@@ -1,5 +1,5 @@
 #pragma once
-// What `simulate` does and prints with a perturbation.
+// Work and output of `simulate` with a perturbation.
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -29,11 +29,11 @@ struct PerturbationFlags {
 void warn_of_unmet(const sim::Perturbation& perturbation, const cluster::Cluster& cluster,
                    const trace::Trace& trace);
 
-/// What was applied to one run of a problem, beside the iteration without it.
+/// Perturbation applied to one run of a problem, beside the iteration without it.
 experiment::AppliedPerturbation applied(const PerturbationFlags& flags, const sim::Perturbation& perturbation,
                                         const cost::Problem& problem, core::Seconds perfect);
 
-/// Simulates all runs and says how iteration time and throughput are spread: a table, or JSON.
+/// Simulates all runs and reports how iteration time and throughput are spread: a table, or JSON.
 std::string runs_report(const PerturbationFlags& flags, const cost::Problem& problem,
                         const schedule::ScheduledPlan& scheduled, const sim::SimulationOptions& options,
                         bool json, core::StopToken stop);

@@ -38,7 +38,7 @@ std::optional<std::string> found(const char* program) {
   return std::nullopt;
 }
 
-/// The converter's command; PNG has twice as many pixels as the SVG says, for print.
+/// The converter's command; PNG has twice as many pixels as the SVG states, for print.
 std::optional<std::vector<std::string>> command_for(const std::string& ending, const std::string& svg,
                                                     const std::string& out) {
   const std::string format = ending.substr(1);
@@ -59,7 +59,7 @@ std::optional<std::vector<std::string>> command_for(const std::string& ending, c
       file, ending_of(file).substr(1), kRsvg, kCairo, fs::path(file).replace_extension(".svg").string()));
 }
 
-/// Its exit status; that of a shell's where it does not start.
+/// Runs a program. Returns its exit status; that of a shell if the program does not start.
 int run_program(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));

@@ -1,11 +1,12 @@
 #pragma once
-// A picture written as its file's ending says: SVG as it is, PDF and PNG by a converter of the machine.
+// A picture written in the format of its file's ending: SVG as it is, PDF and PNG by a converter of the
+// machine.
 
 #include <string>
 
 namespace penstock::cli {
 
-/// Throws a usage error for an ending other than .svg, .pdf and .png, and BadInput where a converter is
+/// Throws a usage error for an ending other than .svg, .pdf and .png. Throws BadInput where a converter is
 /// needed and none is installed; its message names the packages.
 void check_picture(const std::string& file);
 

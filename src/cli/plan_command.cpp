@@ -59,7 +59,7 @@ core::ExitCode run(PlanFlags flags, const Session& session) {
   return flags.search.show(problem, found, loaded.assumptions);
 }
 
-/// What decides the search, beside the problem.
+/// Flags that decide the search, beside the problem.
 void add_search(CLI::App& command, PlanFlags& flags) {
   command
       .add_option(

@@ -1,5 +1,5 @@
 #pragma once
-// What `plan`, `improve` and `simulate` are asked to leave beside the table.
+// Files that `plan`, `improve` and `simulate` write on request, beside the table.
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -37,7 +37,7 @@ class ExplainFlags {
  public:
   void add(CLI::App& command);
   bool given() const { return option_ && option_->count() > 0; }
-  /// Of a plan whose simulation gave the row. Warns of settings without effect.
+  /// Explains a plan whose simulation gave the row. Warns of settings without effect.
   experiment::ExplainedRun explained(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                                      const sim::SimulationOptions& options,
                                      const report::CellResult& row) const;
@@ -47,7 +47,7 @@ class ExplainFlags {
   std::size_t entries_ = 20;
 };
 
-/// How a search is judged and limited, and what it leaves; alike for `plan` and `improve`.
+/// Flags for how a search is judged and limited, and what it leaves; equal for `plan` and `improve`.
 struct PlanSearch {
   AimFlags aim;
   SimulationFlags simulation;
@@ -68,7 +68,7 @@ struct PlanSearch {
                             const experiment::Cell& cell, experiment::SearchSetting setting,
                             core::StopToken stop) const;
   void check(bool force) const;  ///< throws, unless forced, where a file would be lost
-  /// Writes the files that were asked for.
+  /// Writes the requested files.
   void leave(const cost::Problem& problem, const experiment::AimedPlan& found,
              const experiment::Assumptions& assumptions, const Session& session) const;
   /// Prints the plan, as a table or as JSON. The exit code: interrupted, where Ctrl-C ended the search.

@@ -1,16 +1,16 @@
 #pragma once
-// What flags say of a plan file.
+// Flags about a plan file.
 
 #include "command.hpp"
 #include "penstock/experiment/plan_input.hpp"
 
 namespace penstock::cli {
 
-/// The plan's own model and cluster, unless flags say otherwise.
+/// The plan's own model and cluster, unless flags name others.
 plan::PlanHead head_of(const std::string& text, const std::string& file, const ModelFlags& model,
                        const ClusterFlags& cluster);
 
-/// As experiment::read_plan.
+/// Reads a plan as experiment::read_plan does.
 experiment::PlanInput read_plan(const std::string& file, const ModelFlags& model, const ClusterFlags& cluster,
                                 const CostFlags& costs);
 

@@ -95,7 +95,7 @@ void warn_of_positions(const plan::ModelRef& model) {
 
 }  // namespace
 
-/// Throws a usage error where neither flags nor the model say.
+/// Throws a usage error where neither flags nor the model have a value.
 std::int64_t ProblemFlags::samples_of(const graph::OpGraph& graph, bool language,
                                       std::int64_t devices) const {
   if (mini_batch > 0) return mini_batch;
@@ -130,7 +130,7 @@ LoadedProblem ProblemFlags::load(const std::string& attention) const {
   cell.model = experiment::in_numbers_of(cell.training, std::move(cell.model));
   if (chosen.reserved) cell.cluster.reserved = chosen.reserved;
   warn_of_positions(cell.model);
-  // Of a zoo's model that a file names, the file is at fault.
+  // A zoo's model may be named by a file: then the file is at fault.
   const std::string file = cell.model.name == model.name ? "" : experiment::model_file_of(model.name);
   graph::OpGraph graph = core::naming(file, [&] { return experiment::load_model(cell.model); });
   const cluster::Cluster stated = experiment::load_cluster(cell.cluster);

@@ -1,5 +1,5 @@
 #pragma once
-// Which problem planners are given: a model, a cluster, how it is trained, what costs are.
+// Problem given to planners: a model, a cluster, how it is trained, what costs are.
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace penstock::cli {
 
-/// What ProblemFlags name, read.
+/// Inputs that ProblemFlags name, read.
 struct LoadedProblem {
   graph::OpGraph graph;
   cluster::Cluster cluster;

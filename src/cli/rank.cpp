@@ -10,7 +10,7 @@
 namespace penstock::cli {
 namespace {
 
-/// Of the first variable that is set.
+/// Value of the first variable that is set.
 int number(std::initializer_list<const char*> variables, int least, int otherwise) {
   for (const char* variable : variables) {
     const char* given = std::getenv(variable);

@@ -31,7 +31,7 @@ struct ReplayCommandFlags {
   WideFlag wide;
 };
 
-constexpr const char* kRecord = "comparison.json";  ///< says who wrote the others
+constexpr const char* kRecord = "comparison.json";  ///< names who wrote the others
 
 /// Files on their way into a folder: `commit` moves them there together; without it none is left.
 class Delivery {
@@ -92,7 +92,7 @@ void write_all(const ReplayCommandFlags& flags, const experiment::Replayed& repl
   to.commit();
 }
 
-/// Beside the eager iterations: nobody waits for a thread, and links are as fast as the devices copy.
+/// Beside the eager iterations: here no one waits for a thread, and links are as fast as the devices copy.
 std::string graph_line(const std::vector<core::Seconds>& launches) {
   if (launches.empty()) return "";
   std::vector<double> times;

@@ -1,5 +1,5 @@
 #pragma once
-// What `penstock replay` and `penstock validate` share: how plans are executed, and on what.
+// Flags shared by `penstock replay` and `penstock validate`: how plans are executed, and on what.
 
 #include "command.hpp"
 #include "penstock/experiment/replay.hpp"

@@ -125,7 +125,7 @@ core::ExitCode run_study(const RunFlags& flags, const std::string& text, const S
   return core::ExitCode::done;
 }
 
-/// The leader's alone.
+/// Runs the experiment; only the leader shows progress.
 experiment::RunOutcome with_progress(const experiment::Spec& spec, experiment::RunOptions options,
                                      core::StopToken stop) {
   std::optional<RunProgress> progress;

@@ -12,7 +12,7 @@ std::string name(const report::CellResult& row) {
   return fmt::format("{} {} devices{} {}", row.model, row.devices, setting, row.planner);
 }
 
-/// Told apart from all others.
+/// Key that no other cell has.
 std::string key(const report::CellResult& row) {
   return fmt::format("{}, mini-batch {} on {}", name(row), row.mini_batch, row.cluster);
 }
@@ -82,8 +82,8 @@ std::string RunProgress::under_way() const {
   return fmt::format("after {} s at work on {}{}", past, *under_way_.begin(), more);
 }
 
-/// As if the cells to come took as long as the others did on average. Empty while nothing is known, and at
-/// the end.
+/// Estimate: the cells to come take as long as the others did on average. Empty before the first result, and
+/// at the end.
 std::string RunProgress::time_left() const {
   const std::size_t left = total_ - done_;
   if (run_ == 0 || left == 0) return "";

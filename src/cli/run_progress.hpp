@@ -15,8 +15,8 @@ namespace penstock::cli {
 /// "mmt 8 devices spp: 118.6 samples/s", or the status instead.
 std::string progress_line(const report::CellResult& row, bool cached);
 
-/// On standard error: a bar that redraws itself, with the time left, on a terminal; a line per cell
-/// elsewhere. Where nothing was finished for five seconds it says what is under way. From any thread.
+/// Progress on standard error: on a terminal a bar that redraws itself, with the time left; a line per cell
+/// elsewhere. Where nothing was finished for five seconds it names what is under way. Called from any thread.
 class RunProgress {
  public:
   explicit RunProgress(std::size_t total);
@@ -36,7 +36,7 @@ class RunProgress {
   const Clock::time_point begin_ = Clock::now();
   std::size_t total_, done_ = 0, run_ = 0;  ///< cells; of those done, not found in the cache
   std::set<std::string> under_way_;
-  Clock::time_point last_ = begin_;  ///< when something was said
+  Clock::time_point last_ = begin_;  ///< when something was printed
   bool over_ = false;
   std::mutex mutex_;
   std::condition_variable end_;

@@ -11,8 +11,8 @@ namespace {
 
 using experiment::TimedSchedule;
 
-constexpr std::size_t kColumns = 150;  ///< of the picture, where nothing says how wide the screen is
-constexpr int kMostCount = 1 << 30;    ///< of anything; make_schedule knows what is too large for it
+constexpr std::size_t kColumns = 150;  ///< of the picture, where the width of the screen is unknown
+constexpr int kMostCount = 1 << 30;    ///< of anything; make_schedule checks what is too large for it
 
 struct ScheduleFlags {
   experiment::ScheduleRequest request;
@@ -39,7 +39,7 @@ void write_files(const ScheduleFlags& flags, const TimedSchedule& timed) {
   if (!flags.svg.empty()) core::write_file(flags.svg, timeline_svg(timed, flags.request.name));
 }
 
-/// What is left beside the ranks' numbers.
+/// Columns left beside the ranks' numbers.
 std::size_t columns(const report::Screen& screen) {
   constexpr std::size_t kMargin = 8;
   return screen.width == 0 ? kColumns : screen.width - kMargin;

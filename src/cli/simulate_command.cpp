@@ -54,7 +54,7 @@ std::vector<experiment::WhatIfChange> changes(const std::string& text) {
   }
 }
 
-/// What shows or checks one run does not go with many; the verifier knows what routes allow, not their
+/// Flags that show or check one run do not go with many. The verifier checks what routes allow, not their
 /// jitter.
 void check_combination(const SimulateFlags& flags, const std::optional<sim::Perturbation>& perturbation) {
   if (flags.what_if && (perturbation || flags.perturbation.runs > 1))
@@ -80,7 +80,7 @@ core::ExitCode warn_of_memory(const trace::Summary& summary) {
   return summary.out_of_memory.empty() ? core::ExitCode::done : core::ExitCode::invalid_plan;
 }
 
-/// Simulates once and says what came of it; leaves the timelines that the flags ask for.
+/// Simulates once, reports the result, and writes the timelines that the flags name.
 core::ExitCode one_run(const SimulateFlags& flags, const experiment::PlanInput& input,
                        const schedule::ScheduledPlan& scheduled, const sim::SimulationOptions& options) {
   const cost::Problem problem = input.problem();

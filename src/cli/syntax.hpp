@@ -1,5 +1,5 @@
 #pragma once
-// What the command line takes, read off the CLI11 app: completions and manual pages are written from it.
+// Syntax of the command line, read off the CLI11 app: completions and manual pages are written from it.
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -16,7 +16,7 @@ struct Argument {
   bool repeats = false, required = false;
   std::string standard;              ///< the default that --help shows; empty: none
   std::vector<std::string> needs;    ///< options it is refused without
-  std::vector<std::string> choices;  ///< names it takes or, beside files, knows
+  std::vector<std::string> choices;  ///< names it takes or, beside files, accepts
   bool list() const;                 ///< several choices with commas between
   bool files() const;
   bool folders() const;
@@ -26,17 +26,17 @@ struct Argument {
 struct CommandSyntax {
   std::vector<std::string> words;  ///< such as penstock, calibrate, report
   std::string summary;
-  std::string notes;  ///< what --help says below the options, unless it is the parent's
+  std::string notes;  ///< text of --help below the options, unless it is the parent's
   std::vector<Argument> options, positionals;
   std::vector<std::string> commands;  ///< sub-commands
   bool needs_command = false;         ///< one of them must be named
   std::string name(const char* between = " ") const;
 };
 
-/// Of the app and all commands below it: every command stands before its sub-commands.
+/// Syntax of the app and all commands below it: every command comes before its sub-commands.
 std::vector<CommandSyntax> command_syntax(CLI::App& app);
 
-/// That of the sub-command of this name; it is there.
+/// Syntax of the sub-command of this name; it is there.
 const CommandSyntax& sub_command(const std::vector<CommandSyntax>& all, const CommandSyntax& parent,
                                  const std::string& name);
 

@@ -32,7 +32,7 @@ std::string constant_text(const experiment::FittedConstant& c) {
   }
 }
 
-/// ", 6.1 % off them (kernels: 24.2 %)": what a constant of time leaves of the runs that it stands on.
+/// ", 6.1 % off them (kernels: 24.2 %)": residual of a constant of time on the runs that it is fitted to.
 std::string residual_text(const experiment::FittedConstant& c) {
   if (c.what == experiment::Constant::reserved_memory) return "";
   const char* other = c.what == experiment::Constant::host_launch ? "kernels" : "host_launch";

@@ -9,7 +9,7 @@
 namespace penstock::cli {
 
 struct AgainstFlags {
-  std::string runs;  ///< CSV; empty: not asked for
+  std::string runs;  ///< CSV; empty: not requested
   std::string clusters = "experiments/published";
   std::string framework;  ///< of runs whose row names none; empty: that of the costs
   void add(CLI::App& command);

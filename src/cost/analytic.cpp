@@ -53,7 +53,7 @@ Seconds pass_time(const AnalyticConstants& constants, const cluster::DeviceType&
 /// Backward: written by the shares' gradient, whose partner reads the shares; both read and one written by
 /// softmax; read by both gradients of the product.
 constexpr double kScoresForward = 4, kScoresBackward = 7;
-/// Those of them that are scale, mask and softmax in one: all but what products read and write.
+/// Part of these that is scale, mask and softmax in one: all except what products read and write.
 constexpr double kSoftmaxForward = 2, kSoftmaxBackward = 3;
 
 /// Passes over the scores that dropout adds each way: it reads them, writes them, and a byte for each.

@@ -41,7 +41,7 @@ Bytes inputs(const graph::OpGraph& graph, OpId id) {
   return std::max(distinct_inputs(graph, id), Bytes(elements * graph.element_bytes()));
 }
 
-/// Of tied operators as of those whose weights they use.
+/// Gradient of an operator's weights; of a tied operator those of the operator whose weights it uses.
 Bytes fresh_gradient(const graph::OpGraph& graph, OpId id) {
   const Operator& op = graph.op(id);
   if (op.kind == OpKind::embedding || op.gathered_parameters > 0) return {};

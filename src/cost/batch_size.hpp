@@ -11,7 +11,7 @@ namespace penstock::cost {
 
 inline constexpr std::int64_t kMostBatch = std::int64_t{1} << 40;
 
-/// Of a mapping's key, which `node` is under. Throws BadInput.
+/// Batch size that is a mapping's key, which `node` is under. Throws BadInput.
 inline std::int64_t batch_size(const std::string& key, const core::Yaml& node) {
   std::int64_t samples = 0;
   const auto [rest, fault] = std::from_chars(key.data(), key.data() + key.size(), samples);

@@ -43,7 +43,7 @@ core::Bytes share_of(core::Bytes bytes, double share) {
   return core::Bytes(static_cast<std::int64_t>(static_cast<double>(bytes.value()) * share));
 }
 
-/// What the way to an estimate depends on.
+/// Everything that the way to an estimate depends on.
 struct WayKey {
   OpKind kind;
   Precision precision;
@@ -105,7 +105,7 @@ std::optional<Line> line_above(const std::vector<KernelPoint>& points, graph::Pa
 
 }  // namespace
 
-/// The curves, the errors to expect, and the ways found so far: one per shape and work asked for.
+/// The curves, the errors to expect, and the ways found so far: one per requested shape and work.
 struct CalibratedCosts::Index {
   using Ways = std::array<std::optional<Way>, graph::kPasses>;
 
@@ -257,7 +257,7 @@ Estimate CalibratedCosts::estimate(const graph::OpGraph& graph, core::OpId op,
   return out;
 }
 
-/// Of an older file's streams the copy must do.
+/// The measured rate; an older file, which has none, gets that of the copy.
 core::Bandwidth CalibratedCosts::rate_of(core::Bandwidth measured) const {
   return measured.value() > 0 ? measured : calibration_.ceilings.copy;
 }

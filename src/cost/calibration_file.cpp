@@ -30,7 +30,7 @@ int line_at(std::string_view text, std::size_t position) {
                  std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(position), '\n'));
 }
 
-/// What a name stands for, the fault laid at its place.
+/// Value with this name; a fault names its place.
 template <class Value>
 Value named(const Yaml& node, const std::string& name, Value (*read)(std::string_view)) {
   try {

@@ -139,7 +139,7 @@ std::string list(std::string_view key, const std::vector<Item>& items) {
   return out;
 }
 
-/// What older programs did not measure, left out where there is none.
+/// Tests that older programs did not measure, left out where there is none.
 std::string later_tests(const Calibration& c) {
   return (c.crowding.empty() ? "" : list("crowding", c.crowding)) +
          (c.graph_launch ? "graph_launch: " + text(*c.graph_launch) + "\n" : "");

@@ -26,7 +26,7 @@ graph::OpGraph divided(const graph::OpGraph& graph, const plan::Stage& stage) {
   return stage.expert_parallel == 1 ? tokens : experts(tokens);
 }
 
-/// As a memo keeps it.
+/// Divided model in the form that a memo keeps.
 struct DividedModel {
   graph::OpGraph graph;
   friend bool operator==(const DividedModel& a, const DividedModel& b) {
@@ -47,7 +47,7 @@ LocalModel::LocalModel(const graph::OpGraph& graph, const plan::Stage& stage) : 
 
 LocalModel::LocalModel(const Problem& problem, const plan::Stage& stage) : graph_(problem.graph) {
   if (!is_divided(stage)) return;
-  plan::Stage sizes;  // alone
+  plan::Stage sizes;  // only these
   sizes.context_parallel = stage.context_parallel;
   sizes.expert_parallel = stage.expert_parallel;
   sizes.imbalance = stage.imbalance;

@@ -10,7 +10,7 @@
 namespace penstock::cost {
 namespace {
 
-/// What one device of a stage runs of each of its operators.
+/// Part of each of a stage's operators that one device runs.
 std::vector<OpShard> parts(const graph::OpGraph& graph, const plan::Stage& stage) {
   std::vector<OpShard> out(stage.operators.size());
   if (stage.tensor_parallel == 1) return out;
@@ -20,7 +20,7 @@ std::vector<OpShard> parts(const graph::OpGraph& graph, const plan::Stage& stage
   return out;
 }
 
-/// Of an iteration, that a replica takes part in.
+/// Micro-batches of an iteration that a replica takes part in.
 double micro_batches(const plan::Plan& plan, const plan::Stage& stage) {
   return static_cast<double>(plan.training.mini_batch) /
          static_cast<double>(plan::samples_per_device(plan, stage) * stage.replicas());

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kKernels[kUses] = {"product", "addition"};
 
-/// Asked for an operator's time it says how much of it is spent at one level of demand.
+/// Returns, as an operator's time, how much of it is spent at one level of demand.
 class TimesAt final : public CostModel {
  public:
   TimesAt(const CostModel& costs, std::size_t level) : costs_(costs), level_(level) {}
@@ -34,7 +34,7 @@ class TimesAt final : public CostModel {
   std::size_t level_;
 };
 
-/// What each level's share of a pass is, of the time with all waiting.
+/// Share of each level in a pass, of the time with all waiting.
 Uses shares(core::Seconds all, const std::array<core::Seconds, Uses::kLevels>& levels) {
   Uses out;
   if (!(all.value() > 0)) return out;
@@ -43,7 +43,7 @@ Uses shares(core::Seconds all, const std::array<core::Seconds, Uses::kLevels>& l
   return out;
 }
 
-/// Probabilities of what busy neighbours ask for together, in steps of the levels.
+/// Probabilities of what busy neighbours need together, in steps of the levels.
 std::vector<double> sums(std::span<const Uses> others) {
   std::vector<double> out = {1};
   for (const Uses& one : others) {

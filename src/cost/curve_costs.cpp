@@ -25,7 +25,7 @@ std::string in_capitals(std::string_view text) {
   return out;
 }
 
-/// What the curves' own files cannot tell.
+/// Facts that the curves' own files do not have.
 struct Known {
   std::string_view name, data_sheet;  ///< short form of the measured machine
   double slowdown;
@@ -76,7 +76,7 @@ Seconds scaled_like(Seconds time, Seconds from, Seconds to) {
   return from.value() > 0 ? time * (to / from) : time;
 }
 
-/// Whether the closed form of the node's own links says that nothing measured there was too fast for them.
+/// True if by the closed form of the node's own links nothing measured there was too fast for them.
 bool links_suffice(const cluster::Cluster& cluster, const cluster::CollectiveTimes& times) {
   std::vector<core::DeviceId> node;
   for (std::size_t d = 0;

@@ -14,7 +14,7 @@ struct Activations {
 using ActivationsOf = std::function<Activations(core::OpId)>;
 
 /// Sets `saved` and `activations`. An operator outside the segments saves all its activations, one inside a
-/// segment the outputs that the stage reads outside of it; attention whose core is recomputed saves all but
+/// segment the outputs that the stage reads outside of it. Attention whose core is recomputed saves all but
 /// the activations of the core. A copy is saved where a reader is outside the segments, else each segment
 /// that reads it makes it again.
 void divide_activations(StageLoad& load, const graph::OpGraph& graph, const plan::Stage& stage,

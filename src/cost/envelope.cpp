@@ -13,7 +13,7 @@ double product(core::Bytes a, core::Bytes b) {
   return static_cast<double>(a.value()) * static_cast<double>(b.value());
 }
 
-/// Whether `middle` is nowhere above both others. Rounding keeps it.
+/// True if `middle` is nowhere above both others. Rounding keeps it.
 bool covered(const Line& flat, const Line& middle, const Line& steep) {
   constexpr double kRounding = 1e-12;
   return product(flat.fixed - middle.fixed, steep.each - middle.each) >

@@ -1,5 +1,5 @@
 #pragma once
-// What one device's shard of a mixture of experts runs: two products for every expert, and what moves rows.
+// Work of one device's shard of a mixture of experts: two products for every expert, and what moves rows.
 
 #include <array>
 
@@ -20,8 +20,8 @@ struct ExpertWork {
 };
 
 /// `samples` are those of the whole tensor-parallel group. Beside the products, forward: dispatch copies each
-/// row to the experts that it takes, the activation reads what the first products made and writes what the
-/// last ones read, combine adds up each row's results. Backward: gradients go the same way, and the
+/// row to the experts that it takes. The activation reads what the first products made and writes what the
+/// last ones read. Combine adds up each row's results. Backward: gradients go the same way, and the
 /// activation reads once more what it read and wrote. Biases and clamps run kernel by kernel, as in
 /// Megatron-LM (core/transformer/moe/experts.py, core/fusions/fused_bias_geglu.py; those of the first
 /// products within these). A bias, forward: a product with the shares, a sum, a concatenation of all experts'

@@ -17,7 +17,8 @@ using layout::GroupCollective;
 
 using List = std::vector<GroupCollective>;
 
-/// Those before an operator behind all `outer` ones before it, those after it ahead of all outer ones.
+/// Inner collectives before an operator run behind all `outer` ones before it, those after it ahead of all
+/// outer ones.
 List inside(const List& outer, const List& inner) {
   List out;
   const auto add = [&](const List& list, bool before) {

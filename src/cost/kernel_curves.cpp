@@ -23,7 +23,7 @@ std::optional<std::int64_t> extent(const Shape& shape, std::string_view name) {
   return std::nullopt;
 }
 
-/// The extent that only says how many rows or elements there are; empty: none does.
+/// The extent that is only the number of rows or elements; empty: there is none.
 std::string_view rows_extent(OpKind kind) {
   switch (kind) {
     case OpKind::linear:
@@ -50,7 +50,7 @@ double octaves(double from, double to) {
   return std::log2(std::max(to, 1.0) / std::max(from, 1.0));
 }
 
-/// Of shapes sorted by name, in octaves; an extent that only one of them has counts one.
+/// Distance of shapes sorted by name, in octaves; an extent that only one of them has counts one.
 double distance(const Shape& a, const Shape& b) {
   double squares = 0;
   for (auto i = a.begin(), j = b.begin(); i != a.end() || j != b.end();) {
@@ -78,7 +78,7 @@ UnitWork unit_work(const Work& work, graph::Pass pass, double units) {
           static_cast<double>(work.moved.value()) / units, static_cast<double>(work.weights.value())};
 }
 
-/// Of convolutions' windows and of how far these step.
+/// Distance of convolutions' windows and of how far these step.
 double window_distance(const Shape& a, const Shape& b) {
   double squares = 0;
   for (const auto& [name, value] : a)
@@ -88,9 +88,9 @@ double window_distance(const Shape& a, const Shape& b) {
   return std::sqrt(squares);
 }
 
-/// Products are what their work makes them: it says where on the roofline they stand, and a convolution's
-/// window which algorithm it takes. Other kernels move data, and how fast is for the extents to say (how many
-/// rows a table has).
+/// Products are what their work makes them: it decides where on the roofline they are, and a convolution's
+/// window decides the algorithm. Other kernels move data, and their extents decide how fast (how many rows a
+/// table has).
 double distance(const KernelKey& key, const UnitWork& work, const KernelCurve& curve) {
   const bool product = key.kind == OpKind::linear || key.kind == OpKind::matmul ||
                        key.kind == OpKind::convolution || key.kind == OpKind::attention ||
@@ -111,7 +111,7 @@ bool same_but_sequence(const Shape& a, const Shape& b) {
   });
 }
 
-/// Whether each extent is enclosed by those of the curves.
+/// True if each extent is enclosed by those of the curves.
 bool inside(const Shape& shape, const Curves& curves) {
   return std::all_of(shape.begin(), shape.end(), [&](const auto& one) {
     bool below = false, above = false;
@@ -124,8 +124,8 @@ bool inside(const Shape& shape, const Curves& curves) {
   });
 }
 
-/// Whole operators run the same kernel as those alike that do more: attention makes the gradients of its
-/// inputs where nobody wants them too (measured; Work has the most that any of them does).
+/// Whole operators run the kernel of equal ones that do more. Attention makes the gradients of its inputs
+/// also where they are not needed (measured; Work has the most that any of them does).
 const KernelCurve* own_curve(const Way& way, const KernelKey& key, bool divided, const Curves& curves) {
   for (const KernelCurve* curve : curves)
     if (curve->key == key && same(curve->work, way.work)) return curve;

@@ -1,5 +1,5 @@
 #pragma once
-// Measured kernels as curves over the batch, and what they say of batches and shapes between and beyond them.
+// Measured kernels as curves over the batch, with estimates for batches and shapes between and beyond them.
 
 #include <optional>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace penstock::cost {
 
-/// What is asked: a pass over any number of samples.
+/// A query: a pass over any number of samples.
 struct KernelQuery {
   KernelKey key;
   Work work;
@@ -17,14 +17,14 @@ struct KernelQuery {
 };
 
 /// Kernels whose samples are only more rows of a product, or more elements, have one curve for all numbers of
-/// rows: the key without that extent, and how many units a sample counts.
+/// rows. It has the key without that extent, and how many units a sample counts.
 struct Unrolled {
   KernelKey key;  ///< extents by name
   double units = 1;
 };
 Unrolled unrolled(KernelKey key);
 
-/// What a pass over n units does: n * flops, and n * moved + weights bytes read and written.
+/// Work of a pass over n units: n * flops, and n * moved + weights bytes read and written.
 struct UnitWork {
   double flops = 0, moved = 0, weights = 0;
 };
@@ -67,8 +67,8 @@ struct Way {
 };
 
 /// Immutable. Utilisation is the roofline's time by the measured one (as AIConfigurator's and NeuSight's; Lee
-/// et al., ASPLOS 2025). Other shapes' is borrowed by their distance in octaves: of products by how far their
-/// work (flops, bytes moved, bytes of weights) and windows are apart, of other kernels by their extents.
+/// et al., ASPLOS 2025). Other shapes' is borrowed by their distance in octaves. Products are apart by their
+/// work (flops, bytes moved, bytes of weights) and windows, other kernels by their extents.
 class KernelCurves {
  public:
   /// Times are at_share(cold, back to back, cold_share).

@@ -89,7 +89,7 @@ double least_flops(const AttentionTime& attention) {
 }
 
 double least_sent(const cluster::CollectiveTime& collective) {
-  // Of n ranks each keeps an n-th of its bytes, whatever the collective: bytes (n - 1) / n.
+  // Each of n ranks keeps an n-th of its bytes, whatever the collective: bytes (n - 1) / n.
   const auto ranks = static_cast<double>(collective.ranks);
   return static_cast<double>(collective.bytes) * (ranks - 1) / ranks;
 }
@@ -109,7 +109,7 @@ double attention_flops(double batch_heads, double queries, double keys, double h
   return 2 * batch_heads * queries * keys * head_size;
 }
 
-/// Of keys and values in the mean.
+/// Mean size of keys and values.
 double head_size(const graph::Attention& a) {
   return static_cast<double>(a.inner_width() + a.result_width()) / 2 / static_cast<double>(a.heads);
 }
@@ -127,7 +127,7 @@ void RateGrid::add(double row, double column, double along, double rate) {
 RateGrid::Rate RateGrid::rate(double row, double column, double along) const {
   const double x = std::log(row), y = std::log(column), z = std::log(along);
   const Between r = between(rows_, x), c = between(columns_, y);
-  // Of the four cells around, those that were measured.
+  // Uses those of the four cells around that were measured.
   double sum = 0, weight = 0;
   Origin origin = std::max(r.origin, c.origin);
   for (const auto& [at_row, row_share] : {std::pair{r.low, 1 - r.share}, std::pair{r.high, r.share}})

@@ -15,18 +15,18 @@ using graph::OpKind;
 constexpr Launches kPlainAttention{12, 15, 4}, kFlashAttention{5, 6, 4};
 constexpr int kPlainCore = 5, kFlashCore = 1;
 
-/// What a softmax that is not fused launches beside: cast to fp32, scale, mask, cast back.
+/// Launches that a softmax that is not fused adds: cast to fp32, scale, mask, cast back.
 constexpr int kUnfused = 4;
 constexpr int kWhole = 4;  // bytes of a number in fp32
 constexpr std::int64_t kFusedSoftmax = 4;
-/// A cross entropy kernel by kernel. Forward: cast; maximum over the vocabulary and over devices, difference;
-/// three for the mask of targets that other devices have, three for these targets' places; five for the
-/// targets' logits, with their sum over devices; exponential, sum, sum over devices, logarithm, difference,
+/// A cross entropy kernel by kernel. Forward: cast; maximum over the vocabulary and over devices, difference.
+/// Three for the mask of targets that other devices have, three for these targets' places; five for the
+/// targets' logits, with their sum over devices. Exponential, sum, sum over devices, logarithm, difference,
 /// quotient; six for the mean and its average over replicas, two for its scale. Backward: six where targets
 /// are, the scale, the cast; four of the mean.
 constexpr Launches kLoss{30, 12, 0};
 /// A batch, at the first input: copied to the device, handed to the group, cut into tokens and labels; masks
-/// and positions made anew. Whatever else enters is one copy.
+/// and positions made again. Any other input is one copy.
 constexpr int kBatch = 11;
 /// Attention's two biases, each way.
 constexpr int kBiases = 2;
@@ -34,7 +34,7 @@ constexpr int kBiases = 2;
 bool flash(const graph::Operator& op) {
   return as<graph::Attention>(op).core == graph::AttentionCore::flash;
 }
-/// Two where it does not say.
+/// Two where it is not stated.
 int terms(const graph::Operator& op) {
   const std::int64_t said = as<graph::Elementwise>(op).terms;
   return said > 0 ? static_cast<int>(said) : 2;
@@ -47,7 +47,7 @@ Launches expert_launches(const graph::Experts& e) {
   return {forward + products, backward + products, products};
 }
 
-/// Of one pass where the operator has it.
+/// Kernels of one pass where the operator has it.
 Launches kernels(const graph::Operator& op) {
   switch (op.kind) {
     case OpKind::input:
@@ -76,7 +76,7 @@ Launches kernels(const graph::Operator& op) {
   }
 }
 
-/// What the softmax launches where it is not fused.
+/// Launches of the softmax where it is not fused.
 int apart_softmax(const graph::Operator& op, std::int64_t matrices) {
   return as<graph::Attention>(op).core == graph::AttentionCore::plain && matrices % kFusedSoftmax != 0
              ? kUnfused

@@ -14,7 +14,7 @@ using core::OpId;
 using core::Seconds;
 using layout::Among;
 
-/// Nothing below zero, which rounding alone would leave.
+/// Nothing below zero, which only rounding would leave.
 OpTime difference(const OpTime& a, const OpTime& b) {
   const auto above = [](Seconds x, Seconds y) { return std::max(x - y, Seconds(0)); };
   return {above(a.forward, b.forward), above(a.input_gradient, b.input_gradient),

@@ -19,7 +19,7 @@ using Pass = PassPieces::Pass;
 
 /// Operators of a layer, or between two, in the order of a pass, with what ZeRO moves of them.
 struct Layer {
-  std::size_t first, last;  ///< positions; those of another layer may stand between
+  std::size_t first, last;  ///< positions; those of another layer may be between
   std::map<Among, Bytes> weights, gradients;
 };
 
@@ -74,7 +74,7 @@ class Cutter {
   bool awaits_gradients_ = false;
 };
 
-/// Which layer each operator of an order belongs to.
+/// Layer that each operator of an order belongs to.
 class Layers {
  public:
   Layers(const std::map<OpId, std::size_t>& known, const std::vector<OpId>& order) {

@@ -50,7 +50,7 @@ const std::map<std::string, Limits>& known() {
   return all;
 }
 
-/// Of types whose name is part of the device's, the one with the longest name.
+/// Limits of the type whose name is part of the device's; of several the one with the longest name.
 Limits limits_of(const std::string& device) {
   const std::string name = core::lower_case(device);
   Limits out{"any device", kFastest, kWidestMemory};

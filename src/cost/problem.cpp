@@ -26,7 +26,7 @@ OpTime kernel_time(const Problem& problem, core::OpId op, const cluster::DeviceT
                    std::int64_t samples, const OpShard& part) {
   OpTime time = problem.costs.part_time(problem.graph, op, device, samples, part);
   if (!device.host().fused) time = unfused(problem.graph.op(op), time);
-  // Behind frozen operators alone nobody asks for the gradient of an input.
+  // Behind only frozen operators no operator needs the gradient of an input.
   if (problem.graph.frozen_parameters() > 0 && !problem.graph.trains_above(op))
     time.input_gradient = core::Seconds(0);
   for (core::Seconds* pass : {&time.forward, &time.input_gradient, &time.weight_gradient})

@@ -15,8 +15,8 @@ using plan::Partition;
 
 namespace {
 
-/// Gradients of a set of operators, by the devices that sum them: those of one position in all replicas,
-/// those that hold the same experts, all devices of a group before that, or all devices.
+/// Gradients of a set of operators, by the devices that sum them. These are those of one position in all
+/// replicas, those that hold the same experts, all devices of a group before that, or all devices.
 struct SummedWeights {
   Bytes by_replica, by_experts, in_group, by_all;
 };
@@ -42,7 +42,7 @@ struct Holders {
   DeviceGroups equal, sharing, copies;
 };
 
-/// Who holds a stage's weights: worked out once, for all its sets of operators.
+/// Devices that hold a stage's weights: worked out once, for all its sets of operators.
 struct StageHolders {
   explicit StageHolders(const plan::Stage& stage) : all(DeviceGroups::List{stage.devices}) {
     if (stage.tensor_parallel > 1) tensor = plan::Mesh(stage).groups(plan::MeshDim::tensor);
@@ -204,7 +204,8 @@ std::shared_ptr<const TimedReductions> timed_reductions(const Problem& problem, 
   StageKey key("reductions", stage);
   key.add(sets);
   return StageMemo::recall(problem, key, [&] {
-    // Also where the problem remembers nothing the buckets of a stage, which are many, have few groups.
+    // The buckets of a stage, which are many, have few groups; this helps also where the problem remembers
+    // nothing.
     std::map<std::pair<DeviceGroups, bool>, AllReduce> known;
     TimedReductions out;
     for (const auto& by_set : reductions(problem, stage, sets)) {

@@ -66,8 +66,8 @@ OpTime slower(const OpTime& a, const OpTime& b) {
           std::max(a.weight_gradient, b.weight_gradient), std::max(a.recompute, b.recompute)};
 }
 
-/// Whether the sum of a row-parallel layer's partial outputs stays beside what its function makes of it: no
-/// device can compute it again, and the function's gradient needs it.
+/// True if the sum of a row-parallel layer's partial outputs stays beside what its function makes of it. It
+/// stays if no device can compute it again and the function's gradient needs it.
 bool keeps_sum(const graph::Operator& op, Partition how) {
   const graph::Function function = as<graph::Linear>(op).function;
   return layout::rule(op, how).partial_output && function != graph::Function::none &&
@@ -231,7 +231,7 @@ OpTime ReplicaTimes::collectives_of(const Part& part, const CollectiveSetting& w
   return out;
 }
 
-/// Of as many kinds of groups as a cluster has, which are few.
+/// Times by kind of group: a cluster has few kinds.
 const std::vector<OpTime>& ReplicaTimes::collective_times(const CollectiveSetting& who) {
   for (const auto& [known, times] : known_collectives_)
     if (known == who) return times;
@@ -247,7 +247,7 @@ Seconds ReplicaTimes::launch_of(std::span<const DeviceId> replica) const {
   return out;
 }
 
-/// Of the slowest of the replica's tensor-parallel groups, and of all groups of other kinds.
+/// Adds the slowest of the replica's tensor-parallel groups, and all groups of other kinds.
 void ReplicaTimes::add_group_collectives(std::span<const DeviceId> replica, std::int64_t samples,
                                          std::vector<StageTime>& out) {
   const Seconds launch = launch_of(replica);
@@ -267,7 +267,7 @@ void ReplicaTimes::add_group_collectives(std::span<const DeviceId> replica, std:
   }
 }
 
-/// Of all samples, on the tensor-parallel member with the largest part.
+/// Bytes of all samples, on the tensor-parallel member with the largest part.
 Bytes of_member(Bytes each, Partition how, double part, std::int64_t samples) {
   if (how == Partition::batch) return each * samples_of(samples, part);
   return how == Partition::whole ? each * samples : rounded_up(each * samples, part);
@@ -286,7 +286,7 @@ Seconds ReplicaTimes::slowest_core(OpId id, Partition how, std::span<const Devic
   return out;
 }
 
-/// Whole recomputation, and that of a core, go round anew.
+/// Whole recomputation, and that of a core, go round again.
 OpTime ReplicaTimes::ring_time(const Part& part, std::span<const DeviceId> replica,
                                std::int64_t samples) const {
   constexpr double kBackward = 2;  // a gradient for each of a product's factors
@@ -342,7 +342,7 @@ Bytes held_weights(const graph::OpGraph& graph, const plan::Stage& stage, std::s
   return sum;
 }
 
-/// Of layers that are computed again, those of one at a time.
+/// Bytes of statistics; layers that are computed again count one at a time.
 template <class StatisticsOf>
 Bytes divided_statistics(const graph::OpGraph& graph, const plan::Stage& stage,
                          const StatisticsOf& statistics_of) {

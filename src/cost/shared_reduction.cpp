@@ -11,7 +11,7 @@
 namespace penstock::cost {
 namespace {
 
-/// Whether devices of one number have the same part of the owner's everywhere.
+/// True if devices of one number have the same part of the owner's everywhere.
 bool alike(const graph::OpGraph& graph, const plan::Plan& plan, const plan::SharedParameters& shared) {
   const plan::Stage& first = plan.stages[shared.stages.front().index()];
   const core::OpId owner = shared.owners.front();
@@ -23,7 +23,7 @@ bool alike(const graph::OpGraph& graph, const plan::Plan& plan, const plan::Shar
          });
 }
 
-/// Whether the stages are all parts of one, and no others.
+/// True if the stages are all parts of one, and no others.
 bool one_stage(const plan::Plan& plan, const plan::SharedParameters& shared) {
   std::int64_t replicas = 0;
   for (const core::StageId s : shared.stages)
@@ -33,7 +33,7 @@ bool one_stage(const plan::Plan& plan, const plan::SharedParameters& shared) {
   return first && last && first.before == 0 && replicas == first.of;
 }
 
-/// As the stage whose parts these are would sum its gradients, all at once.
+/// Sums gradients as the stage whose parts these are would, all at once.
 Reduction sum_of_parts(const Problem& problem, const plan::Plan& plan, const plan::SharedParameters& shared) {
   const plan::Stage whole = plan::whole_stage(plan, shared.stages);
   std::vector<Reduction> sums = reductions(problem, whole, shared.owners);

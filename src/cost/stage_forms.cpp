@@ -35,7 +35,7 @@ class Labels {
   std::vector<Value> values_;
 };
 
-/// All that costs know of an operator by itself, and whether it fetches the batch.
+/// All properties of one operator that costs use, and if it fetches the batch.
 auto attributes_of(const graph::OpGraph& graph, OpId id) {
   // All members by name: a new one does not compile before it has its place here.
   const auto& [name, kind, attributes, forward, input_gradient, weight_gradient, parameters, frozen, tied_to,
@@ -80,7 +80,7 @@ void StageForms::number_layers() {
 
 namespace {
 
-/// Whose a point is, and its place among those of that node; devices stand before switches.
+/// Owner of a point, and its place among those of that node; devices come before switches.
 struct Owned {
   int node = -1;  ///< none: several nodes hang on it, or who takes no part
   std::size_t place = 0;
@@ -104,8 +104,8 @@ std::vector<Owned> owned_points(const cluster::Cluster& cluster) {
   return out;
 }
 
-/// [node] its devices' types and its links in order, by which routes are chosen; what others own, or nobody,
-/// by number: nodes of one name can change places, and the network stays what it is.
+/// [node] its devices' types and its links in order, by which routes are chosen; points of other owners, or
+/// none, by number. Nodes of one name can change places, and the network stays what it is.
 std::vector<std::string> node_names(const cluster::Cluster& cluster) {
   const std::vector<Owned> owned = owned_points(cluster);
   std::vector<std::string> out;
@@ -151,7 +151,7 @@ bool StageForms::has_name(std::span<const OpId> operators) const {
 
 namespace {
 
-/// Those of a run by its ends.
+/// Bytes of a list; a run is given by its ends.
 template <class Id>
 std::string bytes_of(std::span<const Id> list) {
   std::string out;

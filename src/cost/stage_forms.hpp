@@ -1,5 +1,5 @@
 #pragma once
-// Private to the room: what tells a stage apart, but for the numbers of operators and devices that are alike.
+// Private to the room: identity of a stage, except for the numbers of equal operators and devices.
 
 #include <cstdint>
 #include <mutex>
@@ -12,13 +12,13 @@
 
 namespace penstock::cost {
 
-/// Numbers of a stage's lists of operators and devices, that two stages share where one becomes the other by
-/// renumbering operators and devices in order: layers that repeat, and nodes that do. Costs look at no more
-/// of an operator than its own attributes, those of its operands and readers, who shares its layer, and
-/// whether it is the model's first input; of a
-/// device than its type, node and links. So all that they say of two such stages is the same, numbers of
-/// operators and devices apart. Of operators whose times are known by name alone, or that share parameters
-/// with others, and of networks with routes of their own, every one is told apart.
+/// Numbers of a stage's lists of operators and devices. Two stages share them where one becomes the other by
+/// renumbering operators and devices in order: layers that repeat, and nodes that do. Costs look only at an
+/// operator's own attributes, those of its operands and readers, who shares its layer, and if it is the
+/// model's first input. They look only at a device's type, node and links. So all costs of two such stages
+/// are equal, numbers of operators and devices apart. Three things are never shared: operators whose times
+/// only their name decides, operators that share parameters with others, and networks with routes of their
+/// own.
 class StageForms {
  public:
   /// The problem must outlive it. Forgets lists when it holds more bytes of them than it may: they get new
@@ -33,7 +33,7 @@ class StageForms {
   Form devices(std::span<const core::DeviceId> devices);
 
  private:
-  /// Forms of lists that were met, and numbers of what tells forms apart.
+  /// Forms of lists that were met, and numbers of the forms.
   struct Known {
     std::mutex mutex;
     std::unordered_map<std::string, Form> lists;
@@ -53,7 +53,7 @@ class StageForms {
   const Problem& problem_;
   std::size_t most_bytes_;
   bool operators_alike_ = false;        ///< where they are: times do not go by name
-  std::vector<std::uint32_t> kind_of_;  ///< [operator] alike ones have one number
+  std::vector<std::uint32_t> kind_of_;  ///< [operator] equal ones have one number
   std::vector<char> tied_;              ///< [operator] its parameters are not its own
   std::vector<std::vector<std::uint32_t>>
       layers_;  ///< [operator] of the layers around it, the innermost first

@@ -11,16 +11,16 @@ struct RowMoves {
   }
 };
 
-/// Norm. Forward: cast to fp32 (3), square (4), mean (2), product with the root (4), cast back (3), weight (2).
-/// Backward: gradients of the product with the weight (5) and their sum (1), cast (3), product with the root
-/// for its two operands (4, 6) and their sum (2), square (4), sum of gradients (6), cast (3).
+/// Norm. Forward: cast to fp32 (3), square (4), mean (2), product with the root (4), cast back (3), weight
+/// (2). Backward: gradients of the product with the weight (5) and their sum (1), cast (3). Then the product
+/// with the root for its two operands (4, 6) and their sum (2), square (4), sum of gradients (6), cast (3).
 constexpr RowMoves kRootNorm{18, 34};
 /// One kernel per pass, as costs count it: input and output; backward for the input, and for the weight.
 constexpr RowMoves kFusedNorm{2, 4};
 /// Gated activation. Forward: silu of the gate (2), product (3). Backward: gradients of both factors (3, 3), of
 /// silu (3).
 constexpr RowMoves kGated{5, 9};
-/// As costs count it: two inputs and an output each way.
+/// Moves as costs count them: two inputs and an output each way.
 constexpr RowMoves kFusedGated{3, 3};
 
 bool by_root(const graph::Operator& op) {

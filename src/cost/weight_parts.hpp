@@ -12,7 +12,7 @@ core::Bytes rounded_up(core::Bytes all, double part);
 
 /// Weights of an operator on the device that has this part of what is divided.
 core::Bytes weights_of(const graph::OpGraph& graph, core::OpId id, plan::Partition how, double part);
-/// The same of those that do not train.
+/// Bytes of weights that do not train.
 core::Bytes frozen_of(const graph::OpGraph& graph, core::OpId id, plan::Partition how, double part);
 
 std::map<core::OpId, plan::Partition> partitions(const plan::Stage& stage,

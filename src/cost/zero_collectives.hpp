@@ -10,8 +10,8 @@
 
 namespace penstock::cost {
 
-/// What ZeRO asks for, all groups at once, of one set of operators after the other. What it is given outlives
-/// it.
+/// Times of the collectives of ZeRO, all groups at once, of one set of operators after the other. The
+/// arguments must outlive it.
 class SentByZero {
  public:
   /// `local`: the stage's LocalProblem, whose experts are those of one device.

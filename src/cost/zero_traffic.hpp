@@ -18,7 +18,7 @@ struct ZeroTraffic {
 /// LocalProblem, whose experts are those of one device.
 ZeroTraffic zero_traffic(const Problem& local, const plan::Stage& stage, core::OpId op, plan::Partition how);
 
-/// Whether a backward pass gathers an operator's weights: not those of a layer that it has just computed
+/// True if a backward pass gathers an operator's weights: not those of a layer that it has just computed
 /// again.
 bool gathers_backward(const plan::Stage& stage, bool computed_again);
 

@@ -10,7 +10,7 @@
 namespace penstock::experiment {
 
 /// A folder. `<key>.cell` is an entry, `<key>.part` an unfinished one. A process that works on a cell holds
-/// the lock of its part, so the cell of a process that died is free at once, and running work is never lost.
+/// the lock of its part. So the cell of a process that died is free at once, and running work is never lost.
 /// Any number of processes may use it, also on several machines if their file system shares locks.
 class Cache {
  public:

@@ -13,8 +13,8 @@ namespace penstock::experiment {
 FittedRung fit_times(const std::vector<const StatedRun*>& runs, core::StopToken stop,
                      const std::function<void()>& predicted);
 
-/// Memory that devices hold in addition to their plans, by set and cluster: the median of measured minus
-/// predicted memory of the chosen runs, to a hundredth of a GiB. Times are as stated.
+/// Memory that devices hold in addition to their plans, by set and cluster. It is the median of measured
+/// minus predicted memory of the chosen runs, to a hundredth of a GiB. Times are as stated.
 FittedRung fit_memory(const std::vector<report::PublishedPrediction>& as_stated);
 
 }  // namespace penstock::experiment

@@ -8,9 +8,9 @@
 
 namespace penstock::experiment {
 
-/// JSON with the program; model, cluster, perturbation, costs and schedule with digests of their content;
-/// planner and its search, training, simulation, memory rule and limits, with defaults written out. Equal
-/// texts mean equal results: the digest of the text is the key of a cell's cache entry. Uses the spec's
+/// JSON with the program; model, cluster, perturbation, costs and schedule with digests of their content.
+/// Also planner and its search, training, simulation, memory rule and limits, with defaults written out.
+/// Equal texts mean equal results: the digest of the text is the key of a cell's cache entry. Uses the spec's
 /// inputs. Throws BadInput.
 std::string resolved(const Spec& spec, const Cell& cell, const std::string& program);
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kMostCount = (std::int64_t{1} << 31) - 1;  // products of two stay numbers
 
-/// What changes no operator, size or edge: where weights begin, what tokens mean, how a program loads and
+/// Keys that change no operator, size or edge: where weights begin, what tokens mean, how a program loads and
 /// answers. Dropout is no operator of the zoo; where rotary positions turn to costs the same.
 const std::vector<std::string_view> kHarmless = {"_name_or_path",
                                                  "architectures",

@@ -1,5 +1,5 @@
 #pragma once
-// Reads a config key by key, and knows at the end which keys nobody has asked for.
+// Reads a config key by key, and has at the end the keys that were not read.
 
 #include <cstdint>
 #include <functional>
@@ -17,8 +17,8 @@ namespace penstock::frameworks {
 /// Numbers that a configuration class of transformers has where a key is left out.
 using ConfigDefaults = std::map<std::string, std::int64_t, std::less<>>;
 
-/// Keys that are null count as absent, but for `defaults`, which are of keys left out; what no architecture
-/// computes by is read over. All readers throw BadInput naming file, line and key.
+/// Keys that are null count as absent, except for `defaults`, which are of keys left out. Keys that no
+/// architecture computes by are read over. All readers throw BadInput naming file, line and key.
 class ConfigKeys {
  public:
   explicit ConfigKeys(core::Yaml root, ConfigDefaults defaults = {});
@@ -32,13 +32,13 @@ class ConfigKeys {
   double number(std::string_view key, double otherwise);
   bool flag(std::string_view key, bool otherwise);
   std::string text(std::string_view key, const std::string& otherwise);
-  /// `value` must be the flag's, or the key is refused: `why` says what else would be computed.
+  /// `value` must be the flag's, or the key is refused: `why` is what else would be computed.
   void demand(std::string_view key, bool value, bool otherwise, const std::string& why);
   /// The text must be one of these.
   void demand(std::string_view key, const std::vector<std::string>& known, const std::string& otherwise);
-  /// Reads over these, whatever they say.
+  /// Reads over these, whatever their values.
   void pass(const std::vector<std::string_view>& keys) { read_.insert(keys.begin(), keys.end()); }
-  /// Refuses the first key that nobody has read.
+  /// Refuses the first key that was not read.
   void refuse_others(const std::string& model_type) const;
 
   [[noreturn]] void fail(std::string_view key, const std::string& message) const;

@@ -53,7 +53,7 @@ std::vector<std::string> model_refusals(const Framework& framework, const plan::
   return out;
 }
 
-/// What a framework has no word for, in words that continue its title.
+/// Features that a framework has no word for, in words that continue its title.
 class Check {
  public:
   Check(const Framework& framework, const graph::OpGraph& graph, const plan::Plan& plan,

@@ -49,7 +49,7 @@ void read_window(ConfigKeys& keys, Parameters& out) {
   if (size < tokens) out["window"] = shown(size);
 }
 
-/// What all decoders with rotary positions have in common.
+/// Reads keys that all decoders with rotary positions share.
 void read_decoder(ConfigKeys& keys, Tokens tokens, Parameters& out, std::int64_t usual_positions) {
   keys.demand("hidden_act", {"silu", "swish"}, "silu");
   set(keys, out, "vocabulary", "vocab_size");
@@ -61,7 +61,7 @@ void read_decoder(ConfigKeys& keys, Tokens tokens, Parameters& out, std::int64_t
   out["tied_head"] = yes(keys.flag("tie_word_embeddings", false));
 }
 
-/// And what Llama, Mistral and Qwen have, with experts or without.
+/// Reads keys of a decoder, and those that Llama, Mistral and Qwen share, with experts or without.
 void read_grouped_decoder(ConfigKeys& keys, Tokens tokens, Parameters& out, std::int64_t usual_positions,
                           std::int64_t usual_head) {
   read_decoder(keys, tokens, out, usual_positions);
@@ -94,7 +94,7 @@ void read_mistral(ConfigKeys& keys, Tokens tokens, Parameters& out) {
   read_window(keys, out);
 }
 
-/// Qwen's windows are off unless switched on; the layers that would have one are told in words or by a
+/// Qwen's windows are off unless switched on; the layers that would have one are given in words or by a
 /// number.
 void read_qwen_windows(ConfigKeys& keys, std::int64_t tokens) {
   keys.pass({"max_window_layers"});
@@ -323,7 +323,7 @@ void read_bert(ConfigKeys& keys, Tokens tokens, Parameters& out) {
   out["attention"] = "flash";
 }
 
-/// Classes are those that the config names, of which there are two unless it says so.
+/// Classes are those that the config names; by default there are two.
 void read_vit(ConfigKeys& keys, Tokens tokens, Parameters& out) {
   if (tokens)
     keys.fail("image_size",

@@ -1,5 +1,5 @@
 #pragma once
-// What Hugging Face calls an architecture, and how its config reads as a family of the zoo.
+// Architectures of Hugging Face, and how the config of each reads as a family of the zoo.
 
 #include <cstdint>
 #include <map>

@@ -14,7 +14,7 @@
 namespace penstock::frameworks {
 namespace {
 
-/// Why there is no family for what people ask for most.
+/// Reasons why there is no family for the most wanted models.
 struct Missing {
   std::vector<std::string_view> model_types;
   const char* why;
@@ -81,7 +81,7 @@ void check_class(const HfArchitecture& architecture, const std::string& given, c
       fmt::format("{} is taken as {}: {}", given, architecture.classes.front(), architecture.instead));
 }
 
-/// The part behind the last slash of a name on the Hub; a path says nothing of the model.
+/// The part behind the last slash of a name on the Hub; a path has nothing of the model.
 std::string hub_name(const core::Yaml& root) {
   const auto given = root.find("_name_or_path");
   if (!given || !given->is_scalar()) return "";

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kTower = "clip_vision_model";
 
-/// What transformers' configuration classes say of keys left out. Such configs leave most of them out.
+/// Defaults of transformers' configuration classes for keys left out. Such configs leave most of them out.
 struct DecoderDefaults {
   std::int64_t feed_forward, kv_heads, positions, window;  ///< kv_heads 0: as many as heads; window 0: none
 };

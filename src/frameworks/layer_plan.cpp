@@ -43,7 +43,7 @@ class Reader {
     refusals_.push_back(fmt::format(text, std::forward<Args>(args)...));
   }
 
-  /// The first operator of a part that does not stand in `stage`, where some of the part's do.
+  /// Refuses the first operator of a part that is not in `stage`, where some of the part's are.
   void read_cuts() {
     std::vector<std::size_t> stage_of(graph_.size());
     for (std::size_t s = 0; s < plan_.stages.size(); ++s)
@@ -129,7 +129,7 @@ class Reader {
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) read_stage(plan_.stages[s], s);
   }
 
-  /// Of the stages that have layers; the others have nothing that is computed again.
+  /// Recomputation of the stages that have layers; the others have nothing that is computed again.
   void read_recomputation() {
     std::optional<std::size_t> first;
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) {

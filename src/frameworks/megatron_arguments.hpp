@@ -47,8 +47,8 @@ class MegatronArguments {
   void overlay(const MegatronArguments& upper);
 
   bool has(std::string_view name);  ///< given, and not null
-  /// A switch is on where it is given without a value, or with YAML 1.1's words for true (true, yes, on, in
-  /// three cases each) or 1; off with those for false, 0, or null.
+  /// A switch is on where it is given without a value, or with 1 or YAML 1.1's words for true (true, yes, on,
+  /// in three cases each). It is off with those for false, 0, or null.
   bool flag(std::string_view name);
   std::int64_t count(std::string_view name);
   std::int64_t count(std::string_view name, std::int64_t otherwise);
@@ -86,7 +86,7 @@ class MegatronArguments {
   std::set<std::string, std::less<>> read_;
 };
 
-/// A file that ends in .yaml or .yml gives its leaves, by their last key; any other text is a bash script,
+/// A file that ends in .yaml or .yml gives its leaves, by their last key. Any other text is a bash script,
 /// whose launched command counts (shell_script.hpp), or a list of arguments. Throws BadInput for a text that
 /// is neither.
 MegatronArguments read_megatron_arguments(const std::string& text, const std::string& file,

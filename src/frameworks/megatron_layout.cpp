@@ -27,7 +27,7 @@ std::string written(const StageLayers& stage) {
          (stage.loss ? "L" : "");
 }
 
-/// The count of a `*n` that stands at `at`, which moves behind it; 1 where there is none.
+/// The count of a `*n` that begins at `at`, which moves behind it; 1 where there is none.
 std::size_t take_count(std::string_view text, std::size_t& at) {
   if (at >= text.size() || text[at] != '*') return 1;
   std::size_t count = 0;

@@ -19,7 +19,7 @@ std::int64_t rounded_up(std::int64_t number, std::int64_t step) {
   return (number + step - 1) / step * step;
 }
 
-/// As Megatron-LM pads it, so that every device of a group has as many rows.
+/// Vocabulary as Megatron-LM pads it, so that every device of a group has as many rows.
 std::int64_t vocabulary(MegatronArguments& args, std::int64_t tensor, const Parameters& given) {
   const char* const padded =
       args.spelling({"padded_vocab_size", "pad_vocab_size_to"});  // Megatron-DeepSpeed's
@@ -66,7 +66,7 @@ void refuse_biases(MegatronArguments& args) {
   if (has_biases(args)) args.fail("disable_bias_linear", "is not given: the zoo's llama has no biases");
 }
 
-/// Of Llama's decoder all that is no feed-forward.
+/// Reads all of Llama's decoder except the feed-forward.
 void read_rotary(MegatronArguments& args, Parameters& out) {
   const std::int64_t hidden = args.count("hidden_size"), heads = args.count("num_attention_heads");
   refuse_biases(args);
@@ -227,7 +227,7 @@ void read_gpt(MegatronArguments& args, Parameters& out) {
   if (gated) out["activation"] = "swiglu";
   out["feed_forward"] =
       in_text(gated ? feed_forward(args) : args.count("ffn_hidden_size", 4 * args.count("hidden_size")));
-  // Masks of dropout take time and memory in every Megatron-LM that is not told to leave them out.
+  // Masks of dropout take time and memory in every Megatron-LM that has no argument to leave them out.
   constexpr double kDropout = 0.1;
   if (args.number("attention_dropout", kDropout) > 0 || args.number("hidden_dropout", kDropout) > 0)
     out["dropout"] = "yes";

@@ -12,7 +12,7 @@
 namespace penstock::frameworks {
 
 /// A llama or a gpt of the zoo that ends in its loss; `tensor` devices divide its vocabulary. `given` goes
-/// before the arguments. Without `flash` attention is plain, whatever the arguments say.
+/// before the arguments. Without `flash` attention is plain, whatever the arguments are.
 plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor,
                                    const std::map<std::string, std::string>& given, bool flash);
 

@@ -121,7 +121,7 @@ bool is_bare(const Launch& launch) {
   return !launch.fields.empty() && is_option(launch.fields.front());
 }
 
-/// Arguments that stand by themselves, a line each, are one list.
+/// Bare arguments, a line each, are one list.
 void join_bare(std::vector<Launch>& all, const std::string& file) {
   if (!std::ranges::all_of(all, is_bare)) {
     const auto bare = std::ranges::find_if(all, is_bare);

@@ -37,7 +37,7 @@ std::vector<StageLayers> counted_ends(MegatronArguments& args, std::int64_t laye
   return out;
 }
 
-/// [rank] layers where no layout says so: even, but for the first and the last rank if they are given.
+/// [rank] layers where no layout gives them: even, except for the first and the last rank if they are given.
 std::vector<std::int64_t> layers_of_ranks(MegatronArguments& args, std::int64_t layers, std::int64_t ranks) {
   const char* const first_name = args.has("decoder_first_pipeline_num_layers")
                                      ? "decoder_first_pipeline_num_layers"

@@ -25,7 +25,7 @@ std::string_view uncommented(std::string_view text) {
   return text;
 }
 
-/// Nothing where it is no number: the model says so when it is built.
+/// Nothing where it is no number: the model reports that when it is built.
 std::optional<std::int64_t> tokens_of(const plan::ModelRef& given) {
   const auto found = given.parameters.find("sequence");
   if (found == given.parameters.end()) return {};
@@ -82,7 +82,7 @@ NamedModel parse_model_reference(const std::string& text, const std::string& fil
 
 namespace {
 
-/// What the user adds to a file's model distinguishes it from the file's.
+/// Parameters that the user adds to a file's model distinguish it from the file's.
 void add_given(const std::map<std::string, std::string>& given, plan::ModelRef& model) {
   for (const auto& [key, value] : given) {
     model.parameters[key] = value;
@@ -118,7 +118,7 @@ std::optional<NamedModel> read_named(const std::string& text, const std::string&
   } else if (is_hf_config(text)) {
     HfModel read = parse_hf_config(text, file, SampleTokens{tokens, most_tokens});
     out = {std::move(read.model), std::move(read.precision), tokens.has_value()};
-    // Families that state tokens of text alone have taken theirs out of the sequence.
+    // Families that state tokens of only the text have taken theirs out of the sequence.
     if (tokens && !out.model.parameters.contains("sequence")) {
       out.model.label += fmt::format(" sequence={}", *tokens);
       parameters.erase("sequence");

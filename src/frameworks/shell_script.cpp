@@ -53,7 +53,7 @@ auto worlds(const Variables& variables, const std::string& file, int line, const
         open.push_back({now.picks, choices[i]});
         open.back().picks[name] = i;
       }
-      // What the first world has, it has by the first choice.
+      // Values of the first world follow from the first choice.
       if (at == 0 && out.front().by.by.empty()) out.front().by = choices.front();
     }
   }
@@ -199,7 +199,7 @@ class Runner {
     const auto before = state.variables.find(name);
     const bool was_array = before != state.variables.end() && before->second.front().array;
     const bool array = word.kind == Token::Kind::array;
-    if (append && !array && was_array) {  // ARGS+=x adds to the first word: nobody means this
+    if (append && !array && was_array) {  // ARGS+=x adds to the first word: this is never meant
       throw core::BadInput({file_, word.line, name}, "is an array: add words to it by +=(...)");
     }
     if (append && before != state.variables.end()) {
@@ -232,7 +232,7 @@ class Runner {
     state.variables[name] = std::move(choices);
   }
 
-  /// Whether the word is NAME=..., NAME+=... or an array.
+  /// True if the word is NAME=..., NAME+=... or an array.
   bool assignment(const Token& word, State& state) {
     const std::size_t equals = word.text.find('=');
     if (equals == word.text.npos || equals == 0) return false;

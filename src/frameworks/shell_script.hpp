@@ -1,5 +1,5 @@
 #pragma once
-// Which commands a bash script launches, with which words, as far as the script alone decides.
+// Commands that a bash script launches, and their words, as far as only the script decides.
 
 #include <string>
 #include <string_view>

@@ -15,7 +15,7 @@ Truth truth(bool value) {
 
 struct Operand {
   std::string text;
-  bool open = false;   ///< nothing says which text it is
+  bool open = false;   ///< it is open which text it is
   bool unset = false;  ///< a variable that the script sets nowhere
 };
 

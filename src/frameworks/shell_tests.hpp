@@ -14,11 +14,11 @@ Truth operator!(Truth a);
 Truth both(Truth a, Truth b);
 Truth either(Truth a, Truth b);
 
-/// `words` stand between the brackets. A variable that the script sets nowhere is empty for -z and -n; other
+/// `words` are between the brackets. A variable that the script sets nowhere is empty for -z and -n. Other
 /// tests of it are open, as are those of files and of what a command prints.
 Truth test(std::span<const Token> words, const Variables& variables, const std::string& file);
 
-/// Whether one of the patterns of `case` fits.
+/// Truth of whether one of the patterns of `case` fits.
 Truth fits(const Token& word, std::span<const Token> patterns, const Variables& variables,
            const std::string& file);
 

@@ -263,7 +263,7 @@ void Expander::expand(std::string_view raw, bool quoted) {
       opaque = true;
       raw_text(part, false);
     } else {
-      for (const char inner : part)  // spaces stand bare only in ${NAME:-several words}
+      for (const char inner : part)  // spaces are bare only in ${NAME:-several words}
         if (!quoted && !one_ && is_space(inner)) {
           this->end();
           if (inner == '\n') ++line_;

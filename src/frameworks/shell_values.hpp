@@ -22,7 +22,7 @@ struct Field {
     int line;
   };
   std::string text;
-  int line = 0;        ///< where its text stands, not where a variable is used
+  int line = 0;        ///< where its text is, not where a variable is used
   bool unset = false;  ///< only a variable that the script sets nowhere: its text is the variable as written
   std::vector<LineMark> marks{};  ///< of a text of several lines, in order
   int line_at(std::size_t letter) const;
@@ -42,7 +42,7 @@ struct Choice {
   }
 };
 using Variables = std::map<std::string, std::vector<Choice>, std::less<>>;
-/// [variable] which of its choices counts; 0 where nothing is said.
+/// [variable] which of its choices counts; 0 where there is no entry.
 using Picks = std::map<std::string, std::size_t, std::less<>>;
 
 class Expander {

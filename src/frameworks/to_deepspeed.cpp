@@ -33,7 +33,7 @@ std::string to_deepspeed(const Handover& handover) {
   const int zero = layers.data_parallel > 1 ? layers.zero : 0;
   // DeepSpeed keeps bf16 gradients of a pass beside the fp32 sums unless each is added at once. It takes the
   // optimizer with fp32 sums in every pipeline without ZeRO, where it refuses the data type, and with ZeRO 1
-  // when told so.
+  // on request.
   const bool bf16 = precision == "mixed_bf16" || precision == "deepspeed_bf16";
   return fmt::format(
       "{{\n{}"

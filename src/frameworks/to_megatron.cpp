@@ -28,8 +28,8 @@ std::string layout_of(const LayerPlan& layers) {
   return to_layout(stages);
 }
 
-/// The least that tells the split: nothing where it is even, the layers of the first and last stage where the
-/// others are even, a layout otherwise.
+/// The fewest arguments that give the split: nothing where it is even, the layers of the first and last stage
+/// where the others are even, a layout otherwise.
 void add_split(MegatronLines& out, const LayerPlan& layers) {
   const auto counts = layer_counts(layers);
   const bool ends = usual_ends(layers);
@@ -49,8 +49,7 @@ void add_split(MegatronLines& out, const LayerPlan& layers) {
           counts.back());
 }
 
-/// As Transformer Engine knows it. The help of --cp-comm-type says "allgather", which Transformer Engine
-/// refuses.
+/// Name in Transformer Engine. The help of --cp-comm-type has "allgather", which Transformer Engine refuses.
 std::string_view megatron_name(plan::ContextExchange exchange) {
   constexpr std::string_view kNames[] = {"p2p", "all_gather", "a2a"};
   return kNames[static_cast<std::size_t>(exchange)];

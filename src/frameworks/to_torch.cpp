@@ -13,7 +13,7 @@ const ModuleNames& hf_llama_names() {
   return names;
 }
 
-/// Of transformers' classes; another model's layers are called as the zoo calls them.
+/// Names in transformers' classes; another model's layers have the names of the zoo.
 ModuleNames torch_names(const Handover& handover) {
   const std::string& family = handover.plan.model.name;
   if (family == "llama") return {{}, "model.layers.", {"model.norm"}, {}};
@@ -39,7 +39,7 @@ std::string split_points(const Handover& handover) {
   return out;
 }
 
-/// What is usual is left out.
+/// Usual values are left out.
 std::string automodel_groups(const LayerPlan& layers) {
   std::string out;
   if (layers.context_parallel > 1) out += fmt::format("  cp_size: {}\n", layers.context_parallel);

@@ -25,7 +25,7 @@ std::int64_t local_batch(const Handover& handover);
 /// Replicas that shard, of the devices with equal weights that do.
 std::int64_t data_shards(const LayerPlan& layers);
 
-/// What torch.distributed.pipelining calls a family of schedules; "" where it has none.
+/// Name of a family of schedules in torch.distributed.pipelining; "" where it has none.
 std::string_view torch_schedule(std::string_view family);
 
 /// Modules of a family's program, by part of the row. `layer` comes before a layer's number.
@@ -39,8 +39,8 @@ struct ModuleNames {
 /// [stage] of the plan: names of its modules, as a list in brackets with quotes.
 std::string module_lists(const LayerPlan& layers, const ModuleNames& names, std::string_view indent);
 
-/// Values of a model, "hidden 4096", that say what network it is: all but its numbers and its loss. Empty for
-/// a model that is not the zoo's.
+/// Values of a model, "hidden 4096", that identify its network: all but its numbers and its loss. Empty for a
+/// model that is not the zoo's.
 std::vector<std::string> model_values(const plan::ModelRef& model);
 
 /// "# <what>: a, b, c" in comment lines of at most 110 columns; "" for nothing.

@@ -59,7 +59,7 @@ double core_share(const Operator& op) {
 
 double unmasked_share(const Attention& a) {
   const auto keys = static_cast<double>(a.keys);
-  // A query sees as many keys as stand before it, until `reach` of them: a triangle, then a band.
+  // A query sees as many keys as come before it, until `reach` of them: a triangle, then a band.
   const double reach = std::clamp(static_cast<double>(a.reach), 1.0, std::max(1.0, keys));
   switch (a.mask) {
     case AttentionMask::none:

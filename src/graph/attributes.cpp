@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 15> kKindNames = {
     "elementwise", "pool",   "softmax",   "concat",    "reshape",     "profiled", "experts"};
 constexpr std::int64_t kMostParts = 4096;
 
-/// Names of what an enumeration says above zero.
+/// Names of the values of an enumeration above zero.
 constexpr std::array<std::string_view, 5> kFunctions = {"relu", "sigmoid", "tanh", "gelu", "swiglu"};
 constexpr std::array<std::string_view, 2> kCores = {"plain", "flash"}, kNorms = {"batch", "rms"};
 constexpr std::array<std::string_view, 4> kLosses = {"loss", "native_loss", "te_loss", "torch_loss"};
@@ -79,7 +79,7 @@ void visit_extents(Visitor& visit, A& a) {
   visit("table", a.table);
 }
 
-/// All of them where one is said: a padding of zero is one.
+/// Writes all of them where one is stated: a padding of zero is one.
 template <class Visitor, Is<Window> A>
 void visit_window(Visitor& visit, A& a) {
   const bool said = a.kernel[0] > 0 || a.kernel[1] > 0;
@@ -174,7 +174,7 @@ void visit_extents(Visitor& visit, A& a) {
 template <class Visitor>
 void visit_extents(Visitor&, const std::monostate&) {}
 
-/// Of its kind, nothing said.
+/// Attributes of its kind, nothing stated.
 Attributes empty_of(OpKind kind) {
   switch (kind) {
     case OpKind::input:
@@ -256,7 +256,7 @@ class ExtentReader {
   }
 
  private:
-  /// From where the last one stood on: files have them in this order.
+  /// Searches from behind the last one found: files have them in this order.
   const std::int64_t* find(std::string_view name) {
     for (std::size_t i = 0; i < shape_.size(); ++i, ++next_) {
       if (next_ >= shape_.size()) next_ = 0;
@@ -276,7 +276,7 @@ class ExtentReader {
   std::size_t next_ = 0;
 };
 
-/// Leaves out what is not said.
+/// Leaves out unstated extents.
 struct ExtentWriter {
   Shape shape;
   void operator()(std::string_view name, std::int64_t value, bool zero_too = false) {
@@ -310,7 +310,7 @@ void check_heads(const Shape& shape, const Attributes& attributes) {
     throw ExtentFault("kv_heads", fmt::format("expected a divisor of the {} heads", a->heads));
 }
 
-/// What heads share of a key is less than the key.
+/// The part of a key that heads share must be less than the key.
 void check_rotary(const Attributes& attributes) {
   const auto* a = std::get_if<Attention>(&attributes);
   if (a == nullptr || a->rotary_width == 0 || a->heads == 0) return;
@@ -319,7 +319,7 @@ void check_rotary(const Attributes& attributes) {
     throw ExtentFault("rotary_width", fmt::format("{} leaves nothing of a head's {}", a->rotary_width, head));
 }
 
-/// A mask that hides what is further away says how far that is, and no other does.
+/// A mask that hides what is further away must have a reach, and no other may.
 void check_mask(const Attributes& attributes) {
   const auto* a = std::get_if<Attention>(&attributes);
   if (a == nullptr) return;

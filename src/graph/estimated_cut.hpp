@@ -10,10 +10,9 @@ namespace penstock::graph {
 /// (of the other).
 ///
 /// Let `to` and `from` be the heaviest paths into and out of each vertex. A downset with critical path x lies
-/// within {to <= x}, and the larger it is the less remains, so the sweep over x meets the smallest bound of
-/// all downsets. With y the critical path of what remains, {from > y} is the smallest downset of the same
-/// bound: each pair holds the largest, which keeps early work together, and the smallest, which delays
-/// little.
+/// within {to <= x}, and the larger it is the less remains. So the sweep over x meets the smallest bound of
+/// all downsets. With y the critical path of what remains, {from > y} is the smallest downset of that bound.
+/// Each pair holds the largest, which keeps early work together, and the smallest, which delays little.
 std::vector<std::vector<int>> estimated_cuts(const Piece& piece, int count);
 
 }  // namespace penstock::graph

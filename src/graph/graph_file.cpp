@@ -154,8 +154,8 @@ std::int64_t matrix(const Operator& op) {
   return as<Embedding>(op).rows * as<Embedding>(op).width;
 }
 
-/// Of version 1: a dense layer or table that has work for a weight gradient, but no parameters, uses those of
-/// the first dense layer or table before it whose matrix has its size.
+/// Owner by the rule of version 1, for a dense layer or table that has work for a weight gradient, but no
+/// parameters. It uses those of the first dense layer or table before it whose matrix has its size.
 std::string first_alike(const OpGraph& graph, OpId id) {
   const Operator& op = graph.op(id);
   const std::int64_t size = matrix(op);
@@ -165,7 +165,7 @@ std::string first_alike(const OpGraph& graph, OpId id) {
   return "";
 }
 
-/// A file of version 1 does not say in which order operands come, and whose parameters are used only by what
+/// A file of version 1 does not state the order of operands. It shows whose parameters are used only by what
 /// it leaves out.
 OpGraph build(GraphBuilder& builder, const Ids& ids, std::int64_t version) {
   if (version > 1) return canonical(builder.build());

@@ -26,7 +26,7 @@ class JsonReader {
   std::string text() const;
   double number(double most) const;  ///< from 0
   std::int64_t integer(std::int64_t low, std::int64_t high) const;
-  /// The key under which this value stands, as a number.
+  /// The key of this value, as a number.
   std::int64_t whole_key(const std::string& key, std::int64_t low, std::int64_t high) const;
 
  private:

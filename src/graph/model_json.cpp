@@ -75,7 +75,7 @@ class SaxReader : public Json::json_sax_t {
     level_ = level;
     return true;
   }
-  /// No key stands twice.
+  /// No key appears twice.
   bool fresh(Keys& seen) const {
     if (std::find(seen.begin(), seen.end(), key_) != seen.end()) return false;
     seen.push_back(key_);

@@ -14,7 +14,7 @@ inline constexpr std::int64_t kMostCount =
 inline constexpr double kMostFlops = 1e30;
 inline constexpr std::int64_t kNewestVersion = 2;
 
-/// What a model file says, before anybody has checked the graph.
+/// Content of a model file, before the graph is checked.
 struct ModelDraft {
   std::int64_t version = 0;
   std::string name;
@@ -24,8 +24,8 @@ struct ModelDraft {
   std::vector<std::vector<std::string>> inputs;  ///< [operator] names
 };
 
-/// Nothing for text that is no JSON, and for any fault inside: the reader of YAML, which knows lines and
-/// keys, takes all of JSON and says what is wrong. That reader is some fifty times larger in memory and
+/// Nothing for text that is no JSON, and for any fault inside: then use the reader of YAML. That one tracks
+/// lines and keys, takes all of JSON and reports what is wrong. It is some fifty times larger in memory and
 /// slower.
 std::optional<ModelDraft> read_model_json(const std::string& text);
 

@@ -8,9 +8,9 @@
 namespace penstock::graph {
 namespace {
 
-constexpr char kLabels = 3;  ///< in the inner downset, in the outer one alone, in none
+constexpr char kLabels = 3;  ///< in the inner downset, only in the outer one, in none
 
-/// Ways to label the vertices so far, told apart by the labels of those that have successors to come.
+/// Ways to label the vertices so far, distinct by the labels of those that have successors to come.
 class Labellings {
  public:
   explicit Labellings(const Dag& dag) : dag_(dag), to_come_(dag.size()) {

@@ -16,7 +16,7 @@ Axes image(const Window& w, std::int64_t channels) {
   return {{Role::height, w.output(0)}, {Role::width, w.output(1)}, {Role::features, channels}};
 }
 
-/// Of what each kind makes; an extent of zero is not said.
+/// Axes of what each kind makes; an extent of zero is not stated.
 struct AxesOf {
   Axes operator()(const std::monostate&) { return {}; }
   Axes operator()(const Elements& a) { return {{Role::elements, a.elements}}; }
@@ -39,14 +39,14 @@ struct AxesOf {
   Axes operator()(const Pool& a) { return image(a.window, a.window.channels); }
 };
 
-/// All extents are said, and their product can be counted.
+/// All extents are stated, and their product can be counted.
 bool said(const Axes& axes) {
   double count = axes.empty() ? 0 : 1;
   for (const Axis& axis : axes) count *= static_cast<double>(std::max<std::int64_t>(0, axis.extent));
   return count > 0 && count <= kMostElements;
 }
 
-/// Whether a table is looked up by each, or by a view of it.
+/// [operator] true if a table is looked up by it, or by a view of it.
 std::vector<bool> pointing_at_rows(const OpGraph& graph) {
   std::vector<bool> out(graph.size());
   for (std::size_t v = graph.size(); v-- > 0;)
@@ -58,13 +58,13 @@ std::vector<bool> pointing_at_rows(const OpGraph& graph) {
   return out;
 }
 
-/// What the operator says by itself.
+/// Output of the operator by its own attributes.
 Tensor stated(const Operator& op) {
   Tensor made{std::visit(AxesOf{}, op.attributes), DType::number};
   return said(made.axes) ? made : Tensor{{{Role::elements, op.output_bytes.value()}}, DType::byte};
 }
 
-/// What follows from the first tensor it reads.
+/// Adds what follows from the first tensor it reads.
 void follow(Tensor& made, const Tensor& read, OpKind kind) {
   const bool number_by_number = kind == OpKind::activation || kind == OpKind::elementwise;
   if (made.dtype == DType::byte || read.dtype == DType::byte) return;

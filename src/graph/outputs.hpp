@@ -1,5 +1,5 @@
 #pragma once
-// The tensors that operators make, from what they are asked to compute.
+// The tensors that operators make, from their attributes.
 
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace penstock::graph {
 
-/// The output of every operator, by its attributes; of those that say nothing one axis of output_bytes.
+/// The output of every operator, by its attributes; of those without attributes one axis of output_bytes.
 /// Functions and sums have the axes of their first operand where it has as many elements.
 std::vector<Tensor> outputs(const OpGraph& graph);
 

@@ -57,7 +57,7 @@ std::vector<int> component_labels(const Dag& dag) {
   return labels;
 }
 
-// Series parts stand side by side in every topological order, so only cuts between v and v + 1 matter. Such a
+// Series parts are side by side in every topological order, so only cuts between v and v + 1 matter. Such a
 // cut is a series cut when each maximum below it has an edge to each minimum above it. We count, per cut, the
 // maxima, the minima and the edges among them; each of the three lives on a range of cuts, so differences are
 // summed up.

@@ -200,7 +200,7 @@ PipedreamGraph load_pipedream_graph(const std::string& path) {
 
 namespace {
 
-/// Which layer each one is part of, as idle layers join their neighbours one after the other.
+/// Layer that each one is part of, as idle layers join their neighbours one after the other.
 class Hosts {
  public:
   explicit Hosts(const PipedreamGraph& graph)
@@ -239,7 +239,7 @@ class Hosts {
     return std::nullopt;
   }
 
-  /// Its neighbours become the host's.
+  /// Makes its neighbours the host's.
   void remove(std::size_t v, std::size_t host) {
     gone_[v] = true;
     for (const std::size_t u : before_[v]) std::erase(after_[u], v);

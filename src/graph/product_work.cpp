@@ -13,7 +13,7 @@ constexpr double kFused = 32;                ///< FLOPs at most for each output,
 constexpr double kRounding = 1e-3;           ///< counts may be written with few digits
 constexpr std::int64_t kMostTaps = 1 << 20;  ///< positions of a window that are counted one by one
 
-/// Of one pass: FLOPs without padding, FLOPs by shape, and numbers made.
+/// Work of one pass: FLOPs without padding, FLOPs by shape, and numbers made.
 struct ProductWork {
   double least = 0, full = 0, outputs = 0;
 };
@@ -142,7 +142,7 @@ double outputs_of(const Operator& op) {
     case OpKind::pool:
       return product({as<Pool>(op).elements});
     case OpKind::softmax:
-      return as<Softmax>(op).loss ? 0 : product({as<Softmax>(op).rows, as<Softmax>(op).width});
+      return is_loss(op) ? 0 : product({as<Softmax>(op).rows, as<Softmax>(op).width});
     case OpKind::concat:
       return product({as<Concat>(op).elements});
     case OpKind::input:  // indices are wider than other numbers

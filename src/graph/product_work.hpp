@@ -18,7 +18,7 @@ struct WorkFault {
 
 /// The first of the three FLOP counts that no way to run the operator has. Only of dense layers, products,
 /// convolutions and experts with all extents, whose work is known: what is fused into them adds little. A
-/// count of 0 is not said. Convolutions may leave out what lies in the padding.
+/// count of 0 is not stated. Convolutions may leave out what lies in the padding.
 std::optional<WorkFault> work_fault(const Operator& op);
 
 /// A count that contradicts the operator's shape.

@@ -87,15 +87,15 @@ class TreeBuilder {
   CutSearch search_;
   core::StopToken stop_;
   SpTree tree_;
-  std::vector<std::pair<int, Piece>> open_;  ///< nodes still drawn as leaves, and what they stand for
+  std::vector<std::pair<int, Piece>> open_;  ///< nodes still drawn as leaves, and their pieces
 };
 
 SpTree build_tree(Piece whole, const CutSearch& search, core::StopToken stop) {
   return TreeBuilder(std::move(whole), search, stop).run();
 }
 
-/// Sets `added`, `order` and `dag` once the tree stands. An edge of the tree joins vertices with nothing
-/// between them, so where the original order has the pair, the original graph has the edge.
+/// Sets `added`, `order` and `dag` once the tree is complete. An edge of the tree joins vertices with nothing
+/// between them. So where the original order has the pair, the original graph has the edge.
 void add_order(const Dag& dag, SpResult& result) {
   std::vector<Edge> edges = dag.edges();
   std::ranges::set_difference(covering_edges(result.tree), edges, std::back_inserter(result.added));

@@ -118,7 +118,7 @@ std::vector<Edge> covering_edges(const SpTree& tree) {
 
 double critical_length(const SpTree& tree, std::span<const double> weights) {
   std::vector<double> length(tree.nodes.size());
-  for (auto i = static_cast<int>(length.size()) - 1; i >= 0; --i) {  // children stand behind their parents
+  for (auto i = static_cast<int>(length.size()) - 1; i >= 0; --i) {  // children come behind their parents
     if (tree.node(i).kind == Kind::leaf) length[i] = weights[tree.node(i).vertex];
     for (int child : tree.children_of(i))
       length[i] =

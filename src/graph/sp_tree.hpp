@@ -11,7 +11,7 @@ namespace penstock::graph {
 int append_node(SpTree& tree, SpTree::Kind kind, std::span<const int> children);
 
 /// The canonical form `decompose` promises: merges a node into a parent of its kind, orders parallel children
-/// by smallest vertex, renumbers so that parents stand before children. A node over one child vanishes.
+/// by smallest vertex, renumbers so that parents come before children. A node over one child vanishes.
 SpTree tidied(const SpTree& rough);
 
 }  // namespace penstock::graph

@@ -5,7 +5,7 @@
 namespace penstock::graph {
 namespace {
 
-/// What one depth-first search tells about reachability, per vertex.
+/// Reachability from one depth-first search, per vertex.
 struct SearchLabels {
   std::vector<int> entry;  ///< place in the order of discovery
   std::vector<int>

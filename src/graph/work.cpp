@@ -8,7 +8,8 @@
 namespace penstock::graph {
 namespace {
 
-/// Of an attention, or of a softmax over a product of two tensors, which shares out attention; 0: of neither.
+/// Queries of an attention, or of a softmax over a product of two tensors, which shares out attention; 0: of
+/// neither.
 std::int64_t queries(const OpGraph& graph, core::OpId id) {
   const Operator& op = graph.op(id);
   if (op.kind != OpKind::softmax) return as<Attention>(op).queries;

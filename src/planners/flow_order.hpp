@@ -9,9 +9,9 @@
 namespace penstock::planners {
 
 /// Order of flows, as indices by round. Flows of one round may run in parallel; the next round may skip flows
-/// that cannot beat the plans of earlier rounds. The last flow comes first, because it is the most efficient;
-/// then flows that leave replica counts to the planner; then the others, fewest stages first, because these
-/// searches are the shortest.
+/// that cannot beat the plans of earlier rounds. The last flow comes first, because it is the most efficient.
+/// Next come flows that leave replica counts to the planner; then the others, fewest stages first, because
+/// these searches are the shortest.
 std::vector<std::vector<std::size_t>> rounds(const std::vector<Flow>& flows);
 
 /// True if a flow of equal replica counts may be skipped: all its plans are slower than `fastest` by

@@ -51,8 +51,8 @@ std::vector<Flow> pinned_flows(const cost::Problem& problem, SearchOptions optio
 std::vector<Flow> flows(const cost::Problem& problem, const SearchOptions& options,
                         const std::vector<int>& counts, FreeFlows free);
 
-/// Lower bound on the compute seconds of some device, in any plan whose replicas take `samples` at a time:
-/// the compute of the mini-batch, divided evenly by all devices.
+/// Lower bound on the compute seconds of some device, in any plan whose replicas take `samples` at a time. It
+/// is the compute of the mini-batch, divided evenly by all devices.
 core::Seconds least_compute(const cost::Problem& problem, std::int64_t samples);
 
 /// Option that selects the flows of a free search, and its parser.

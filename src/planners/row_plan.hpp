@@ -22,7 +22,7 @@ struct EvenRow {
   plan::Recomputation recompute{};  ///< in all stages; by layers: in stages that have some
   int tensor_parallel = 1;          ///< devices per tensor-parallel group
   int zero = 0;                     ///< ZeRO stage, in all stages
-  /// If the row does not fit, tensor-parallel groups also divide tokens; if that does not suffice, replicas
+  /// If the row does not fit, tensor-parallel groups also divide tokens. If that does not suffice, replicas
   /// shard optimizer state (ZeRO 1); then stages also recompute attention's cores, or all layers.
   bool thrift_at_need = false;
   bool sequence_parallel = false;  ///< in all stages

@@ -8,7 +8,7 @@
 namespace penstock::planners {
 
 /// An `input` operator does no work, so it is placed with its first consumer (the smallest-numbered one)
-/// instead of occupying a device; an input without readers is a unit.
+/// instead of occupying a device. An input without readers is a unit.
 struct Units {
   std::vector<std::vector<core::OpId>> operators;  ///< [unit] ascending
   graph::Dag dag;                                  ///< over units, in topological order

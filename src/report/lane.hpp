@@ -51,7 +51,7 @@ struct Lane {
 };
 
 /// One lane per device. Within two pixels, spans thinner than a pixel become one box per paint with the same
-/// total width, and memory becomes its maximum: area and peak are kept, detail is not.
+/// total width, and memory becomes its maximum. Area and peak are kept, detail is not.
 std::vector<Lane> lanes(const trace::Trace& trace, const Scale& time);
 
 }  // namespace penstock::report

@@ -49,7 +49,7 @@ struct Division {
 /// samples, and its group has at most D / r devices. Context groups, which divide tokens, and expert groups
 /// compute a local model (LocalModel). The rest is divided between g devices by samples, tokens, columns or
 /// rows, so that the largest part is at least 1/g. On more than 128 devices, shares with floor(b / r) between
-/// two powers of two form one row with groups of any size; parts are then 1/D, with as much work as the
+/// two powers of two form one row with groups of any size. Parts are then 1/D, with as much work as the
 /// whole.
 class LeastTimesTable {
  public:

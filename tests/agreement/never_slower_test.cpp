@@ -84,8 +84,8 @@ void check_problems(std::size_t stride) {
 
 namespace {
 
-/// Times go by an operator's number, though these costs promise that alike operators take equal times: what a
-/// search remembers of one layer is wrong for the next.
+/// Times go by an operator's number, though these costs promise that equal operators take equal times. So the
+/// memo of one layer is wrong for the next.
 class LyingCosts final : public cost::CostModel {
  public:
   cost::OpTime op_time(const graph::OpGraph&, core::OpId op, const cluster::DeviceType&,

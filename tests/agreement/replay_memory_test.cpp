@@ -96,9 +96,9 @@ TEST_CASE("a replay's weights, versions and activations take what the simulator 
   compare("transformer", kTransformer, {.schedule = "zb_h1", .mini_batch = 16});
   compare("transformer", kTransformer, {.mini_batch = 16, .replicas = 2});
   compare("gpt", kGpt, {.mini_batch = 16});
-  // Alone: buffers are what weight gradients wait with. Where the value's product comes before the scores, as
-  // the zoo's builder lists it, all of them wait when the device is fullest. In canonical order it is fullest
-  // at another moment, with more workspace: 38720 of 43968 bytes wait then.
+  // Without other memory: buffers are what weight gradients wait with. Where the value's product comes before
+  // the scores, as the zoo's builder lists it, all of them wait when the device is fullest. In canonical
+  // order it is fullest at another moment, with more workspace: 38720 of 43968 bytes wait then.
   for (const char* schedule : {"zb_h1", "zb_h2"})
     compare(cut_model(as_its_builder_lists_it("gpt", kGpt),
                       {.schedule = schedule, .rank = {0}, .mini_batch = 16}));

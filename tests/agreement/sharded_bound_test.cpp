@@ -32,8 +32,8 @@ namespace {
 
 constexpr PlanFamily kFamilies[] = {PlanFamily::replicated, PlanFamily::zero, PlanFamily::tensor_parallel};
 
-/// Per iteration; without a flush over the whole run, which begins and ends with nothing in flight: the rate
-/// of its second half, which the simulator tells, profits from what the first has begun.
+/// Seconds per iteration; without a flush over the whole run, which begins and ends with nothing in flight.
+/// The rate of its second half, from the simulator, profits from what the first has begun.
 double simulated(const cost::Problem& problem, const plan::Plan& plan) {
   if (plan::asynchronous(plan)) {
     const trace::Trace trace = sim::simulate(problem, score::scheduled(problem, plan));

@@ -53,9 +53,10 @@ bool one_sink(const graph::Dag& dag) {
 }  // namespace
 
 TEST_CASE("the space of a diamond, drawn") {
-  // a -> (b, c) -> d. Closed: the four compositions of three elements. Opened, with b | c apart: a may stand
-  // alone or join b or c, and so may d, but not both the same: 3 * 3 - 2 = 7. Opened, with {b c} as a group:
-  // a alone or joined, d alone or joined, not both: 3, which the closed ones contain.
+  // a -> (b, c) -> d. Closed: the four compositions of three elements. Opened, with b | c apart: a may be a
+  // stage of its own or join b or c, and so may d, but not both the same. That makes 3 * 3 - 2 = 7. Opened,
+  // with {b c} as a group: a single or joined, d single or joined, not both: 3, which the closed ones
+  // contain.
   const auto diamond = graph::Dag(4, {{0, 1}, {0, 2}, {1, 3}, {2, 3}});
   CHECK(support::series_parallel_partitions(diamond).size() == 4 + 7);
   // All: of the 15 partitions of four, those cannot be ordered that join a and d without both b and c: 4.

@@ -54,8 +54,8 @@ cost::Calibration measured(kernels::Backend& host, const graph::OpGraph& graph, 
   return out;
 }
 
-/// The peak of the one stage of a tensor-parallel group, by what the memory model says; its matrices divided
-/// in turn in these ways.
+/// The peak of the one stage of a tensor-parallel group, by the memory model; its matrices divided in turn in
+/// these ways.
 double divided_peak(const graph::OpGraph& graph, const std::vector<plan::Partition>& ways) {
   const auto host = kernels::open_device("host", 1);
   const auto hollow = replay::test::hollow(*host);
@@ -101,7 +101,7 @@ void compare(const graph::OpGraph& graph, const Cut& cut) {
   }
 }
 
-/// [device] of a split schedule: what it takes at its fullest, by what the simulator says.
+/// [device] of a split schedule: memory at its fullest, by the simulator.
 std::vector<double> split_peaks(const std::string& model, const Given& given, const Cut& cut) {
   const auto host = kernels::open_device("host", 1);
   const auto hollow = replay::test::hollow(*host);

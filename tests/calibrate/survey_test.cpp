@@ -23,7 +23,7 @@ namespace {
 
 constexpr auto kFp32 = cluster::Precision::fp32;
 
-//  x --> a --> b --> c        a and b are alike
+//  x --> a --> b --> c        a and b are equal
 NamedModel three_layers() {
   models::Layers net("three");
   net.linear("c", net.linear("b", net.linear("a", net.input("x", {8}), 8), 8), 16);

@@ -19,7 +19,7 @@ constexpr auto kFp32 = cluster::Precision::fp32;
 const Roofline kRoofline{core::Bandwidth(1e10), core::FlopRate(1e11)};
 const WorkLimits kLoose{.most_samples = 4, .memory = core::Bytes(1 << 30), .longest = core::Seconds(10)};
 
-//  x --> a --> b --> c        a and b are alike, but only b hands a gradient on; c is larger
+//  x --> a --> b --> c        a and b are equal, but only b hands a gradient on; c is larger
 NamedModel three_layers() {
   models::Layers net("three");
   const auto a = net.linear("a", net.input("x", {8}), 8);
@@ -61,7 +61,7 @@ TEST_CASE("a model's own sizes, the ends first, and always one sample") {
         std::vector<std::string>{"c x 1", "a x 1", "c x 12", "a x 12", "c x 3", "a x 3", "c x 6", "a x 6"});
 }
 
-// Two devices have half of the outputs, or of the inputs, of each layer: of a and b alike, and of c.
+// Two devices have half of the outputs, or of the inputs, of each layer: of a and b equally, and of c.
 TEST_CASE("shards of tensor-parallel groups are kernels, with the work that costs look up") {
   NamedModel model = three_layers();
   model.samples = {1};
@@ -102,8 +102,8 @@ TEST_CASE("slow kernels are measured with one sample only") {
         std::vector<std::string>{"c x 1", "a x 1"});
 }
 
-// One pass of 100 GFLOP, a second each run: operands at 1 GB/s both ways; a run and 0.2 s to warm up
-// and ten timings, cold and not; an eviction is 10 ms.
+// One pass of 100 GFLOP, a second each run, with operands at 1 GB/s both ways. A run and 0.2 s to warm up and
+// ten timings, cold and not; an eviction is 10 ms.
 TEST_CASE("the time to measure is that of warm-up and timings") {
   KernelItem item;
   item.work = {{core::Flops(1e11), {}, {}}, core::Bytes(3'000'000), core::Bytes(0)};

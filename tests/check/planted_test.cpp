@@ -245,8 +245,8 @@ TEST_CASE("a pause within a pair is found") {
 }
 
 TEST_CASE("leaving a barrier early is found") {
-  // A barrier after all forwards, kept, and one that nobody has kept: device 0 comes to it when it has done
-  // everything, and device 1 begins behind it.
+  // A barrier after all forwards, kept, and one that no device has kept. Device 0 comes to it when it has
+  // done everything, and device 1 begins behind it.
   Scenario scenario("gpipe", {{0}, {1}}, {1, 5}, 2);
   const schedule::Action barrier{schedule::ActionKind::barrier};
   const auto with = [&](std::ptrdiff_t first, std::ptrdiff_t second) {

@@ -17,14 +17,14 @@ day=$root/experiments/imperfect/bad_day.yaml
 number() { python3 -c 'import json, sys; print(eval("row" + sys.argv[2], {"row": json.load(open(sys.argv[1]))}))' "$@"; }
 below() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a <= b) }'; }
 
-# joint searches where nobody is named, and is as fast as another planner's plan.
+# joint searches where no planner is named, and is as fast as another planner's plan.
 expect 0 "samples/s" "${plan[@]}" -o default.yaml
 expect 0 "planner: joint" cat default.yaml
 "${plan[@]}" --json >default.json 2>/dev/null
 "${plan[@]}" --planner graphpipe --json >graphpipe.json 2>/dev/null
 below "$(number default.json '["iteration_s"]')" "$(number graphpipe.json '["iteration_s"]')" || fail "joint is slower than graphpipe"
 
-# p95: of the seeds that are named, alike for any number of threads, and as simulate says.
+# p95: of the seeds that are named, equal for any number of threads, and as simulate has it.
 expect 0 "p95: 95 % of iterations take at most" "${quick[@]}" --aim p95 --perturbation "$day" --seeds 10 --seed 3 -o robust.yaml
 "${quick[@]}" --aim p95 --perturbation "$day" --seeds 10 --seed 3 --json -j 1 >one.json 2>/dev/null
 "${quick[@]}" --aim p95 --perturbation "$day" --seeds 10 --seed 3 --json -j 3 >three.json 2>/dev/null
@@ -41,7 +41,7 @@ expect 10 "did you mean 'cost'" "${quick[@]}" --aim costs -o bad.yaml
 sed 's/node0.1/node0.7/' "$day" >noone.yaml
 expect 11 "noone.yaml:" "${quick[@]}" --aim p95 --perturbation noone.yaml -o bad.yaml
 
-# memory: by joint alone, from a given plan too.
+# memory: by joint only, from a given plan too.
 expect 0 "10 % above the fastest found" "${quick[@]}" --aim memory
 expect 0 "50 % above the fastest found" "${quick[@]}" --aim memory --slower 50
 expect 10 "plans for p95 are chosen by simulation" "${quick[@]}" --aim p95 --perturbation "$day" --choose-by estimate -o bad.yaml
@@ -80,7 +80,7 @@ expect 0 "spp" "$penstock" compare "${problem[@]}" --planners spp,graphpipe -o c
 expect 0 "leaves out: branches side by side" cat chart.svg
 expect 0 "leaves out" "$penstock" planners spp
 
-# compare for an aim: its column, the best first; what the aim needs is asked for.
+# compare for an aim: its column, the best first; what the aim needs is required.
 few=(--planners spp,joint:evaluations=200:starts=quick)
 compare=("$penstock" compare "${problem[@]}" "${few[@]}")
 expect 0 "aim: memory" "${compare[@]}" --aim memory -o thrifty

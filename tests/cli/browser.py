@@ -1,4 +1,4 @@
-"""A headless browser, driven over the Chrome DevTools Protocol with the standard library alone."""
+"""A headless browser, driven over the Chrome DevTools Protocol with only the standard library."""
 
 import base64
 import json

@@ -38,7 +38,7 @@ expect 0 '"name": "host"' "$penstock" devices --json
 expect 0 "70553.7 M parameters" "$penstock" model llama -p size=llama3-70b
 expect 11 "parameter size: expected one of llama3-8b" "$penstock" model llama -p size=llama4
 
-# Frameworks: a Hugging Face config in, Megatron-LM's arguments out and in again; what cannot be said is refused by name.
+# Frameworks: a Hugging Face config in, Megatron-LM's arguments out and in again; what cannot be expressed is refused by name.
 configs=$(realpath "$clusters/../../tests/frameworks/configs")
 expect 0 "name: llama" "$penstock" import hf "$configs/llama3_8b.json" --tokens 4096
 expect 0 "reference.yaml: LlamaForCausalLM as the zoo's llama, 261 operators, 8030261248 parameters" \
@@ -131,7 +131,7 @@ expect 0 "70553.7 M parameters" "$penstock" model llama3-70b
 expect 0 "  llama: llama3-8b, llama3-70b, llama3-405b" "$penstock" models
 printf 'experiment: released\nmodels: [{name: llama3-8b, parameters: {layers: [2, 4]}, mini_batch: [32]}]\nclusters: [{name: 8xH100}]\nplanners: [data_parallel]\n' >released_run.yaml
 expect 0 "llama3-8b layers=4" "$penstock" run released_run.yaml -o released_out
-# A table has seven columns, and all where they are asked for, in files as well.
+# A table has seven columns, and all on request, in files as well.
 for columns in "7 " "15 --columns all" "15 --wide"; do
   found=$("$penstock" simulate released.yaml ${columns#* } | head -n 1 | sed 's/   */\n/g' | grep -c .)
   ((found >= ${columns%% *} - 1 && found <= ${columns%% *})) || fail "simulate $columns prints $found columns"
@@ -146,7 +146,7 @@ expect 0 '"about": "frameworks"' "$penstock" explain plan.yaml --json
 expect 11 "none.yaml" "$penstock" explain none.yaml
 expect 21 "stage 0" "$penstock" explain released.yaml --gpus 8xV100-16x12
 
-# Labels of an experiment reach its tables; another label asks for no new search.
+# Labels of an experiment reach its tables; another label needs no new search.
 labelled() {
   cat <<EXPERIMENT
 experiment: labels
@@ -199,7 +199,7 @@ expect 0 "heads              64       32 " "$penstock" model Qwen3-32B/  # the c
 # Files of another kind are known by their keys.
 expect 11 "labels.yaml:1: experiment: unknown key: this is an experiment file, for \`penstock run\`" "$penstock" simulate labels.yaml
 expect 11 "penstock_plan: unknown key: this is a plan file, for \`penstock simulate\`" "$penstock" run plan.yaml
-# What stages have in common is said once.
+# Common properties of stages are printed once.
 expect 21 "its stages are on devices up to 95, but there are 16 (0 to 15)" "$penstock" simulate back.yaml --devices 16
 expect 11 "126 is no multiple of micro_batch_size 1 x data-parallel size 4: the nearest are 124 and 128" \
   "$penstock" import megatron <(sed 's/^--global-batch-size 128$/--global-batch-size 126/' run.sh) --gpus 8xH100x12 -o none.yaml
@@ -255,7 +255,7 @@ ln -s t.svg link.svg
 expect 0 "samples/s" "$penstock" simulate plan.yaml --svg link.svg
 [[ -L link.svg ]] || fail "a link became a file"
 
-# Compressed messages: the plan says so, and simulate may say otherwise.
+# Compressed messages: the plan states them, and simulate may change them.
 squeezed=("${plan[@]}" --pipeline-micro-batch 4 --gradient-compression 0.25 --activation-compression 0.5)
 expect 0 '"estimate_s"' "${squeezed[@]}" --json -o squeezed.yaml
 expect 0 "compression: {gradients: 0.25, activations: 0.5}" cat squeezed.yaml
@@ -414,7 +414,7 @@ fields=", activation_size=4000.0, parameter_size=400.0"
 import=("$penstock" import pipedream-graph graph.txt --batch 10)
 expect 0 "chain: 5 operators" "${import[@]}" -o chain.json --costs chain.yaml
 expect 0 "10: 0.01s" cat chain.yaml
-# What a profile says of batches that were not measured.
+# Times of a profile for batches that were not measured.
 expect 0 "0 ops, 0.0 %  0 ops, 0.0 %  4 ops, 100.0 %" "$penstock" calibrate coverage chain.yaml --model chain.json --micro-batch 5
 expect 0 "4 ops, 100.0 %" "$penstock" calibrate coverage chain.yaml --model chain.json --micro-batch 10
 expect 0 '"extrapolated": 1.0' "$penstock" plan --model chain.json --costs chain.yaml --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 80 --micro-batch 5 --planner graphpipe --json
@@ -516,7 +516,7 @@ expect 0 '"median_error": 0.021' "$penstock" calibrate report t1.yaml --json
 expect 0 '"copy_bytes_per_s": 100000000000.0' "$penstock" calibrate report t1.yaml --json
 expect 0 '"cold_sum_s": 0.6,' "$penstock" calibrate report t1.yaml --json
 expect 0 '"shapes": 4,' "$penstock" calibrate coverage t1.yaml --model case_study --worst 3 --json
-# same_keys DATA COMMAND...: the JSON has just the keys that --help tells; DATA are names that a file chooses, and words between.
+# same_keys DATA COMMAND...: the JSON has just the keys of --help; DATA are names that a file chooses, and words between.
 same_keys() {
   local data=$1
   shift
@@ -701,8 +701,8 @@ expect 11 "unknown device 'hast'; did you mean 'host'?" "${replay[@]}" --device 
 expect 11 "the costs are the calibration of Maker T1 16GB, but cluster host has epyc" "${replay[@]}" --costs t1.yaml -o bad.yaml
 expect 21 "the plan is not valid" "$penstock" replay shared.yaml -o bad.yaml
 
-# A byte less than the replay took, more than the plan is said to need, which leaves out what poolings remember and what
-# the library's kernels want on the side: nothing is left but the message and an exit code.
+# A byte less than the replay took, more than the plan's stated need. The plan leaves out what poolings remember and what the
+# library's kernels want on the side. Nothing is left but the message and an exit code.
 "$penstock" plan --model resnet50 -p resolution=32 --cluster "$clusters/host.yaml" --devices 1 --mini-batch 2 --planner gpipe_equal -o lone.yaml >/dev/null
 lone=("$penstock" replay lone.yaml --sequential)
 "${lone[@]}" --iterations 1 -o alone >/dev/null
@@ -808,18 +808,18 @@ fi
 
 expect 11 "v_half: ranks x ranks x chunks x micro-batches must not exceed" "$penstock" schedule v_half --ranks 4096 --microbatches 2000
 
-# A command without finished results to keep ends at once: timeout says 124, or 137 where it must kill.
+# A command without finished results to keep ends at once: timeout returns 124, or 137 where it must kill.
 status=0
 timeout -k 20 1 "$penstock" schedule 1f1b --ranks 4096 --microbatches 4000 --json >/dev/null 2>&1 || status=$?
 ((status == 124)) || { echo "FAILED: a long schedule, asked to end: exit $status"; failures=$((failures + 1)); }
 
-# An experiment from a pipe, which is read but once; a pipe that nobody writes to.
+# An experiment from a pipe, which is read but once; a pipe without a writer.
 study() { cat "$1" | "$2" run /dev/stdin -o "$3"; }
 expect 0 "reproduced" study "$clusters/../zero_bubble.yaml" "$penstock" piped
 mkfifo nobody
 expect 11 "cannot read file 'nobody': it is a pipe that nobody writes to" timeout 20 "$penstock" simulate nobody
 
-# Schedules alone, claims, and the index over all results; that of the project is up to date.
+# Only schedules, claims, and the index over all results; that of the project is up to date.
 source_root=$(realpath "$clusters/../..")
 expect 0 "reproduced" "$penstock" run "$source_root/experiments/zero_bubble.yaml" -o study/zero_bubble
 expect 0 "" "$penstock" index study

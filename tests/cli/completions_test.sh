@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Completion scripts: bash's is asked as readline asks it, fish's by fish; zsh reads its own. A shell that is not
-# installed is skipped.
+# Completion scripts: bash's is called as readline calls it, fish's by fish; zsh reads its own. A shell that is not installed is
+# skipped.
 #
 #   completions_test.sh PENSTOCK
 set -u

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the pages of the site state is true: their commands, planners, exit codes and figures; and each page is reachable.
+"""Statements of the site's pages are true: their commands, planners, exit codes and figures; and each page is reachable.
 
   docs_pages_test.py PENSTOCK SOURCE
 
@@ -68,7 +68,7 @@ class Help:
         return set(re.findall(r"(?<![\w-])(--?[A-Za-z][\w-]*)", self.text(command)))
 
     def fault(self, words: list[str]) -> str | None:
-        """What is wrong with the words behind `penstock`, or None."""
+        """Fault of the words behind `penstock`, or None."""
         command: tuple[str, ...] = ()
         words = list(words)
         while words and words[0] in self.subcommands(command):
@@ -86,7 +86,7 @@ HELP = Help()
 
 
 def lines_of(block: str) -> list[str]:
-    """The command lines of a block that begin with penstock, whatever prompt or folder stands before it."""
+    """The command lines of a block that begin with penstock, whatever prompt or folder comes before it."""
     joined = re.sub(r"\\\n\s*", " ", block)
     found = re.findall(r"^(?:\$ )?(?:[\w./]*/)?(penstock .*)$", joined, re.MULTILINE)
     return [line for line in found if not line.startswith("penstock - ")]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# An answer that breaks a limit is printed with a warning, whichever command prints it; other numbers are what they say.
+# An answer that breaks a limit is printed with a warning, whichever command prints it; other numbers are as printed.
 #
 #   doubts_test.sh PENSTOCK
 set -u
@@ -44,11 +44,11 @@ assert rates["min"] < rates["median"] < rates["max"], rates
 assert abs(rates["min"] * times["max"] - 8) < 1e-9 and abs(rates["max"] * times["min"] - 8) < 1e-9
 END
 
-# A number of a process that is not one of this job's would leave all work to nobody.
+# A number of a process that is not one of this job's would leave work without a process.
 expect 11 "OMPI_COMM_WORLD_RANK is 1 of 1 processes: start Penstock by mpirun, or unset this variable" \
   env OMPI_COMM_WORLD_RANK=1 "$penstock" run e.yaml -o other
 
-# What a file leads to names the file.
+# Every error that comes from a file names the file.
 config='{"model_type": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 8, "n_positions": 8, "vocab_size": 16}'
 echo "${config/\"n_head\": 2/\"n_head\": 4000}" >config.json
 expect 11 "config.json: model gpt: parameter heads" "$penstock" plan --model config.json --cluster summit --devices 2 --mini-batch 4
@@ -63,7 +63,7 @@ mkdir locked && chmod 555 locked
 sed 's/^experiment: e/experiment: -o/' e.yaml >option.yaml
 expect 11 "no - in front" "$penstock" run option.yaml
 
-# Kernel times of another unit, by row where one row tells.
+# Kernel times of another unit, by row where one row shows it.
 gemm() { printf '%s\n' 'device,gemm_dtype,m,n,k,latency' "NVIDIA A100-SXM4-80GB,bfloat16,$1" >gemm.csv; }
 gemm 4096,4096,4096,0.6 && expect 0 "1 products" "$penstock" import kernels gemm.csv -o tables.yaml
 gemm 4096,4096,4096,0.0006 && expect 11 "gemm.csv:2: latency: expected milliseconds; this is 229065 TFLOP/s" "$penstock" import kernels gemm.csv -o t.yaml

@@ -1,4 +1,4 @@
-# What the command-line tests share: counting failures. Sourced, before they leave the folder they were called in.
+# Code shared by the command-line tests: counting failures. Sourced, before they leave the folder they were called in.
 failures=0
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 

@@ -123,7 +123,7 @@ def flags(folder):
 
 
 def what_is_promised(folder):
-    """Beyond a bound is bad input; an iteration without length is more than the clock can tell."""
+    """Beyond a bound is bad input; an iteration without length is more than the clock can measure."""
     expect("1e308FLOP/s", plan("1e308FLOP/s", folder, cluster_file(fp32="1e308FLOP/s")), 11)
     expect("1e308B/s", plan("1e308B/s", folder, cluster_file(bandwidth="1e308B/s")), 11)
     (folder / "costs.yaml").write_text(profile_file("0s"))

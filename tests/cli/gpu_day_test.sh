@@ -31,7 +31,7 @@ done
 for n in 2 8; do
   [[ $(grep -c '^gpt-.*sequential' day/whole-$n/table.txt) == 3 ]] || fail "not three plans of whole devices on $n"
 done
-# Which plans there are follows from times measured here and now: every family has one, or a reason why not.
+# The times measured here and now decide which plans there are: every family has one, or a reason why not.
 for family in 1f1b gpipe dapple list_order zb_h1 zb_h2 pipedream pipedream_2bw; do
   grep -qw -- "$family" day/families.log day/families-2/table.txt || { fail "nothing of $family"; cat day/families.log; }
 done
@@ -40,7 +40,7 @@ grep -q '^./calibration-4.yaml$' day.list || fail "no calibration to fetch"
 [[ -s day/calibration-1.cluster.yaml ]] || fail "no cluster file beside the calibration"
 grep -q 'penstock plan --model .* --cluster calibration-1.cluster.yaml --costs calibration-1.yaml' day/calibrate.log || fail "no next command"
 
-# What is done is not done again.
+# Finished steps are not done again.
 rm day/summary.seconds
 before=$(cat day/*.seconds)
 expect 0 "A day with host" day --device host --out day

@@ -17,7 +17,7 @@ import time
 
 PENSTOCK = sys.argv[1]
 PROBLEM = ["--model", "mmt", "-p", "layers=8", "--cluster", "p3_16xlarge", "--devices", "16", "--mini-batch", "512"]
-#: Under load; alone a search ends within a fraction of a second.
+#: Under load; on an idle machine a search ends within a fraction of a second.
 PATIENCE = 10.0
 
 failures = []
@@ -49,7 +49,7 @@ def simulated(plan):
 
 
 def check_end(what, end, plan):
-    """Whether there was a plan: shown, written and valid."""
+    """True if there was a plan: shown, written and valid."""
     code, out, err, took = end
     if took > PATIENCE:
         fail(f"{what}: {took:.1f} s until it ended")
@@ -89,7 +89,7 @@ def searches(scratch, moments):
 
 
 def behind_the_search(scratch, moments):
-    """Of a plan on many devices the bound takes longer than the search: wherever it is interrupted, the plan stays."""
+    """The bound of a plan on many devices takes longer than the search: wherever it is interrupted, the plan stays."""
     problem = ["--model", "llama", "-p", "size=llama3-70b", "--gpus", "8xH100x8", "--mini-batch", "256", "--planner", "megatron"]
     bounds = set()
     for attempt in range(8):

@@ -49,7 +49,7 @@ for page in man1/*.1; do
 done
 for checker in groff mandoc; do command -v $checker >/dev/null || echo "$checker is not installed: skipped"; done
 
-# What a reader sees: examples as they are typed.
+# The page as a reader sees it: examples as they are typed.
 if command -v mandoc >/dev/null; then
   mandoc -Tascii man1/penstock-plan.1 | col -b | grep -qF 'penstock plan --model dlrm -p bag=concat --planner spp' || fail "an example is not as typed"
 fi

@@ -22,9 +22,9 @@ if not os.path.exists(runs):
     print(f"skipped: no {runs}")
     sys.exit(77)
 CONSTANT = "and one constant per cluster and set"
-# Set: the mean error's size as stated; and with one constant, where enough runs choose its kind, with the least tau.
-# As stated two sets were nearer (29 and 8 % of all runs) while heads and losses were recomputed too, which Megatron-LM does
-# not do, and while FSDP's gathers hid behind nothing: errors that hid what kernels lose in a training run.
+# Set: the mean error's size as stated; and with one constant, where enough runs choose its kind, with the least tau. As stated
+# two sets were nearer (29 and 8 % of all runs) while heads and losses were recomputed too, which Megatron-LM does not do. FSDP's
+# gathers hid behind nothing then. These errors hid what kernels lose in a training run.
 STATED = {"vtrain_single": 0.33, "vtrain_multi": 0.18, "mosaic_a100_40": 0.18, "mosaic_a100_80": 0.17}
 LAUNCHED = {"vtrain_single": (0.075, 0.7)}
 # With efficiencies by exact shape: time, memory.

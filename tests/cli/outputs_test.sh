@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Files that a command writes are never its inputs, each other, or of another kind, unless --force says so.
+# Files that a command writes are never its inputs, each other, or of another kind, except with --force.
 #
 #   outputs_test.sh PENSTOCK
 set -u
@@ -33,7 +33,7 @@ expect 10 "--svg and --perfetto are one file: ./a.svg" "$penstock" simulate plan
 expect 10 "are one file" "$penstock" simulate plan.yaml --svg a.svg --perfetto ./a.svg --force
 [[ ! -e a.svg ]] || fail "a picture was written"
 
-# What is there of another kind stays; what the option wrote before is replaced.
+# Files of another kind stay; what the option wrote before is replaced.
 echo "my notes, and more" >notes.txt
 expect 12 "notes.txt: there is a file of another kind" "$penstock" simulate plan.yaml --svg notes.txt
 expect 12 "kept.yaml: there is a file of another kind" "$penstock" simulate plan.yaml --perfetto kept.yaml

@@ -18,7 +18,7 @@ mpi() { timeout 60 mpirun --oversubscribe "$@"; }
 tiny=(--model case_study -p layers=1 -p hidden=64 -p heads=4 -p sequence=16 --cluster "$cluster" --mini-batch 8)
 "$penstock" plan "${tiny[@]}" --devices 4 --planner gpipe_equal -o row.yaml >/dev/null
 "$penstock" plan "${tiny[@]}" --devices 4 --planner data_parallel -o replicas.yaml >/dev/null
-# Of 2 processes each has one of two groups, and two devices of the one; of 4 processes each has one device.
+# Each of 2 processes has one of two groups, and two devices of the one; each of 4 processes has one device.
 sed 's/^    micro_batch: .*/&\n    tensor_parallel: 2/' replicas.yaml >groups.yaml
 sed 's/^    micro_batch: .*/&\n    tensor_parallel: 4/' replicas.yaml >group.yaml
 sed 's/^    micro_batch: .*/&\n    context_parallel: {size: 2, by: ring}/' replicas.yaml >context.yaml
@@ -81,7 +81,7 @@ else
   same_losses 2
   same_weights 2
   ends 2
-  # A byte less than the fuller device took, more than the plan is said to need: poolings remember where they looked.
+  # A byte less than the fuller device took, more than the plan's stated need: poolings remember where they looked.
   "$penstock" plan --model resnet50 -p resolution=32 --cluster "$cluster" --devices 2 --mini-batch 2 --planner gpipe_equal -o pooled.yaml >/dev/null
   "$penstock" replay pooled.yaml --sequential --iterations 1 -o alone >/dev/null
   peak=$(sed -n 's/.*"peak_measured": \([0-9]*\).*/\1/p' alone/comparison.json | sort -n | tail -1)

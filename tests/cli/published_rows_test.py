@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 TOLERANCE = 1e-9  # operator times are planned in whole picoseconds
-ROOMY = 1 << 44  # bytes of a device: what its own memory allows is not asked
+ROOMY = 1 << 44  # bytes of a device: its own memory is no limit
 penstock, source = map(os.path.abspath, sys.argv[1:3])
 all_rows = sys.argv[3:] == ["all"]
 data = os.environ.get("PENSTOCK_REFERENCE_DATA", os.path.join(source, "../shared/data"))
@@ -53,8 +53,8 @@ def compare(what, found, expected):
         failures.append(f"{what}: {ours!r} for {expected!r}, {ours / expected - 1:+.2e}")
 
 
-# Samples of the mini-batch that was profiled; the files do not say. GNMT is left out: its best answers have stages that are no
-# part of a valid plan, since the optimizer also takes the difference of cuts that do not lead to one another.
+# Samples of the mini-batch that was profiled; the files do not state it. GNMT is left out: its best answers have stages that are
+# no part of a valid plan. The optimizer also takes the difference of cuts that do not lead to one another.
 BATCH = {"alexnet": 256, "resnet18": 256, "squeezenet1_0": 256, "vgg16": 128, "resnet50": 128, "resnet101": 64,
          "densenet121": 64}
 

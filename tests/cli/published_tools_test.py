@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """How tools/published_choices states what others searched, and what it calls chosen; what tools/published_runs takes for lasting
-load; and what tools/gaps tells of the fastest plans and of a search.
+load; and what tools/gaps shows of the fastest plans and of a search.
 
   published_tools_test.py SOURCE_ROOT
 
@@ -68,7 +68,7 @@ if (data / "published/tables.csv").exists():
 
 
 def lasting(ratio):
-    """Of a made-up device of 1 TFLOP/s, whose products take ratio(log of m n k) times as long under lasting load."""
+    """Tables of a made-up device of 1 TFLOP/s, whose products take ratio(log of m n k) times as long under lasting load."""
     shapes = [(1024, 1 << i, 2048) for i in range(9, 15)]
     table = [{"m": str(m), "n": str(n), "k": str(k), "latency": str(2 * m * n * k / 1e9)} for m, n, k in shapes]
     factors = {f"b=1, m={m + 100}, k={k}, n={n}, layout=TN": 1 / ratio(math.log((m + 100) * n * k)) for m, n, k in shapes}

@@ -44,7 +44,7 @@ def check(holds, what):
 
 
 def report(penstock, folder, *flags):
-    """From another folder than the results': paths in plans do not depend on where one stands."""
+    """From another folder than the results': paths in plans do not depend on the current folder."""
     subprocess.run([penstock, "report", str(folder), *flags], check=True, stdout=subprocess.DEVNULL, cwd="/")
     return (folder / "report.html").as_uri()
 
@@ -64,7 +64,7 @@ def make_results(penstock, root, folder):
 
 
 def multiply(results, folder, count):
-    """As many cells as asked for, each a copy of one plan under another planner's name."""
+    """Cells as many as requested, each a copy of one plan under another planner's name."""
     told = json.loads((results / "results.json").read_text())
     row = told["results"][-1]
     plan = next(path for path in (results / "plans").iterdir() if f"-{row['devices']}-{row['planner']}-" in path.name).read_text()
@@ -203,7 +203,7 @@ def check_section(page):
 
 
 def check_fold(page):
-    """Replicas that do alike are one lane."""
+    """Replicas with equal work are one lane."""
     names = "[...document.querySelectorAll('#cell-2 .timeline text')].map((text) => text.textContent).join('|')"
     page.run("location.hash = '#cell-2'")
     page.run(WAIT.format("document.querySelector('#cell-2 .timeline .forward')"))

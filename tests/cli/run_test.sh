@@ -28,7 +28,7 @@ YAML
 cells=20  # 3 mini-batches, 2 counts of devices, 2 networks, 2 planners; 4 of them excluded
 run=("$penstock" run small.yaml -j 1)
 
-# What would run; what was set; what is wrong.
+# Output: what would run; what was set; what is wrong.
 expect 0 "0 of $cells cells are cached, $cells to run; time, one after the other, as they last took: unknown" "${run[@]}" --dry-run
 [[ ! -e out ]] || fail "a dry run wrote something"
 expect 0 "0 of 6 cells are cached" "${run[@]}" --dry-run --set models.0.mini_batch=[32] --set simulation.network=fair \
@@ -48,7 +48,7 @@ expect 0 "1 to run; time, one after the other, as they last took: about" bash -c
   'printf x >>"$(ls out/small/.cache/*.cell | head -n 1)"; "$@" --dry-run' - "${run[@]}"
 expect 0 "$((cells - 1)) of" bash -c '"$@" 2>&1 | grep -c cached | sed "s/$/ of/"' - "${run[@]}" # the damaged one was run again
 
-# Another experiment does not go over it; some cells alone; an end that was set.
+# Another experiment does not go over it; only some cells; an end that was set.
 sed 's/^experiment: small/experiment: other/' small.yaml >other.yaml
 cp -r out/small before
 expect 12 "out/small/ holds the results of the experiment 'small', and those of 'other' would go over them" \
@@ -61,7 +61,7 @@ expect 11 "--only planer=spp: the grid has no such axis; did you mean 'planner'"
 expect 31 "The budget is over: 0 of $cells cells" "${run[@]}" -o some_day --budget 0s
 expect 10 "--budget: expected a time such as 2min, not 'soon'" "${run[@]}" -o some_day --budget soon
 
-# Why a cell has no plan stands below the table, also where nobody sees the lines of progress.
+# The reason why a cell has no plan is below the table, also where the lines of progress are not shown.
 cat >why.yaml <<YAML
 experiment: why
 models: [{name: dlrm, mini_batch: [64]}]

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# What a person at a terminal meets: pages that fit, streams that are closed or gone, hints, and exit codes that mean
-# the same everywhere.
+# The program at a terminal: pages that fit, streams that are closed or gone, hints, and exit codes that mean the same everywhere.
 #
 #   terminal_test.sh PENSTOCK SOURCE_ROOT
 set -u
@@ -52,7 +51,7 @@ model mmt --operators
 schedule zbv --ranks 4 --microbatches 8
 END
   done
-  # Colour: heads bold, the best value green, on a terminal alone; NO_COLOR and TERM=dumb turn it off.
+  # Colour: heads bold, the best value green, only on a terminal; NO_COLOR and TERM=dumb turn it off.
   compared=(compare "${problem[@]}" --planners spp,graphpipe,gpipe_equal)
   NO_COLOR='' on_screen 120 "$penstock" "${compared[@]}" >colours
   [[ $(grep -c $'^\e\[1mplanner .*\e\[0m$' colours) == 1 ]] || fail "no bold head: $(cat -v colours)"
@@ -74,7 +73,7 @@ else
 fi
 found=$(COLUMNS=40 "$penstock" schedules | widest)
 ((found > 200)) || fail "a pipe gets $found columns"
-# A name and an idea for each planner, a page for one, everything where it is asked for.
+# A name and an idea for each planner, a page for one, everything on request.
 (($("$penstock" planners | widest) <= 80 && $("$penstock" planners | wc -l) <= 30)) || fail "the list of planners is long or wide"
 (($("$penstock" planners piper | widest) <= 80)) || fail "a planner's page is wide"
 expect 0 "filling and draining count, by GPipe's formula" "$penstock" planners piper
@@ -119,7 +118,7 @@ expect 11 "wrong.yaml:3: clusters[0].name: 'sumit' is no built-in cluster (and n
 sed 's/name: summit/name: summit, file: summit.yaml/' grid.yaml >wrong.yaml
 expect 11 "wrong.yaml:3: clusters[0]: give either name or file" "$penstock" run wrong.yaml
 
-# The same fault has the same exit code wherever it is met.
+# One fault has one exit code wherever it is met.
 sed 's/16GiB/1GiB/' "$root/experiments/clusters/summit.yaml" >small.yaml
 while IFS='|' read -r code fault flags; do
   for command in plan compare; do
@@ -164,7 +163,7 @@ END
 expect 10 "unknown option 'flash'" "$penstock" plan "${problem[@]}" --planner piper --option flash=true
 expect 10 "unknown option 'flash'" "$penstock" compare "${problem[@]}" --planners piper:flash=true
 
-# Nobody listens on standard error: the run goes on. Nobody takes the results: that is told.
+# Without a reader of standard error the run goes on. Without a reader of the results there is an error.
 compare=("$penstock" compare "${problem[@]}" --planners spp,graphpipe)
 "${compare[@]}" >whole.txt 2>/dev/null
 for to in '2>/dev/full' '2>&-' '2> >(true)' '2>&- <&-'; do
@@ -181,7 +180,7 @@ expect 11 "cannot write to standard output" bash -c '"$@" >&-' - "$penstock" mod
 "$penstock" planners | true
 ((PIPESTATUS[0] == 141 || PIPESTATUS[0] == 0)) || fail "a reader that went away: exit ${PIPESTATUS[0]}"
 
-# What is told after the results comes after them.
+# Messages that are printed after the results come after them.
 "$penstock" run grid.yaml -o told >both.txt 2>&1
 [[ $(tail -n 1 both.txt) == "Done: 2 of 2 cells; results in told/"* ]] || fail "'Done' is not the last line: $(tail -n 3 both.txt)"
 
@@ -212,7 +211,7 @@ for argument in 1 2 3 4; do
 done
 expect 11 'evil\u009b31m' evil $'evil\u009b31m'
 
-# A terminal that goes away leaves tables, as Ctrl-C does; under nohup nobody minds.
+# A terminal that goes away leaves tables, as Ctrl-C does; under nohup it changes nothing.
 cat >long.yaml <<YAML
 experiment: long
 models: [{name: case_study, mini_batch: [32]}, {name: inception_v3, mini_batch: [4096]}]

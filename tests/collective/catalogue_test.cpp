@@ -32,9 +32,9 @@ TEST_CASE("a group of one device sends nothing") {
 }
 
 TEST_CASE("on cables of their own a closed form is the rounds of its messages, one after the other") {
-  // Five devices on a switch, 1 GB/s and 1 us each way: a round lasts as long as its largest message. Of 5 kB
-  // a ring sends 1 kB in 8 rounds; a tree 5 kB in 4, of which children of one parent share a cable only in
-  // the simulation.
+  // Five devices on a switch, 1 GB/s and 1 us each way: a round lasts as long as its largest message. With 5
+  // kB a ring sends 1 kB in 8 rounds. A tree sends 5 kB in 4, of which children of one parent share a cable
+  // only in the simulation.
   const auto cluster = support::tiny_cluster(5, 1 << 30, 1e9, 1e-6);
   std::vector<DeviceId> group;
   for (std::size_t d = 0; d < 5; ++d) group.emplace_back(d);
@@ -100,8 +100,8 @@ TEST_CASE("every message of a collective is sent once and every member gets all 
 }
 
 TEST_CASE("between nodes every member of a hierarchical ring sends both parts of its uneven share") {
-  // Two nodes of two devices: of 6 bytes each device reduces 3 with its partner in the other node, in parts
-  // of 2 and 1: one part there in the first step, the other one when all have been summed.
+  // Two nodes of two devices. Each device reduces 3 of 6 bytes with its partner in the other node, in parts
+  // of 2 and 1. One part goes there in the first step, the other one when all have been summed.
   cluster::DeviceType type{"t", core::Bytes(1), core::Bandwidth(1), {core::FlopRate(1)}, 1, core::Seconds(0)};
   const std::vector<cluster::Device> devices = {{0, 0}, {0, 0}, {0, 1}, {0, 1}};
   std::vector<cluster::Link> links;

@@ -29,7 +29,7 @@ std::pair<double, double> resampled_ranks(int n, std::uint64_t seed) {
   return {medians[medians.size() / 40], medians[medians.size() - medians.size() / 40]};
 }
 
-/// Slow twin, as tables of ranks are counted by hand: pairs in the same order minus pairs ordered against
+/// Slow twin, as tables of ranks are counted by hand. Pairs in the same order minus pairs ordered against
 /// each other, by the geometric mean of the pairs that a and those that b do not tie.
 double counted_tau(const std::vector<double>& a, const std::vector<double>& b) {
   int alike = 0, against = 0, tied_a = 0, tied_b = 0, pairs = 0;

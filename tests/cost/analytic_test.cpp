@@ -328,7 +328,7 @@ TEST_CASE("every expert reads its rows and weights and writes its results") {
                half_products = 2 * 2 * (1e-6 + streamed((8 + 8 * 16 + 16) * 4));
   CHECK(time_of(two, {plan::Partition::sequence, 0.5}).forward.value() ==
         support::near(half_moves + half_products));
-  // Of 8 experts the 4 that get a row run.
+  // Only the 4 of 8 experts that get a row run.
   graph::Experts eight = two;
   eight.experts = 8;
   CHECK(time_of(eight, {}).weight_gradient.value() ==

@@ -64,7 +64,7 @@ graph::OpGraph random_graph(core::Random& random) {
   return builder.build();
 }
 
-/// Looks at every moment anew, and asks of every tensor whether its gradient is there.
+/// Looks at every moment again, and checks for every tensor whether its gradient is there.
 class SlowTwin {
  public:
   SlowTwin(const graph::OpGraph& g, const std::vector<BackwardStep>& steps, std::int64_t samples)
@@ -94,7 +94,7 @@ class SlowTwin {
       out.emplace_back(static_cast<std::size_t>(v));
     return out;
   }
-  /// Whether it makes gradients of its inputs.
+  /// True if it makes gradients of its inputs.
   bool asks(const BackwardStep& step) const {
     const bool reads = !g_.dag().predecessors(static_cast<graph::Vertex>(step.op.index())).empty();
     return g_.op(step.op).kind != OpKind::input && reads;
@@ -139,7 +139,7 @@ TEST_CASE("branches' gradients wait for the tensor they meet in") {
   builder.add(sized("d", OpKind::linear, 1, 1), {b, c});
   const auto g = builder.build();
   // d: the loss's 1 and terms of 10 and 20. c: 10 of b, its own 20, a's 100: 130, and its weight's 4 B. b:
-  // 10, a's sum and another term of that, 210. a: 100 and the input's 8, for which it asks though nothing
+  // 10, a's sum and another term of that, 210. a: 100 and the input's 8, which it makes though nothing
   // trains.
   CHECK(cost::backward_workspace(g, steps_of(g, all(g))).at(1) == Bytes(210));
   // c and d: at c b's 10, which stay to be sent, its own 20, a's 100, its weight's 4.

@@ -129,21 +129,21 @@ TEST_CASE("a shape between measured ones borrows their utilisation") {
   const auto borrowed = forward(both, one(OpKind::linear, asked, 2e9), 2);
   CHECK(borrowed.origin == Origin::interpolated);
   CHECK(borrowed.time.value() == support::near(4e-3 / std::sqrt(0.5 * 0.25)));
-  // The wider one alone does not enclose it.
+  // The wider one by itself does not enclose it.
   const auto alone = forward(of({both.kernels[1]}), one(OpKind::linear, asked, 2e9), 2);
   CHECK(alone.origin == Origin::extrapolated);
   CHECK(alone.time.value() == support::near(4e-3 / 0.25));
   CHECK(alone.high.value() ==
         support::near(2 * alone.time.value()));  // no other shape to leave out: a factor of 2
   CHECK(alone.low.value() == support::near(alone.time.value() / 2));
-  // Between the shapes, but for more samples than either was measured with.
+  // Between the shapes, with more samples than either was measured with.
   CHECK(forward(both, one(OpKind::linear, asked, 2e9), 3).origin == Origin::extrapolated);
 }
 
 TEST_CASE("products borrow from like work, other kernels from like extents") {
-  // 1 GFLOP is asked for: of two kernels one has the same work at 50 %, the other nearly the same extents and
-  // 1024 times the work at 25 %. Of a product the first counts, so it takes 2 ms; of a table the second, 4
-  // ms.
+  // The query has 1 GFLOP. Of two kernels one has the same work at 50 %, the other nearly the same extents
+  // and 1024 times the work at 25 %. For a product the first counts, so it takes 2 ms; for a table the
+  // second, 4 ms.
   const Shape few = {{"in", 10}, {"out", 10'000}}, table = {{"rows", 10}, {"width", 10'000}};
   for (const auto& [kind, like, expected] :
        {std::tuple{OpKind::linear, few, 2e-3}, {OpKind::embedding, table, 4e-3}}) {
@@ -156,7 +156,7 @@ TEST_CASE("products borrow from like work, other kernels from like extents") {
     const auto borrowed = forward(both, one(kind, of_size(1000, 100), 1e9), 1);
     CHECK(borrowed.time.value() == support::near(expected, 1e-3));
   }
-  // Of convolutions with the same work the one with the same window counts, however many channels it has.
+  // Among convolutions with the same work the one with the same window counts, however many channels it has.
   const auto windows = of({kernel(OpKind::convolution, {{"out", 10}, {"kernel_height", 3}}, 1e9,
                                   {point(graph::Pass::forward, 1, 2e-3)}),
                            kernel(OpKind::convolution, {{"out", 90}, {"kernel_height", 1}}, 1e9,
@@ -166,7 +166,7 @@ TEST_CASE("products borrow from like work, other kernels from like extents") {
 }
 
 TEST_CASE("between sequence lengths of attention the square root of time is linear") {
-  // Time grows with the square: 1 ms at 128 and 9 ms at 384 are 4 ms at 256, where a line would say 5.
+  // Time grows with the square: 1 ms at 128 and 9 ms at 384 are 4 ms at 256, where a line would give 5.
   const auto shape = [](std::int64_t length) -> Shape {
     return {{"queries", length}, {"keys", length}, {"hidden", 64}, {"heads", 4}};
   };
@@ -227,7 +227,7 @@ TEST_CASE("a part of an operator runs like one of divided extents") {
                                   {point(graph::Pass::forward, 4, measured)}));
     CHECK(forward(more, layer50, 4, half).time.value() == support::near(expected));
   }
-  // A norm's shape does not say how it is divided: half of the whole.
+  // A norm's shape does not show how it is divided: half of the whole.
   const auto norm = one(OpKind::norm, {{"elements", 100}}, 1e9);
   CHECK(forward(layer(), norm, 4, {plan::Partition::column, 0.5}).time.value() ==
         support::near(forward(layer(), norm, 4).time.value() / 2));
@@ -235,7 +235,7 @@ TEST_CASE("a part of an operator runs like one of divided extents") {
 
 TEST_CASE("times are as far from back to back to cold as whole models say") {
   // 4 samples take 6 ms cold and 3 back to back. A model that takes 0.7 s, whose kernels take 0.8 or 0.6,
-  // says halfway: 4.5 ms, and the ends of the intervals likewise.
+  // gives halfway: 4.5 ms, and so the ends of the intervals.
   Calibration calibration = layer();
   const auto graph = one(OpKind::linear, kLayer, 1e9);
   CHECK(forward(calibration, graph, 4).time.value() == 6e-3);  // no model: cold

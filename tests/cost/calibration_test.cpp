@@ -178,7 +178,8 @@ TEST_CASE("work is that of the analytic model, in elements of the number's size"
 }
 
 TEST_CASE("the keys of committed calibrations are those of the operators they name") {
-  // What measured them wrote extents in this order: an operator read from a key has this key again.
+  // The program that measured them wrote extents in this order: an operator read from a key has this key
+  // again.
   int machines = 0;
   for (const auto& entry : std::filesystem::directory_iterator(support::checkout("/results/hardware"))) {
     const std::string file = entry.path().string();

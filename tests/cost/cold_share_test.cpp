@@ -38,8 +38,8 @@ TEST_CASE("the share of cold times is where sums meet whole runs") {
   const std::vector<ModelSum> one = {run("a", 11, 12, 8)};
   CHECK(cold_share(one) == support::near(0.75));
   CHECK(at_share(core::Seconds(12), core::Seconds(8), 0.75).value() == support::near(11));
-  // 11 of 8..12 s says 3/4, 100 of 99.6..101.6 says 1/5. The first reaches 4/11 of its run, the second 1/50:
-  // (4/11 * 3/11 + 1/50 * 1/250) / ((4/11)^2 + (1/50)^2) = 0.7483.
+  // 11 of 8..12 s gives 3/4, 100 of 99.6..101.6 gives 1/5. The first reaches 4/11 of its run, the second
+  // 1/50: (4/11 * 3/11 + 1/50 * 1/250) / ((4/11)^2 + (1/50)^2) = 0.7483.
   CHECK(cold_share(std::vector{run("a", 11, 12, 8), run("b", 100, 101.6, 99.6)}) ==
         support::near(0.7483, 1e-4));
 }
@@ -67,7 +67,7 @@ TEST_CASE("no share comes nearer") {
 }
 
 TEST_CASE("a model's runs are predicted from other models") {
-  // Without both runs of a, b says 1/2: 10 s instead of 11. Without b, a says 3/4: 21 s instead of 20.
+  // Without both runs of a, b gives 1/2: 10 s instead of 11. Without b, a gives 3/4: 21 s instead of 20.
   const std::vector<ModelSum> models = {run("a", 11, 12, 8), run("a", 22, 24, 16), run("b", 20, 22, 18)};
   const auto rows = held_out_sums(models);
   REQUIRE(rows.size() == 3);
@@ -77,5 +77,5 @@ TEST_CASE("a model's runs are predicted from other models") {
   CHECK(rows[1].error == support::near(-1.0 / 11));
   CHECK(rows[2].share == support::near(0.75));
   CHECK(rows[2].error == support::near(0.05));
-  CHECK(held_out_sums(std::vector{run("a", 11, 12, 8)})[0].share == 1);  // nobody else to ask
+  CHECK(held_out_sums(std::vector{run("a", 11, 12, 8)})[0].share == 1);  // no other run to use
 }

@@ -180,7 +180,7 @@ OpId attention_in(const graph::OpGraph& graph) {
   return OpId(0);
 }
 
-/// Seconds of ring attention's hops alone.
+/// Seconds of only ring attention's hops.
 cost::OpTime hops(const cost::Problem& problem, const plan::Stage& stage, std::int64_t samples) {
   return cost::ReplicaTimes(problem, stage, cost::OperatorSets{stage.operators},
                             cost::ReplicaTimes::Waits::ring)
@@ -221,7 +221,7 @@ TEST_CASE("a tensor-parallel member's hops carry its part of keys and values") {
   const double hop = 3 * kKeysValues / 2 / kGigabyte;
   CHECK(hops(problem, stage_of(g, 2, 2), 3).forward.value() == support::near(hop));
   CHECK(hops(problem, stage_of(g, 4, 2, 2), 3).forward.value() == support::near(hop / 2));
-  // So do gathered ones: half of the bytes for each of two.
+  // Gathered ones are halved too: half of the bytes for each of two.
   auto gathered = stage_of(g, 4, 2, 2);
   gathered.context_exchange = ContextExchange::all_gather;
   const cost::LocalProblem local(problem, gathered);

@@ -25,7 +25,7 @@ graph::Operator layer(const std::string& name, OpKind kind, double flops) {
   return op;
 }
 
-/// x -> a -> b: an input, a tied linear layer and a softmax nobody measured.
+/// x -> a -> b: an input, a tied linear layer and a softmax that was not measured.
 graph::OpGraph model() {
   graph::GraphBuilder builder("m");
   const auto x = builder.add(layer("x", OpKind::input, 0)), a = builder.add(layer("a", OpKind::linear, 1e9)),

@@ -75,9 +75,9 @@ TEST_CASE("biases and clamps run kernel by kernel beside the products") {
     return std::pair{(with.forward - without.forward).value(),
                      (with.input_gradient - without.input_gradient).value()};
   };
-  // Of 128 copies, 128 numbers each: shares times bias written, that and the product read, the sum written,
-  // read and written side by side. Back: what the two products write is written and read, their inputs are
-  // read, gradients are read and written side by side. Two kernels of each expert, four back, and one.
+  // 128 copies, 128 numbers each: shares times bias written, that and the product read, the sum written, read
+  // and written side by side. Back: what the two products write is written and read, their inputs are read,
+  // gradients are read and written side by side. Two kernels of each expert, four back, and one.
   const auto [bias, bias_back] = beyond(biased);
   CHECK(bias == near(9e-6 + 2 * 128 * 128 * 6 / kMemory));
   CHECK(bias_back == near(17e-6 + 2 * 128 * 128 * 8 / kMemory));
@@ -155,8 +155,7 @@ TEST_CASE("small experts are slower than one dense layer of their work") {
 }
 
 TEST_CASE("a calibration without experts takes its dense layers") {
-  // A dense layer of 32 rows in a second each way, whatever is asked of it but its work: 4 experts x 2
-  // layers.
+  // A dense layer of 32 rows in a second each way, of which only the work is read: 4 experts x 2 layers.
   const auto graph = mixture();
   cost::Calibration measured = support::bare_calibration();
   measured.leave_one_out = {{}};

@@ -1,4 +1,4 @@
-// Collectives of groups that are alike are timed once, and as they are without a memo.
+// Collectives of groups of equal devices are timed once, and as they are without a memo.
 
 #include "src/cost/group_memo.hpp"
 
@@ -32,7 +32,7 @@ Groups drawn(core::Random& random, std::size_t devices) {
   return out;
 }
 
-/// Groups of any devices; the problem remembers what it is asked first.
+/// Groups of any devices; the problem remembers its first queries.
 void check_groups(cost::Problem problem, std::uint64_t seed, int rounds) {
   cost::StageMemo memo;
   memo.serve(problem);

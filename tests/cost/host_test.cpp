@@ -132,7 +132,7 @@ TEST_CASE("launches are counted by operator; only what is trained has gradients"
     return sum;
   };
   CHECK(total(graph) - total(flash) == 7);
-  // Dropout is a kernel of its own in a plain core alone; sums drop as they add, and going back too.
+  // Dropout is a kernel of its own only in a plain core; sums drop as they add, and going back too.
   const auto dropping = [](const char* how) {
     return models::build("gpt", {{"layers", "1"}, {"attention", how}, {"dropout", "yes"}});
   };

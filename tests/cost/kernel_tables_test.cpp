@@ -113,7 +113,7 @@ TEST_CASE("layers are products: every pass of a dense layer, also of its parts")
   CHECK(part.total().value() == near(3 * whole / 2));
   const auto half = costs.part_time(graph, dense, kDevice, 4, {plan::Partition::batch, 0.5, false, false});
   CHECK(half.total().value() == near(3 * whole / 2));
-  // What the tables do not know: norms, and numbers of four bytes.
+  // Operators outside the tables: norms, and numbers of four bytes.
   const cost::AnalyticCosts analytic;
   const auto norm = named(graph, "layer0.norm1");
   CHECK(costs.op_time(graph, norm, kDevice, 4).forward == analytic.op_time(graph, norm, kDevice, 4).forward);
@@ -133,8 +133,9 @@ TEST_CASE("attention is two products around a core; a flash core goes back at 2.
   const auto third =
       costs.part_time(graph, attention, kDevice, 4, {plan::Partition::column, 1.0 / 3, true, true});
   CHECK(third.forward.value() == near((products + 4e-5) / 3));
-  // A plain core is two products of all heads at once and a softmax that reads and writes its scores;
-  // backward four products, and a softmax that reads two and writes one. One without scores has neither.
+  // A plain core is two products of all heads at once and a softmax that reads and writes its scores.
+  // Backward it is four products, and a softmax that reads two and writes one. One without scores has
+  // neither.
   const auto plain = gpt("plain"), counted = gpt("fused");
   const cost::AnalyticCosts analytic;
   const auto core = analytic.core_time(plain, attention, kDevice, 4, {});

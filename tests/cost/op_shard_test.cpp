@@ -7,7 +7,7 @@
 using namespace penstock;
 
 TEST_CASE("a shard of attention has its part of the heads, and of their own width side by side") {
-  // 8 heads of 16, 128 side by side, in a hidden width of 64, two heads share keys: one of four devices has 2
+  // 8 heads of 16, 128 side by side, in a hidden width of 64, two heads share keys. One of four devices has 2
   // heads, 32 side by side, which share one pair of keys.
   graph::Operator op;
   op.kind = graph::OpKind::attention;

@@ -67,7 +67,7 @@ TEST_CASE("large products far below the peak, and kernels shorter than any, are 
   CHECK(tables("A100", "products: |\n  64 64 64 5000\n  4096 4096 4096 600000\n")
             .find("products: expected microseconds; "
                   "products reach 0.2291 TFLOP/s") != std::string::npos);
-  CHECK(tables("A100", "products: |\n  64 64 64 5000\n") == "taken");  // too small to tell
+  CHECK(tables("A100", "products: |\n  64 64 64 5000\n") == "taken");  // too small to judge
 }
 
 TEST_CASE("an efficiency is a share, and MFU at most the whole") {

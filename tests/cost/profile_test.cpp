@@ -61,11 +61,11 @@ TEST_CASE("below the smallest batch a fixed part remains, and the rest is in pro
     device.launch_overhead = core::Seconds(launch);
     return profile.op_time(g, OpId(0), device, 1);
   };
-  // the line through 4 and 8 samples says 2 ms of none
+  // the line through 4 and 8 samples gives 2 ms for none
   CHECK(relative(from("{forward: {4: 4ms, 8: 6ms}, backward: {4: 4ms, 8: 6ms}}", 9).forward, 2.5e-3));
-  // through 2 and 4 it says less than nothing: in proportion
+  // through 2 and 4 it gives less than nothing: in proportion
   CHECK(relative(from("{forward: {2: 1ms, 4: 3ms}, backward: {1: 0s}}", 9).forward, 0.5e-3));
-  // through 2 and 4 falling ones, which scatter, it says more than the smallest batch takes: as long
+  // through 2 and 4 falling ones, which scatter, it gives more than the smallest batch takes: as long
   CHECK(relative(from("{forward: {2: 3ms, 4: 2.8ms}, backward: {1: 0s}}", 9).forward, 3e-3));
   // a lone point: a launch, and a quarter of the rest; backward, without weights, is one kernel too
   const auto lone = from("{forward: {4: 5ms}, backward: {4: 9ms}}", 1e-3);

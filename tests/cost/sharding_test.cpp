@@ -54,8 +54,8 @@ TEST_CASE("a device of a group keeps its part of weights and of divided tensors"
   const auto load = cost::stage_load({g, cluster, costs, {4}}, stage(0, 1, 2, 2));
   CHECK(load.parameters == Bytes(4000));         // half of 8 kB
   CHECK(load.activations == Bytes(500 + 1000));  // a's output divided, b's whole
-  // b's: the gradient of its whole output and half of its input's; half of its weights' while the former
-  // stand.
+  // b's: the gradient of its whole output and half of its input's; half of its weights' while the former are
+  // there.
   CHECK(load.workspace.at(4) == Bytes(4 * (1000 + 500) + 2000));
   CHECK(load.largest == Bytes(2000));
 }
@@ -181,8 +181,8 @@ TEST_CASE("ZeRO shares optimizer state, then gradients, then weights") {
                               {}, plan::replica_placement(s));
   };
   using plan::MemoryKind;
-  // 8 kB of weights, as much of gradients, twice that of Adam's state, over four replicas; two tensors of 1
-  // kB at work, and one matrix's gradient of 4 kB.
+  // 8 kB of weights, as much of gradients, twice that of Adam's state, over four replicas. Two tensors of 1
+  // kB are at work, and one matrix's gradient of 4 kB.
   const std::int64_t weights[] = {8000, 8000, 8000, 2000}, gradients[] = {8000, 8000, 2000, 2000},
                      state[] = {16000, 4000, 4000, 4000}, work[] = {6000, 6000, 6000, 14000};
   for (int zero = 0; zero <= 3; ++zero) {
@@ -291,7 +291,7 @@ TEST_CASE("layers divided by tokens too: as many bytes sent, kept tensors in eve
     return halves;
   };
   const auto heads = layout::infer(graph, by_heads), tokens = layout::infer(graph, by_tokens);
-  // What enters in parts is gathered for a norm, and what leaves whole has its gradient gathered; by tokens
+  // Inputs in parts are gathered for a norm, and the gradient of a whole output is gathered; by tokens
   // neither is.
   const std::int64_t crossing = graph.op(by_heads.operators.back()).output_bytes.value();
   CHECK(bytes(tokens.collectives.forward) == bytes(heads.collectives.forward) - crossing);

@@ -51,7 +51,7 @@ TEST_CASE("tensor-parallel groups of one size sum their parts side by side, of t
         Groups{{DeviceId(0), DeviceId(3), DeviceId(5)}, {DeviceId(1), DeviceId(4), DeviceId(6)}});
   CHECK(sum().bytes == Bytes(40));
   CHECK(cost::stage_load(chain.problem(), chain.plan.stages[2]).parameters == Bytes(40));
-  // The table by its width and the head by its rows are parts along unlike axes: nobody has the other's.
+  // The table by its width and the head by its rows are parts along unlike axes: no device has the other's.
   chain.plan.stages[0].partition = {{OpId(1), plan::Partition::column}};
   CHECK(sum().groups.size() == 1);
   CHECK(sum().bytes == Bytes(80));

@@ -1,4 +1,4 @@
-// Stages that differ by numbers of operators and devices that are alike take as long and hold as much.
+// Stages that differ by numbers of equal operators and devices take as long and hold as much.
 
 #include "src/cost/stage_forms.hpp"
 
@@ -49,7 +49,7 @@ auto all_of(const cost::StageLoad& load) {
                     frozen, experts, saved);
 }
 
-/// What costs say of a stage without naming operators and devices; nothing of a stage that cannot be divided.
+/// Costs of a stage that name no operators and devices; nothing of a stage that cannot be divided.
 struct Said {
   std::vector<decltype(all_of({}))> loads;  ///< by member
   std::vector<std::vector<double>> times;   ///< by replica: computing, collectives
@@ -107,7 +107,7 @@ plan::Stage stage_of(const Operators& operators, const Devices& devices, core::R
   return out;
 }
 
-/// The same on other operators and devices.
+/// The stage on other operators and devices.
 plan::Stage moved(plan::Stage stage, const Operators& operators, const Devices& devices) {
   std::map<OpId, plan::Partition> partition;
   for (const auto& [op, how] : stage.partition) {
@@ -141,7 +141,7 @@ int check_operators(const graph::OpGraph& graph, const cluster::Cluster& cluster
       CAPTURE(end);
       CHECK(said == said_of(problem, other));
       compared += said.has_value();
-      // The memo's keys say the same, and tell other settings apart.
+      // The memo's keys agree with this, and separate other settings.
       cost::Problem remembering = problem;
       cost::StageMemo memo;
       memo.serve(remembering);

@@ -1,4 +1,4 @@
-// What a search remembers of stages: the same answers as without it, and none of another stage or problem.
+// Memo of a search about stages: the answers of a search without it, and none of another stage or problem.
 
 #include "penstock/cost/stage_memo.hpp"
 

@@ -55,9 +55,9 @@ TEST_CASE("a device with much to compute waits for the first layer, and for what
 }
 
 TEST_CASE("a device with little to compute waits for the network, but for what it computes meanwhile") {
-  // In quarters of a gather: forward 7 are computed and 24 sent for layers, of which two thirds of the
-  // computing hide, for the last layer computes when its weights have come; 4 for the embedding. Backward
-  // twice that.
+  // In quarters of a gather: forward 7 are computed and 24 sent for layers. Two thirds of the computing hide,
+  // for the last layer computes when its weights have come. Another 4 are for the embedding. Backward twice
+  // that.
   const double each = kGather / 4;
   const auto three = timed(3, each);
   CHECK(three.collectives.forward.value() == support::near((24 - 7 * 2.0 / 3 + 4) * each));

@@ -70,7 +70,7 @@ std::int64_t Scarcity::refused() const {
 
 }  // namespace penstock::faults
 
-// Every form, since a sanitizer's own would not know our blocks.
+// Every form, since a sanitizer's own would not recognise our blocks.
 using Align = std::align_val_t;
 using Quiet = const std::nothrow_t&;
 void* operator new(std::size_t n) {

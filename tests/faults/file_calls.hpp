@@ -1,6 +1,6 @@
 #pragma once
 // The system's file calls, as a test wants them: this executable's open, read, write and so on count, and
-// fail when told to.
+// fail on request.
 
 #include <cstdint>
 

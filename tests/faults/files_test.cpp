@@ -1,6 +1,6 @@
 // Every file call fails once, each in its turn, in the way of SQLite's I/O error tests
-// (https://www.sqlite.org/testing.html): what was to be done is then done or said not to be, and what was
-// there before is still there.
+// (https://www.sqlite.org/testing.html). The work is then done or reported as not done, and what was there
+// before is still there.
 
 #include "penstock/core/files.hpp"
 
@@ -39,7 +39,7 @@ std::string fault_of(const std::function<void()>& work) {
 }
 
 /// Runs `work` with its first, second, ... file call failing in that way until it needs no more calls, and
-/// `check` after each, with what it said. Returns how many calls it takes.
+/// `check` after each, with its message. Returns how many calls it takes.
 std::int64_t with_each_call_failing(int error, const std::function<void()>& work,
                                     const std::function<void(const std::string& fault)>& check) {
   for (std::int64_t n = 1;; ++n) {

@@ -1,5 +1,5 @@
-// File calls fail while an experiment runs: it says so, and the next run, in peace, ends with the results of
-// one that was never disturbed.
+// File calls fail while an experiment runs: it reports that, and the next run, in peace, ends with the
+// results of one that was never disturbed.
 
 #include "penstock/experiment/run.hpp"
 

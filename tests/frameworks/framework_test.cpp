@@ -286,8 +286,8 @@ TEST_CASE("every value of a model is in Megatron-LM's arguments, or among those 
     const std::string usual = text(base);
     REQUIRE(usual.starts_with("# Arguments"));
     for (const auto& [key, value] : base) {
-      // A loss is always there; of numbers the training decides; a module for one more token is no row; what
-      // dropout costs is not how much of it there is.
+      // A loss is always there. The training decides the numbers; a module for one more token is no row. The
+      // cost of dropout does not depend on how much of it there is.
       if (key == "loss" || key == "element_bytes" || key == "mtp" || key == "dropout") continue;
       CAPTURE(family);
       CAPTURE(key);
@@ -825,7 +825,7 @@ TEST_CASE("an order handed over reads back with the plan's passes and no others"
 }
 
 TEST_CASE("the nearest plan: cuts rounded to where most of a layer's work is") {
-  // Of layer 3 (norm, attention, sum, norm, gate, swiglu, down, sum) stage 0 keeps the first norm alone: it
+  // Stage 0 keeps only the first norm of layer 3 (norm, attention, sum, norm, gate, swiglu, down, sum): it
   // goes to 1.
   auto plan = llama8().plan({4, 9}, 2);
   auto& first = plan.stages[0].operators;
@@ -973,7 +973,7 @@ TEST_CASE("the nearest plan takes the larger of two equally common values, and a
   const auto even = nearest(megatron, llama8().graph, odd);
   REQUIRE(even);
   CHECK(even->stages[0].micro_batch == 8);
-  // 24 samples: three for each of two replicas, six for one alone, divide; eight for two do not.
+  // 24 samples: three for each of two replicas, six for a single one, divide; eight for two do not.
   odd.training.mini_batch = 24;
   for (auto& stage : odd.stages) stage.micro_batch = 16;
   CHECK(nearest(megatron, llama8().graph, odd)->stages[0].micro_batch == 12);
@@ -1010,7 +1010,7 @@ TEST_CASE("a layer that is cut goes where most of its work is, not most of its o
 }
 
 TEST_CASE("nearest plans of a row without embedding, and of a stage without layers to compute again") {
-  // Operators of layers alone.
+  // Operators of layers only.
   graph::GraphBuilder builder("bare");
   for (const char* name : {"layer0.a", "layer0.b", "layer1.a", "layer1.b"}) {
     graph::Operator op;
@@ -1032,7 +1032,7 @@ TEST_CASE("nearest plans of a row without embedding, and of a stage without laye
   for (const Framework& each : catalogue())
     if (const auto near = nearest(each, bare, two))
       CHECK(near->stages[0].operators.size() == (each.can.pipeline ? 2 : 4));
-  // The last stage has the head alone.
+  // The last stage has only the head.
   auto plan = llama8().plan({4, 8, 9}, 3);
   for (auto& stage : plan.stages) stage.recompute = plan::kRecomputeStage;
   const auto near = nearest(framework_named("megatron"), llama8().graph, plan);
@@ -1043,7 +1043,7 @@ TEST_CASE("nearest plans of a row without embedding, and of a stage without laye
 }
 
 TEST_CASE("the stages of ZeRO that frameworks' pipelines have") {
-  // Two stages of two replicas; what is refused for its ZeRO stage says so.
+  // Two stages of two replicas; what is refused for its ZeRO stage names it.
   auto plan = llama8().plan({4, 9}, 2, 1, 2);
   for (auto& stage : plan.stages) stage.micro_batch = 2;
   const std::map<std::string, std::string> known = {{"megatron", "01"},  {"torchtitan", "023"},

@@ -347,7 +347,7 @@ TEST_CASE("a switch of a YAML file has the words of YAML 1.1, 0, 1 and null") {
     CHECK(refusal(yaml(kOn + "bf16: " + unclear), 1, "run.yaml")
               .starts_with("run.yaml:15: bf16: a switch: expected true or false"));
   }
-  // The same words for every switch.
+  // Equal words for every switch.
   CHECK(refusal(yaml("swiglu: no\ndisable_bias_linear: true"), 1, "run.yaml")
             .find("no family of the zoo mixes") != std::string::npos);
   CHECK(refusal(yaml("swiglu: true\ndisable_bias_linear: no"), 1, "run.yaml").find("has no biases") !=
@@ -704,7 +704,7 @@ TEST_CASE("a plan that was handed over comes back") {
   for (int turn = 0; turn < 60; ++turn) {
     const int ranks = random.between(1, 4), chunks = ranks > 1 ? random.between(1, 2) : 1,
               tensor = 1 << random.between(0, 1), data = 1 << random.between(0, 1);
-    // As many stages of random layers, 8 together.
+    // Random layers in as many stages, 8 together.
     std::vector<int> counts(static_cast<std::size_t>(ranks * chunks), 1);
     for (int left = 8 - ranks * chunks; left > 0; --left)
       ++counts[static_cast<std::size_t>(random.between(0, ranks * chunks - 1))];
@@ -949,7 +949,7 @@ TEST_CASE("a bucket left out holds 40 million gradients, or a million for each r
   CHECK(bucket(64, "--bf16 --context-parallel-size 2") ==
         core::Bytes(64'000'000LL * 4));  // with equal weights
   CHECK(bucket(64, "--bf16 --tensor-model-parallel-size 2") == core::Bytes(40'000'000LL * 4));
-  // fp16 sums its gradients in two bytes unless told to take four.
+  // fp16 sums its gradients in two bytes, or in four on request.
   CHECK(bucket(8, "--fp16 --ddp-bucket-size 1000") == core::Bytes(2000));
   CHECK(bucket(8, "--fp16 --ddp-bucket-size 1000 --accumulate-allreduce-grads-in-fp32") == core::Bytes(4000));
   CHECK(read(kLlama + "--bf16", 8).plan.training.bucket == core::Bytes(0));
@@ -986,7 +986,7 @@ TEST_CASE("descent without momentum, selective recomputation of old scripts, one
   CHECK(read(kLlama + "--sequence-parallel --tensor-model-parallel-size 2", 2)
             .plan.stages.front()
             .sequence_parallel);
-  // A last stage of the loss alone has nothing to compute again.
+  // A last stage of only the loss has nothing to compute again.
   const auto stages = read(kLlama +
                                "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout \"Et*8|L\" "
                                "--recompute-granularity full",

@@ -263,7 +263,8 @@ TEST_CASE("sizes of the zoo are those of the configs") {
 
 TEST_CASE("a head's width of its own: FLOPs by hand") {
   // Qwen3-0.6B, one token: projections 1024 x (2048 + 2 x 1024) and 2048 x 1024, feed-forward 3 x 1024 x
-  // 3072, each multiply-add twice, and 4 x 2048 for the one key; 28 layers, and the head 1024 x 151,936.
+  // 3072, each multiply-add twice, and 4 x 2048 for the one key. There are 28 layers, and the head 1024 x
+  // 151,936.
   const double layer = 2.0 * (1024 * 4096 + 2048 * 1024 + 3 * 1024 * 3072) + 4 * 2048;
   double products = 0;
   const auto model = built("qwen3_0.6b", 1);
@@ -395,7 +396,7 @@ TEST_CASE("LLaVA's keys left out are those of its parts, and its image's tokens 
 
 TEST_CASE("LLaVA on Mistral: fewer heads of keys, wider feed-forward") {
   // Beside LLaVA on Llama, each of 32 layers has 3 x 4096 x (14,336 - 11,008) = 40,894,464 more in its
-  // feed-forward, and 2 x 4096 x (32 - 8) x 128 = 25,165,824 fewer in keys and values.
+  // feed-forward. It has 2 x 4096 x (32 - 8) x 128 = 25,165,824 fewer in keys and values.
   CHECK(built("bakllava", 2048).parameters() == 7'063'427'072 + 32 * (40'894'464 - 25'165'824));
   CHECK(refusal(config("bakllava")).find("sliding_window: attention sees 4096 tokens of 32768") !=
         std::string::npos);

@@ -100,7 +100,7 @@ TEST_CASE("a config of image and text takes its text from the tokens given") {
   CHECK(model.parameters.at("text") == "11");
   CHECK(model.parameters.at("frozen") == "towers");
   CHECK_FALSE(model.parameters.contains("sequence"));
-  // What is no number stays, for the model to refuse.
+  // Text that is no number stays, for the model to refuse.
   CHECK(named_by(text, "c.json", {"c.json", {{"sequence", "many"}}}).parameters.contains("sequence"));
 }
 

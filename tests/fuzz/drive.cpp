@@ -4,7 +4,7 @@
 //   fuzz_drive TARGET [--runs N] [--only INPUT]
 //
 // --runs N      inputs made of the seeds (10000)
-// --only INPUT  this input alone, in this process, as a debugger needs it
+// --only INPUT  only this input, in this process, as a debugger needs it
 
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -90,7 +90,7 @@ void run(Target target, const std::string& input) {
   if (usage.ru_maxrss > kMemory) throw std::runtime_error("an input takes more than 2 GiB");
 }
 
-/// Memory that a child shares with this process, which therefore knows how far a child came that crashed.
+/// Memory that a child shares with this process, which therefore sees how far a child came that crashed.
 Counter& shared_counter() {
   void* page = mmap(nullptr, sizeof(Counter), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) throw std::bad_alloc();

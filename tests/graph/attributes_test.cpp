@@ -74,7 +74,7 @@ TEST_CASE("what is read, written and read again is the same, with the same diges
     digests.push_back(digest(first));
   }
   std::ranges::sort(digests);
-  CHECK(std::ranges::unique(digests).size() < digests.size() / 4);  // inputs of few elements are alike
+  CHECK(std::ranges::unique(digests).size() < digests.size() / 4);  // inputs of few elements are equal
 }
 
 TEST_CASE("every model of the zoo is read back as it was written") {

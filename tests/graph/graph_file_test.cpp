@@ -21,12 +21,12 @@ using graph::OpGraph;
 
 namespace {
 
-/// Its shape may say how much work it is.
 /// Shapes exclude random counts.
 bool counted(const Operator& op) {
   return op.attributes.index() != 0;
 }
 
+/// The operator's shape may state how much work it is.
 bool multiplies(const Operator& op) {
   using graph::OpKind;
   return op.kind == OpKind::linear || op.kind == OpKind::matmul || op.kind == OpKind::convolution ||
@@ -92,7 +92,7 @@ void check_same(const OpGraph& a, const OpGraph& b) {
   }
 }
 
-/// What is said about a model whose operators are the given YAML lines, which start on line 6.
+/// Message about a model whose operators are the given YAML lines, which start on line 6.
 std::string fault_of(const std::string& operators,
                      const std::string& head = "penstock: model\nversion: 1\n") {
   try {

@@ -52,7 +52,7 @@ std::set<std::string> links(const graph::PipedreamGraph& graph) {
   return out;
 }
 
-/// Layers in a row, each with a state that nobody reads, and a vector all of them are handed by a view.
+/// Layers in a row, each with a state without a reader, and a vector all of them are handed by a view.
 graph::PipedreamGraph recurrent(int layers) {
   std::string nodes = node("h", 0, 0), edges;
   for (int i = 0; i < layers; ++i) {
@@ -76,7 +76,7 @@ std::size_t downsets(const graph::PipedreamGraph& graph, std::size_t most) {
 
 TEST_CASE("a layer without work joins its only neighbour, where that costs no cut") {
   using Names = std::set<std::string>;
-  //  i --> a --> b --> e        b reads 8 bytes and makes 9; c nobody reads; d adds two tensors up
+  //  i --> a --> b --> e        b reads 8 bytes and makes 9; c has no reader; d adds two tensors up
   //        | \--> c
   //        \---> d --> f        d reads 8 + 8 bytes and makes 8
   //  i2 ---------/

@@ -23,7 +23,7 @@ namespace {
 
 constexpr CutSearch kEstimatesAlone{.exact_cuts = 0};
 
-/// Slow twin: every labelled series-parallel order on up to six vertices, bit 6u+w for u before w, built from
+/// Slow twin: every labelled series-parallel order on up to six vertices, bit 6u+w for u before w. Built from
 /// the definition by joining every order on a subset with every order on the rest (51,303 of them on six).
 class AllOrders {
  public:

@@ -26,7 +26,7 @@ TEST_CASE("tokens of the zoo's samples: what enters attention, branches and sequ
 TEST_CASE(
     "GPT's model FLOPs are PaLM's 6 N + 12 L H Q T per token, or half of the latter with a causal mask") {
   // Chowdhery et al., PaLM, 2022, appendix B, for GPT-2 small: N counts the matrices (12 h^2 a layer, the
-  // tied head h x vocabulary); ours adds norms, sums and functions, which are below 2 %.
+  // tied head h x vocabulary). Ours adds norms, sums and functions, which are below 2 %.
   const double layers = 12, hidden = 768, tokens = 1024, vocabulary = 50257;
   const double matrices = layers * 12 * hidden * hidden + hidden * vocabulary;
   const double palm = 6 * matrices + 12 * layers * hidden * tokens;
@@ -38,7 +38,7 @@ TEST_CASE(
 }
 
 // Megatron-LM's num_floating_point_operations for a Llama: 3 x 2 x tokens x (12 h^2-like matrices + the
-// causal half of the scores and their context + the head); by hand, a layer: query and output 2 h^2, keys and
+// causal half of the scores and their context + the head). By hand, a layer: query and output 2 h^2, keys and
 // values 2 h x 1024, gate, up and down 3 h x 14336, scores and context 2 x sequence x h / 2.
 TEST_CASE("Llama 3 8B's model FLOPs are Megatron-LM's at any length") {
   const double h = 4096;

@@ -13,7 +13,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 meson install -C "$build" --no-rebuild --tags devel --destdir "$scratch/root" >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
 found=$(find "$scratch/root" -name penstock.pc)
-prefix=${found%/lib*}  # where the folder stands now
+prefix=${found%/lib*}  # where the folder is now
 export PKG_CONFIG_PATH=${found%/*}
 cp "$here/least_time.cpp" "$scratch"
 cd "$scratch"

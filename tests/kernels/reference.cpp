@@ -262,7 +262,7 @@ Many<T> one_expert(const Of& of, const Many<T>& x, const Lists<T>& p, int64_t ex
   return dense<T>(middle, matrix(gated ? 2 : 1), nullptr, inner, hidden);
 }
 
-/// Row by row: its most probable experts one after the other, each found by a search of its own; or those
+/// Row by row: its most probable experts one after the other, each found by a search of its own. Or those
 /// that follow the last row's, every sample's first row beginning at the first expert.
 template <class T>
 Many<T> experts(const Of& of, const Lists<T>& x, const Lists<T>& p) {

@@ -11,7 +11,7 @@
 namespace penstock::test {
 
 /// Makes the kernel and its buffers. Operands are random by `seed`, as the precision holds them; everything
-/// else is poisoned, but for gradients that are added to, which start as zeros.
+/// else is poisoned, except gradients that are added to, which start as zeros.
 class Trial {
  public:
   Trial(kernels::Backend& backend, const graph::Operator& op, std::int64_t samples,
@@ -45,7 +45,7 @@ class Trial {
 
 double length(const reference::Values& a);  ///< Euclidean norm
 
-/// |a - b| / max(|b|, least); NaN where there is NaN anywhere. `least` is for what is zero but for rounding.
+/// |a - b| / max(|b|, least); NaN where there is NaN anywhere. `least` is for what is zero except by rounding.
 double distance(const reference::Values& a, const reference::Values& b, double least = 0);
 
 }  // namespace penstock::test

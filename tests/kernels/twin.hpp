@@ -1,6 +1,6 @@
 #pragma once
 // The CUDA backend on the host: its own steps and kernels, compiled by the host's compiler, over plain loops
-// that stand in for its libraries. It shows that every step reads and writes what it should where there is no
+// that replace its libraries. It shows that every step reads and writes what it should where there is no
 // device. Convolution, which is one call of cuDNN each way, is not part of it.
 
 #include <memory>

@@ -115,8 +115,8 @@ TEST_CASE("outputs of a stage by tokens are sharded already, and inputs are gath
 
 TEST_CASE(
     "products that read one tensor share the all-reduce of its gradient, in the pass of the first of them") {
-  // queries, keys and values of x, 1,000 bytes: each device has a third of each product's term, adds its own
-  // three first, and the group adds up once instead of three times.
+  // queries, keys and values of x, 1,000 bytes. Each device has a third of each product's term and adds its
+  // own three first. The group adds up once instead of three times.
   graph::GraphBuilder builder("split");
   for (const char* name : {"x", "q", "k", "v"}) {
     auto op = support::unit_op(name, 1e9, 1000);

@@ -32,7 +32,7 @@ const graph::Operator& find(const graph::OpGraph& g, const std::string& name) {
 }  // namespace
 
 TEST_CASE("MMT as in the paper") {
-  // 4 inputs, 4 x 8 layers of 3 operators, 1 concat. A layer: 4 H^2 + 2 x 4 H^2 = 12 x 2^20 parameters; per
+  // 4 inputs, 4 x 8 layers of 3 operators, 1 concat. A layer: 4 H^2 + 2 x 4 H^2 = 12 x 2^20 parameters. Per
   // sample 2 x 256 x 12 x 2^20 FLOPs in dense layers and 4 x 256^2 x 1024 in attention.
   const auto g = build("mmt");
   CHECK(g.size() == 4 + 96 + 1);

@@ -92,8 +92,8 @@ TEST_CASE("decoders are causal, a window hides more, and FLOPs of their products
 
 TEST_CASE("Transformer base") {
   // Encoder layer 4 x 512^2 + 2 x 512 x 2048 + 2048 + 512 + 2 x 1024 = 3,150,336; decoder layer 4,199,936;
-  // one table of 37,000 x 512. The paper's table 3 rounds to 65 M; nn.Transformer of PyTorch has 44,140,544
-  // without table, of which 36,864 are attention biases and 2,048 two final norms that the paper does not
+  // one table of 37,000 x 512. The paper's table 3 rounds to 65 M. nn.Transformer of PyTorch has 44,140,544
+  // without table. Of these 36,864 are attention biases and 2,048 two final norms that the paper does not
   // describe.
   const auto g = build("encoder_decoder");
   const std::int64_t stacks = 6 * 3'150'336 + 6 * 4'199'936;
@@ -188,7 +188,7 @@ TEST_CASE("Llama's parameters are those that its reports print") {
 
 TEST_CASE("grouped queries: keys and values are as wide as their heads") {
   // A layer of 8 tokens: query and output 2 x 8 x 64 x 64 each, keys and values 2 x 8 x 64 x 16 each, scores
-  // and context 2 x 8 x 8 x 64 each; gate and up 2 x 8 x 64 x 192, down 2 x 8 x 96 x 64; the head 2 x 8 x 64
+  // and context 2 x 8 x 8 x 64 each. Gate and up 2 x 8 x 64 x 192, down 2 x 8 x 96 x 64; the head 2 x 8 x 64
   // x 10.
   const auto g = build("llama", {{"layers", "1"},
                                  {"hidden", "64"},

@@ -20,8 +20,7 @@ const graph::Operator& op(const graph::OpGraph& g, std::size_t i) {
 }  // namespace
 
 TEST_CASE("a dense layer costs 2 x in x out, and nothing backward to a plain input") {
-  // 3 x 5 weights, one row: 15 multiply-adds = 30 FLOPs. The second layer, 5 x 2, is asked for an input
-  // gradient.
+  // 3 x 5 weights, one row: 15 multiply-adds = 30 FLOPs. The second layer, 5 x 2, needs an input gradient.
   Layers net("m");
   const Tensor x = net.linear("first", net.input("x", {3}), 5);
   net.linear("second", x, 2, {.bias = true});

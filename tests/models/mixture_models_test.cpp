@@ -126,7 +126,7 @@ TEST_CASE("latent attention by hand") {
   for (const auto& op : g.operators())
     if (op.kind == graph::OpKind::attention) {
       CHECK(op.parameters == static_cast<std::int64_t>(up + out));
-      // Queries 2 x 5, keys 2 x 5 with the shared part, values and context 2 x 5 each, the output; and what
+      // Queries 2 x 5, keys 2 x 5 with the shared part, values and context 2 x 5 each, the output. Also what
       // each head's shares were divided by.
       CHECK(op.saved_bytes.value() == 4 * 4 * (10 + 10 + 10 + 10 + 12 + 2));
       CHECK(op.output_bytes.value() == 4 * 4 * 12);

@@ -62,8 +62,8 @@ TEST_CASE("ViT: parameters of torchvision's, FLOPs from the closed formulas") {
   CHECK(g.parameters() == 86'567'656);
   CHECK(build("vit", {{"size", "vit-large"}}).parameters() == 304'326'632);
   CHECK(build("vit", {{"size", "vit-huge"}, {"patch", "14"}}).parameters() == 632'045'800);
-  // 196 patches and a class token. A layer: 24 L H^2 in dense layers, 4 L^2 H in attention; the patches one
-  // product of 196 x 768 x 768, the head one of 768 x 1000.
+  // 196 patches and a class token. A layer: 24 L H^2 in dense layers, 4 L^2 H in attention. The patches are
+  // one product of 196 x 768 x 768, the head one of 768 x 1000.
   const double length = 197, hidden = 768;
   double products = 0;
   for (const auto& op : g.operators())

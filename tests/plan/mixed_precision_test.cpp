@@ -52,7 +52,7 @@ TEST_CASE(
   CHECK(bf16.optimizer_state(weights) == Bytes(1200));
   CHECK(bf16.sent_gradients(weights) == Bytes(400));
   CHECK(bf16.sent_per_weight() == 2);
-  // An update reads gradients, reads and writes moments and master weights, writes the rounded ones; before,
+  // An update reads gradients, reads and writes moments and master weights, writes the rounded ones. Before,
   // gradients are written as zeros, read for their norm, and read and written as they are scaled.
   CHECK(bf16.step_traffic(weights) == Bytes(400 * (1 + 4) + 2 * 1200 + 200));
 }

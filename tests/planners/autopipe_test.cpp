@@ -40,8 +40,8 @@ double shortest(std::size_t stages, std::size_t units, const planners::RunCost& 
 }  // namespace
 
 TEST_CASE("the critical path goes down to the slowest stage, stays, and comes back") {
-  // Stages of 2, 5 and 3 s forward and backward, 4 micro-batches: 2 + 4 * 5 = 22 s through stage 1; 8 s and 7
-  // + 12 = 19 s through the others.
+  // Stages of 2, 5 and 3 s forward and backward, 4 micro-batches. Through stage 1 it is 2 + 4 * 5 = 22 s; 8 s
+  // and 7 + 12 = 19 s through the others.
   const auto time = sums({2, 5, 3});
   const auto path = planners::critical_path({1, 2, 3}, time, 4);
   CHECK(path.seconds == 22);

@@ -107,9 +107,9 @@ TEST_CASE("data_parallel: all operators on all devices, with a sample for each a
 
 TEST_CASE("data_parallel shares optimizer state, gradients or weights only where nothing fits with less") {
   // Three operators of 1000 weights (4 kB) on four devices: weights, gradients and momentum take 36 kB,
-  // activations 3 kB, and 2 kB and one gradient of 4 kB are at work: 45 kB. ZeRO 1 leaves 3 kB of momentum:
-  // 27 + 9 kB. ZeRO 2 leaves 3 kB of gradients: 18 + 9 kB. ZeRO 3 leaves 3 kB of weights, and works on 8 kB
-  // that were gathered: 9 + 5 + 12.
+  // activations 3 kB. Another 2 kB and one gradient of 4 kB are at work: 45 kB. ZeRO 1 leaves 3 kB of
+  // momentum: 27 + 9 kB. ZeRO 2 leaves 3 kB of gradients: 18 + 9 kB. ZeRO 3 leaves 3 kB of weights, and works
+  // on 8 kB that were gathered: 9 + 5 + 12.
   graph::GraphBuilder builder("weights");
   for (const char* name : {"a", "b", "c"}) builder.add(support::unit_op(name, 1e9, 1000));
   builder.add_edge(core::OpId(0), core::OpId(1));

@@ -89,7 +89,7 @@ TEST_CASE("compression: the same on many problems" * doctest::test_suite("slow")
 }
 
 TEST_CASE("compression: the ratio of gradients counts for reductions, that of activations between stages") {
-  // A planner whose plans have replicas and stages is told of each ratio; either alone makes some plan's
+  // A planner whose plans have replicas and stages gets each ratio; either by itself makes some plan's
   // estimate better, by no more than both do.
   std::map<std::string, int> gradients, activations;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {

@@ -49,8 +49,8 @@ int depth(const graph::OpGraph& graph, const plan::Plan& plan) {
 TEST_CASE("case study: eight stages, one per block; each branch 4 deep as a graph, 8 in a row") {
   // GraphPipe Fig. 8 and 10: 2 branches x 4 x (attention, dense, dense), concat inside one of the stages. The
   // paper calls that depth 4. Counted in stages along the longest path it is 5: the branch that does not own
-  // the concat reaches it one stage later (as in the paper's own logs, where the other branch holds one
-  // micro-batch more).
+  // the concat reaches it one stage later. The paper's own logs agree: there the other branch holds one
+  // micro-batch more.
   const auto graph = models::build("case_study", {});
   const auto cluster = summit(8);
   const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::sgd}};

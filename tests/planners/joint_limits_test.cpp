@@ -18,7 +18,7 @@ using plan::Partition;
 namespace {
 
 /// Sixteen samples of a small decoder on four devices of 64 MiB, where joint shares the optimizer's state or
-/// divides tokens unless it is told not to.
+/// divides tokens unless an option forbids it.
 struct Tight {
   graph::OpGraph graph =
       models::build("gpt", {{"layers", "4"}, {"hidden", "128"}, {"heads", "4"}, {"vocabulary", "500"}});

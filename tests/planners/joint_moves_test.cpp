@@ -280,7 +280,7 @@ TEST_CASE("every completed move is a valid plan, and some of every kind are") {
       valid += made.has_value();
       if (made) CHECK(score::violations(row.problem, made->plan).empty());
     }
-    // Nothing is divided whose partition could be another; there are no branches, and no devices alike.
+    // Nothing is divided whose partition could be another; there are no branches, and no equal devices.
     CHECK((valid > 0) == (kind != 4 && kind != 6 && kind != 7));
   }
 }

@@ -18,8 +18,8 @@ TEST_CASE("it only falls") {
   CHECK(least.seconds() == core::Seconds(2));
 }
 
-// Plans of 64 samples at once take 10,000 s, of 32 1,000 s, of fewer 5,000 s, and bounds say so; planners'
-// own formulas say less.
+// Plans of 64 samples at once take 10,000 s, of 32 1,000 s, of fewer 5,000 s, and bounds agree; planners' own
+// formulas give less.
 TEST_CASE("one micro-batch size spares smaller ones, though the largest is the slowest") {
   const auto graph = support::tiny_graph(4, {{0, 1}, {1, 2}, {2, 3}});
   const auto cluster = support::tiny_cluster(2);

@@ -86,7 +86,7 @@ struct LittleMemory {
 };
 
 /// A layer whose 16 experts of 3 x 4096 x 65536 numbers, with their gradients, take 103 GB, more than a
-/// device has, and half of them 52; no node has two devices, for a tensor-parallel group.
+/// device has, and half of them 52. No node has two devices, for a tensor-parallel group.
 struct Mixture {
   graph::OpGraph graph = models::build(
       "mixtral", {{"layers", "1"}, {"sequence", "512"}, {"experts", "16"}, {"expert_width", "65536"}});

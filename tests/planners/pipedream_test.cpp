@@ -121,7 +121,7 @@ TEST_CASE("states: a branch is entered from its first source, other sources are 
 namespace {
 
 /// The paper's problem stated once more: all ways to cut an interval and to give machines to the stages, each
-/// with the best inside; only the evaluator distinguishes them.
+/// with the best inside. Only the evaluator distinguishes them.
 class Exhaustive {
  public:
   explicit Exhaustive(const support::Recost& recost) : recost_(recost) {}

@@ -244,8 +244,8 @@ TEST_CASE(
   CHECK(held(1 << 20, 6) == Counts{6, 5, 3, 1});
   CHECK(held(1 << 20, 2) == Counts{2, 2, 2, 1});
   // Stage 0 keeps 1 kB per sample, works on 1 kB, and has two gradients of 1 kB to receive: 9 kB leave room
-  // for 6. Stage 1 keeps 1 kB, holds 1 kB that enters, works on 2 kB and has buffers of 3 kB: 2 kB each leave
-  // room for 2, not for 3.
+  // for 6. Stage 1 keeps 1 kB, holds 1 kB that enters, works on 2 kB and has buffers of 3 kB. The 2 kB each
+  // leave room for 2, not for 3.
   CHECK_THROWS_AS(held(9000, 16), core::Infeasible);
   CHECK(held(11000, 16) == Counts{7, 3, 2, 1});  // room for 8 and, in stages 1 and 2, for 3
 }

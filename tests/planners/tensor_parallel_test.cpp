@@ -46,7 +46,7 @@ bool recomputes(const plan::Plan& plan) {
 }  // namespace
 
 TEST_CASE("tensor parallelism: weights too large for a device are shared by two") {
-  // One matrix of 1000 weights: 4 kB and as much for their gradient. Half of both is 4 kB; a sample keeps 500
+  // One matrix of 1000 weights: 4 kB and as much for their gradient. Half of both is 4 kB. A sample keeps 500
   // bytes of output and works on the gradient of as many, and on half a gradient of weights: 7,000 bytes.
   graph::GraphBuilder builder("matrix");
   builder.add(support::unit_op("a", 1e9, 1000));

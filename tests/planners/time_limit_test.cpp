@@ -160,8 +160,8 @@ void check_stops(std::size_t layers, const cluster::Cluster& cluster, const std:
 }  // namespace
 
 TEST_CASE("a stop before or soon after the start ends every planner within few evaluations") {
-  // Enough to prepare a search of each of eleven micro-batch sizes, or to judge the best plan so far; left
-  // alone most planners ask 40 to 1,000 times.
+  // Enough to prepare a search of each of eleven micro-batch sizes, or to judge the best plan so far. Without
+  // a limit most planners check 40 to 1,000 times.
   const auto cluster =
       cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml")).first(16);
   check_stops(60, cluster, {{0, 3}, {0.5, 12}, {10, 12}, {30, 12}});

@@ -92,7 +92,7 @@ int run(const Options& options) {
     if (properties.empty()) throw core::BadInput("--only: there is no property " + options.only);
   }
   std::map<std::string, Count> counts;
-  constexpr std::uint64_t kMostShrunk = 3;  // of one property: others of its failures are printed alone
+  constexpr std::uint64_t kMostShrunk = 3;  // of one property: only its other failures are printed
   for (std::uint64_t seed = options.seed; seed < options.seed + options.problems; ++seed) {
     const ProblemSpec spec = random_problem(seed);
     const World world(spec);

@@ -6,7 +6,7 @@
 namespace penstock::properties {
 
 /// A problem of which the property still fails, and of which no operator, device or setting can be left out
-/// without that it holds; at most `tries` problems are tried.
+/// without that it holds. At most `tries` problems are tried.
 ProblemSpec shrunk(ProblemSpec failing, const Property& property, int tries = 400);
 
 /// The violation of the property by the spec: "" if it holds, does not concern the spec, or the spec cannot

@@ -25,12 +25,12 @@ struct Family {
 };
 const std::vector<Family>& families();
 
-/// A chain with a few skips, one to three operators per stage, replicas of one to three devices by rank;
-/// links from narrow to ample, with latency or without; some stages recompute, some have no weights, 1F1B's
-/// have micro-batches of several sizes.
+/// A chain with a few skips, one to three operators per stage, replicas of one to three devices by rank.
+/// Links are from narrow to ample, with latency or without. Some stages recompute, some have no weights,
+/// 1F1B's have micro-batches of several sizes.
 Case random_case(const Family& family, std::uint64_t seed);
 
-/// A chain of one operator per stage on one device each, costs of a whole micro-batch: forward and each half
+/// A chain of one operator per stage on one device each, costs of a whole micro-batch. Forward and each half
 /// of the backward pass take one second per sample, messages next to nothing.
 Case even_chain(const char* schedule, Placement placement, int ranks, std::int64_t mini_batch);
 

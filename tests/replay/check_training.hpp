@@ -11,7 +11,7 @@ struct Accuracy {
   double most = 1e-5;    ///< distance
   int iterations = 2;
   float epsilon = kernels::UpdateRule{}.epsilon;  ///< of adam, which blows up gradients that are rounding
-  /// Or so many times what the last bit of the weights does to the gradients, where that is more: a unit of a
+  /// Or so many times what the last bit of the weights does to the gradients, where that is more. A unit of a
   /// deep network that is almost zero may be switched on or off by it.
   double last_bits = 0;
 };

@@ -163,9 +163,9 @@ TEST_CASE("three replicas hand slices on while they add others") {
 }
 
 TEST_CASE("devices work side by side: an iteration takes less than its passes one after the other") {
-  // Four micro-batches on three stages that sleep 2 ms forward and 4 ms backward: (m + p - 1)(F + B) = 36 ms
-  // where one after the other takes m p (F + B) = 72 ms. However busy the machine: less than its own passes
-  // add up to.
+  // Four micro-batches on three stages that sleep 2 ms forward and 4 ms backward. They take (m + p - 1)(F +
+  // B) = 36 ms where one after the other takes m p (F + B) = 72 ms. However busy the machine: less than its
+  // own passes add up to.
   const Case c = replay::test::even_chain("1f1b", Placement::row, 3, 4);
   const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
   Fakes fakes(program, c.graph);
@@ -183,8 +183,8 @@ TEST_CASE("devices work side by side: an iteration takes less than its passes on
 }
 
 TEST_CASE("a message takes no less than its route, and arrives before it is used") {
-  // One micro-batch, two stages, nothing to compute, 1 kB each way: 10 ms of latency per cable, two cables,
-  // and 50 ms at 20 kB/s: 140 ms in all.
+  // One micro-batch, two stages, nothing to compute, 1 kB each way. That is 10 ms of latency per cable, two
+  // cables, and 50 ms at 20 kB/s: 140 ms in all.
   Case c = replay::test::even_chain("gpipe", Placement::row, 2, 1);
   c.cluster = support::tiny_cluster(2, std::int64_t{1} << 40, 20e3, 0.01);
   const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});

@@ -115,7 +115,7 @@ TEST_SUITE("slow") {
     for (std::uint64_t seed = 20; seed < 400; ++seed) {
       CAPTURE(seed);
       // A softmax that puts all its weight on one key has gradients of Q and K that are differences of large
-      // numbers: what remains is rounding, a few last bits of the largest gradient (seeds 151 and 302).
+      // numbers. The rest is rounding, a few last bits of the largest gradient (seeds 151 and 302).
       check_training(replay::test::random_context_training(seed), {24, 10 * kRounding, 1});
     }
   }

@@ -13,7 +13,7 @@ DistantCalls& distant_calls();
 
 kernels::Invitation invite_distant();
 /// Among `ranks`, null for those of other processes. Sums are added in the order of ranks; what is sent moves
-/// in small parts, as often as somebody asks whether it has settled. Numbers of the host.
+/// in small parts, each time that a caller checks whether it has settled. Numbers of the host.
 std::unique_ptr<kernels::Collectives> join_distant(const std::vector<kernels::Backend*>& ranks,
                                                    const kernels::Invitation& invitation);
 

@@ -1,5 +1,5 @@
 #pragma once
-// A device that computes nothing, but knows what it should have been sent.
+// A device that computes nothing, but checks what it should have been sent.
 
 #include <atomic>
 #include <functional>

@@ -54,8 +54,9 @@ TEST_CASE("a message without others takes its latency and its bytes over the ban
 }
 
 TEST_CASE("messages share a cable, and what one leaves goes to the other") {
-  // 0 and 1 leave device 0 with 100 B/s together, 2 goes elsewhere: 100 B and 300 B at 50 B/s each until
-  // 2 s, when 0 has ended; 1 has 200 B left, 2 s. Message 2, 50 B, enters where 1 does: it has 50 B/s, 1 s.
+  // 0 and 1 leave device 0 with 100 B/s together, 2 goes elsewhere. They send 100 B and 300 B at 50 B/s each
+  // until 2 s, when 0 has ended; 1 has 200 B left, 2 s. Message 2, 50 B, enters where 1 does: it has 50 B/s,
+  // 1 s.
   const auto cluster = support::tiny_cluster(4, 1, 100);
   Flows flows(cluster);
   flows.start(0, DeviceId(0), DeviceId(1), Bytes(100), Seconds(0));

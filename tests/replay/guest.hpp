@@ -1,5 +1,5 @@
 #pragma once
-// A device that is not the host's, as far as anybody can tell: the host by another name.
+// A device that is not the host's, as far as anyone can see: the host by another name.
 
 #include <atomic>
 #include <barrier>

@@ -1,6 +1,6 @@
 #pragma once
-// A device that computes nothing and holds no numbers (whoever reads gets zeros): what a replay asks of
-// memory, at any size, at no cost.
+// A device that computes nothing and holds no numbers (a reader gets zeros): the memory needs of a replay, at
+// any size, at no cost.
 
 #include "penstock/kernels/backend.hpp"
 

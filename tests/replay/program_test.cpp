@@ -80,8 +80,8 @@ std::vector<Computed> computed(const trace::Trace& trace, std::size_t device) {
   return out;
 }
 
-/// Devices in turn, one instruction each where what it receives has been sent and opened before. How many
-/// instructions remain when nobody can go on.
+/// Devices in turn, one instruction each where what it receives has been sent and opened before. Returns how
+/// many instructions remain when no device can go on.
 std::size_t left_over(const DevicePrograms& program) {
   std::vector<int> ready(program.messages.size());  // 2: sent and opened
   for (const auto& opened : program.open_at_start)

@@ -5,7 +5,7 @@
 
 namespace penstock::replay::test {
 
-/// Dense layers of all smooth functions, sums, norms, tables, attention over what they make; groups of two or
+/// Dense layers of all smooth functions, sums, norms, tables, attention over what they make. Groups of two or
 /// three devices, one or two replicas, 1F1B or ZB-H1, recomputed or not. 24 samples, 12 at a time. `frozen`:
 /// the same, but about half of the layers do not train.
 CutModel random_training(std::uint64_t seed, bool frozen = false);

@@ -16,7 +16,7 @@ using Weights = std::map<core::OpId, std::vector<Values>>;
 
 Weights first_weights(const graph::OpGraph& graph, const TrainingSetup& setup);
 
-/// Sums over the samples of the gradients of half the squared distance to the targets, by kernels::GraphRun,
+/// Sums over the samples of the gradients of half the squared distance to the targets, by kernels::GraphRun.
 /// `at_once` samples at a time: batch norm sees no more than its share.
 Weights gradients(kernels::Backend& host, const graph::OpGraph& graph, const TrainingSetup& setup,
                   const Weights& weights, Samples samples, std::int64_t at_once);
@@ -36,7 +36,7 @@ class Optimizer {
 double length(const Weights& weights);
 
 /// The largest distance of two tensors, relative to the expected one, or to a thousandth of the longest
-/// tensor of all where that is more: what ought to be zero is rounding.
+/// tensor of all where that is more. Numbers that ought to be zero are rounding.
 double distance(const Weights& found, const Weights& expected);
 
 }  // namespace penstock::replay::test

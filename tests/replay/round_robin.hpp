@@ -20,7 +20,7 @@ class RoundRobin {
   /// All of the program, once. Fails the test where nothing moves.
   void run();
 
-  /// By operator, put together from the parts of a group; of replicas the first one's, and the others must be
+  /// By operator, put together from the parts of a group; of replicas the first one's. The others must be
   /// equal to the bit, as must be copies in other stages and what several devices of a group have.
   Weights weights() const;
   Weights gradients() const { return gradients_; }  ///< as the last update of each stage used them

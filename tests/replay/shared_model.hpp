@@ -14,7 +14,7 @@ CutModel shared_model(const std::string& name, const Cut& cut, const std::vector
 CutModel shared_chain(const std::vector<std::size_t>& replicas);
 
 /// Four stages of one operator, interleaved on two ranks of 1 and 2 devices: table, up, down, head. Head and
-/// table share a matrix, so do up and down: rank 0 is done with its part of the second before the first, rank
+/// table share a matrix, so do up and down. Rank 0 is done with its part of the second before the first, rank
 /// 1 the other way round.
 CutModel crossed_chain();
 

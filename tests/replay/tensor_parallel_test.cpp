@@ -135,7 +135,7 @@ TEST_CASE("groups train with Adam") {
 }
 
 TEST_CASE("heads of a width of their own are divided by that width") {
-  // Four heads of 3, 12 side by side, in a hidden width of 8: a device of two has 2 heads, columns 0 to 5 or
+  // Four heads of 3, 12 side by side, in a hidden width of 8. A device of two has 2 heads, columns 0 to 5 or
   // 6 to 11.
   models::Layers net("wide");
   const auto x = net.linear("in", net.input("x", {5, 8}), 8);

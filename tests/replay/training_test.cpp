@@ -82,8 +82,8 @@ TEST_CASE("stages of several micro-batch sizes, and replicas with uneven shares"
   check_training(model, {12});
 }
 
-// Batch norm sees its share of a micro-batch alone, so the one device takes the same shares in turn. Of the
-// activations the first two work in place, the third on a tensor that somebody else reads.
+// Batch norm sees only its share of a micro-batch, so the one device takes the same shares in turn. Of the
+// activations the first two work in place, the third on a tensor that has another reader.
 TEST_CASE("images: convolutions, batch norm, activations in place, pools") {
   models::Layers net("images");
   const auto relu = models::Activation::relu;

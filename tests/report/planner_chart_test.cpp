@@ -28,8 +28,7 @@ bool has(const std::string& text, const std::string& part) {
 TEST_CASE("bars are as long as iterations take, with the bound, the gap and what is not seen") {
   const std::array bars = {bar("slow", 2.0, 1.0), bar("fast", 1.5, 1.2), bar("none", {}, {})};
   const std::string svg = planner_chart_svg(bars, "a problem");
-  // 600 pixels for 2 s: 1.5 s are 450, and a bound of 1 s stands at 300, one of 1.2 s at 360, both from 20
-  // on.
+  // 600 pixels for 2 s: 1.5 s are 450, and a bound of 1 s is at 300, one of 1.2 s at 360, both from 20 on.
   CHECK(has(svg, "width=\"600\" height=\"14\""));
   CHECK(has(svg, "width=\"450\" height=\"14\""));
   CHECK(has(svg, "d=\"M320 "));

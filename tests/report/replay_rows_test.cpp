@@ -14,7 +14,7 @@ using namespace penstock::report;
 
 namespace {
 
-/// Measured 1 s give or take 1 %, a gibibyte; the simulation says `times` and `bytes` of that.
+/// Measured 1 s give or take 1 %, a gibibyte; the simulation has `times` and `bytes` of that.
 ReplayRow row(const char* plan, double measured, double simulated, double memory = 1) {
   ReplayRow out;
   out.plan = plan;

@@ -96,9 +96,9 @@ TEST_CASE("two stages, two micro-batches, full duplex: 1F1B by hand") {
 }
 
 TEST_CASE("a link that serves one direction at a time makes the directions wait for each other") {
-  // The link is free for the first gradient at 7, as in full duplex; with the second tensor last, at 11 only:
-  // F0 1-4, then B0 7-11, F1 11-14, and stage 1 runs F1 14-15, B1 15-17; B1 goes back 17-21; stage 0 ends at
-  // 23.
+  // The link is free for the first gradient at 7, as in full duplex; with the second tensor last, at 11 only.
+  // Then F0 1-4, then B0 7-11, F1 11-14, and stage 1 runs F1 14-15, B1 15-17. B1 goes back 17-21; stage 0
+  // ends at 23.
   Pipeline pipeline = pair_of_stages(false);
   CHECK(execute(pipeline, order_of(pipeline)).makespan == Picoseconds(17));
   MachineOrder order = order_of(pipeline);
@@ -107,9 +107,9 @@ TEST_CASE("a link that serves one direction at a time makes the directions wait 
 }
 
 TEST_CASE("latency delays the arrival and leaves the link free; an all-reduce follows the last backward") {
-  // Latency 10 both ways: stage 1 starts at 14, its gradients leave at 17 and 20 (busy 4 each: 21 and 25),
-  // arrive at 31 and 35: stage 0 ends at 37. Stage 1 ends at 20; an all-reduce of 17 there changes nothing,
-  // 18 does.
+  // Latency 10 both ways: stage 1 starts at 14, its gradients leave at 17 and 20 (busy 4 each: 21 and 25).
+  // They arrive at 31 and 35: stage 0 ends at 37. Stage 1 ends at 20; an all-reduce of 17 there changes
+  // nothing, 18 does.
   Pipeline pipeline = pair_of_stages(true);
   pipeline.links[0].forward_latency = pipeline.links[0].backward_latency = Picoseconds(10);
   CHECK(execute(pipeline, order_of(pipeline)).makespan == Picoseconds(37));

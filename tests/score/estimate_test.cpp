@@ -44,7 +44,7 @@ double logged_iteration_ms(const std::vector<LoggedStage>& rows, std::int64_t mi
 }  // namespace
 
 // The logs print, beside the rows, the bound their binary search ended with; it lies a little above the
-// largest row, and the printed iteration time is B times the bound plus the longest path of the rows.
+// largest row. The printed iteration time is B times the bound plus the longest path of the rows.
 TEST_CASE("iteration time of GraphPipe's optimizer log 1: 3996.96 ms on 8 devices") {
   // Seven image stages in a row; the text stage feeds the last one. Mini-batch 1024, micro-batch 8.
   const std::vector<LoggedStage> rows = {{3.3873, {}, 8},   {3.70934, {0}, 8},   {3.38062, {1}, 8},
@@ -101,7 +101,7 @@ TEST_CASE("stages that share devices add up, and divide the fill: 4 stages on 2 
 TEST_CASE(
     "a stage beside the longest path counts what is on its own: a join of a short branch and a long one") {
   // Stage 2 joins 0 (1 s per sample) and 1 (5 s); ten samples, one by one. The slowest is 1: 50 s and the
-  // join's 2 s; the join computes 20 s after 5 s; of 0, 10 s, nobody waits.
+  // join's 2 s. The join computes 20 s after 5 s; for 0, 10 s, no stage waits.
   const auto g = support::tiny_graph(3, {{0, 2}, {1, 2}});
   plan::Plan p;
   p.training.mini_batch = 10;

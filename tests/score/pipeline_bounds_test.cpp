@@ -60,7 +60,7 @@ TEST_CASE("work of a backward pass before its gradient comes is on no path") {
 
 TEST_CASE("long links: the link binds, or with latency the chain of one micro-batch") {
   // Links of 50 each way: 12 + 4 * 50 = 212, then the longest task is a transfer: 3 * 50 more. In one
-  // direction at a time a link works 4 * 100, after F (1) and, for the first link, before the last B (2); the
+  // direction at a time a link works 4 * 100, after F (1) and, for the first link, before the last B (2). The
   // second has 1 + 50 + 2 before it and 4 + 50 + 2 after it.
   Pipeline far = hill();
   for (auto& link : far.links) link.forward = link.backward = Picoseconds(50);
@@ -104,8 +104,8 @@ TEST_CASE("room for few micro-batches costs round trips") {
 }
 
 TEST_CASE("all-reduces count where nothing hides them") {
-  // The middle ends 4 before the end: an all-reduce of 4 there is hidden, one of 5 is not. Work knows no
-  // tail: 24 + 5.
+  // The middle ends 4 before the end: an all-reduce of 4 there is hidden, one of 5 is not. Work has no tail:
+  // 24 + 5.
   Pipeline reduced = hill();
   reduced.stages[1].after = Picoseconds(4);
   CHECK(score::pipeline_bounds(reduced).best().time == Picoseconds(30));

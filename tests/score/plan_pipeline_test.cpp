@@ -94,8 +94,8 @@ TEST_CASE("replicas of uneven share: three samples over two devices, two devices
 }
 
 TEST_CASE("replicated weights are reduced after the last backward") {
-  // 1000 weights of 4 bytes on a ring of two: 4 kB over a route of 1 MB/s and 1 ms, 2 steps of half: 4 ms + 2
-  // ms.
+  // 1000 weights of 4 bytes on a ring of two. That is 4 kB over a route of 1 MB/s and 1 ms, 2 steps of half:
+  // 4 ms + 2 ms.
   Row row = two_by_two();
   graph::GraphBuilder builder("weights");
   for (int v = 0; v < 3; ++v) builder.add(support::unit_op(std::to_string(v), 1e9, v == 2 ? 1000 : 0));
@@ -113,10 +113,10 @@ TEST_CASE("replicated weights are reduced after the last backward") {
 }
 
 TEST_CASE("the exposed part of a bucketed all-reduce is in the bound, the hidden part is not") {
-  // Four operators of 1 s forward and 1 s backward, 1 kB of gradients each, on two replicas: a pass of 4 s
-  // each way and what is left. At 1 kB/s a bucket takes 1 s: of one each the last is left, of two the last
-  // two, of all four 4 s. At 500 B/s it takes 2 s: the first is there after 1 s and four take 8 s, so 5 s are
-  // left.
+  // Four operators of 1 s forward and 1 s backward, 1 kB of gradients each, on two replicas. That is a pass
+  // of 4 s each way and what is left. At 1 kB/s a bucket takes 1 s: of one each the last is left, of two the
+  // last two, of all four 4 s. At 500 B/s it takes 2 s: the first is there after 1 s and four take 8 s, so 5
+  // s are left.
   graph::GraphBuilder builder("row");
   for (std::size_t v = 0; v < 4; ++v) {
     builder.add(support::unit_op(std::to_string(v), 1e9, 250));
@@ -141,7 +141,7 @@ TEST_CASE("the exposed part of a bucketed all-reduce is in the bound, the hidden
 
 TEST_CASE("the bound of a plan names its kind and device") {
   // Device 0 works 4 * 12 ms = 48 ms with nothing before or after. With room for two micro-batches: a round
-  // trip is 12 + 6 ms of passes and 2 * 3 ms of transfers, 24 ms; two of them and one more backward of 8 ms:
+  // trip is 12 + 6 ms of passes and 2 * 3 ms of transfers, 24 ms. Two of them and one more backward of 8 ms:
   // 56 ms.
   Row row = two_by_two();
   const auto tight = score::lower_bound(row.problem(), row.plan);
@@ -154,7 +154,7 @@ TEST_CASE("the bound of a plan names its kind and device") {
   REQUIRE(roomy);
   CHECK(roomy->kind == score::BoundKind::work);
   CHECK(roomy->time == Picoseconds(48 * kMillisecond));
-  // At 0.1 MB/s a message takes 20 ms, 4 in a row each way; before the first 4 ms, after the last the rest of
+  // At 0.1 MB/s a message takes 20 ms, 4 in a row each way. Before the first 4 ms, after the last the rest of
   // the chain: latency 1, passes 2 + 4, back 21, backward 8.
   row.cluster = support::tiny_cluster(4, std::int64_t{1} << 40, 1e5, 5e-4);
   const auto slow = score::lower_bound(row.problem(), row.plan);

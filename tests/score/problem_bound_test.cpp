@@ -89,7 +89,7 @@ TEST_CASE("residency: what a first operator keeps waits for as long as the share
   const support::LaunchCosts costs{{{4, 1}, {4, 1}}};
   cost::Problem problem{graph, cluster, costs, {8}};
   problem.memory.transient = false;
-  // a in shares of 2 takes 72 s, b in shares of 4 or 8 48 or 36 s; a's bytes stay for b's 16 or 24 s and 5 s
+  // a in shares of 2 takes 72 s, b in shares of 4 or 8 48 or 36 s. a's bytes stay for b's 16 or 24 s and 5 s
   // of its own: 84 or 116 s where memory holds two. Or a's forward passes run again, 24 s. The best mean
   // counts bytes 24 parts of 140: 108 s of work and 116 s of bytes, or 132 s of work and none.
   CHECK(seconds(problem, ProblemBoundKind::residency) == support::near(108 + 8 * 24 / 140.0, 1e-2));
@@ -160,7 +160,7 @@ TEST_CASE("relaxation is no lower than work and chain") {
 
 TEST_CASE("relaxation: no device goes back before a sample has come down") {
   // Two samples on two devices, one each: 27 s of all passes, 9 down and 18 back. Both at once on one device
-  // take 15 s a pass: work would be 22.5 s, and with the chain alone beside it the bound 25.4; but 15 s down
+  // take 15 s a pass: work would be 22.5 s, and with only the chain beside it the bound 25.4. But 15 s down
   // and 15 of backward work are 30.
   CHECK(seconds(Chain(2).problem(2), ProblemBoundKind::relaxation) == support::near(27, 1e-6));
 }
@@ -234,7 +234,7 @@ TEST_CASE("a launch does not shrink with a part: the chain keeps its launches on
 
 TEST_CASE("memory limits shares: with room for two samples the rate is that of two at once") {
   // A sample of b or c takes 1000 B kept and 2000 B of workspace, input and output; one of a 2000 B in all.
-  // So b and c have room for two at once, 5 s a pass, and a for three, which no share of 8 samples is; all in
+  // So b and c have room for two at once, 5 s a pass, and a for three, which no share of 8 samples is. All in
   // 4 times two.
   CHECK(seconds(Chain(1, 6000).problem(), ProblemBoundKind::work) == about(3 * 3 * 4 * 5));
   CHECK_THROWS_AS(score::problem_bounds(Chain(1, 2999).problem()), core::Infeasible);
@@ -261,9 +261,9 @@ TEST_CASE(
 }
 
 TEST_CASE("relaxation: every branch has a way of its own, not only the longest") {
-  // Four operators beside each other on 8 devices, 8 samples; a pass of n is 1 s + n * 2 s. Their work is
-  // 4 * 3 * (2 + 1 / n) s, each way down and up 2 * (1 + 2 n): 27 and 18 s at n = 4, 25.5 and 34 s at n = 8.
-  // Work and way are equal 9 / 17.5 between the two. Were one branch alone held to its way, 25.94 s.
+  // Four operators beside each other on 8 devices, 8 samples; a pass of n is 1 s + n * 2 s. Their work is 4 *
+  // 3 * (2 + 1 / n) s, each way down and up 2 * (1 + 2 n). These are 27 and 18 s at n = 4, 25.5 and 34 s at n
+  // = 8. Work and way are equal 9 / 17.5 between the two. Were only one branch held to its way, 25.94 s.
   const Chain chain(8);
   graph::GraphBuilder builder("branches");
   for (const char* name : {"a", "b", "c", "d"}) builder.add(support::unit_op(name, 1e9, 0));
@@ -274,8 +274,8 @@ TEST_CASE("relaxation: every branch has a way of its own, not only the longest")
 }
 
 TEST_CASE("weights that do not fit on all devices together are infeasible") {
-  // 3 operators of 1000 numbers: 12 kB of weights, 12 kB of gradients; each operator alone needs 12 kB + 3
-  // kB.
+  // 3 operators of 1000 numbers: 12 kB of weights, 12 kB of gradients; each operator by itself needs 12 kB +
+  // 3 kB.
   CHECK_THROWS_AS(score::problem_bounds(Chain(1, 23999, 1000).problem()), core::Infeasible);
   CHECK_NOTHROW(score::problem_bounds(Chain(1, 24001, 1000).problem()));
 }

@@ -102,8 +102,8 @@ void colocate_behind(plan::Plan& plan, plan::Stage whole, std::size_t ranks) {
   plan.stages.insert(plan.stages.end(), parts.begin(), parts.end());
 }
 
-/// A language model of one to three ranks, one of which may have two stages, its encoder as one or two
-/// colocated stages on some or all of these, and its last operators as up to two behind the pipeline.
+/// A language model of one to three ranks, one of which may have two stages. Its encoder is one or two
+/// colocated stages on some or all of these, and its last operators are up to two behind the pipeline.
 plan::Plan random_plan(const graph::OpGraph& graph, Random& random, std::size_t& devices) {
   plan::Plan out;
   out.training.mini_batch = 16;
@@ -269,7 +269,7 @@ TEST_CASE("on one rank, with degrees of its own, a colocated stage sums its grad
 }
 
 TEST_CASE("no copy of a colocated plan represents all") {
-  // Two replicas on each of two ranks; the encoder's first two stand on the second rank, so that samples go
+  // Two replicas on each of two ranks; the encoder's first two are on the second rank, so that samples go
   // from any copy to any other.
   const auto g = small_vlm();
   plan::Plan plan;

@@ -81,7 +81,7 @@ TEST_CASE("two devices with half of the tokens each: half the work, and keys and
   double flops = 0;
   for (const auto& op : g.operators())
     flops += op.forward_flops.value() + op.input_gradient_flops.value() + op.weight_gradient_flops.value();
-  // Three samples' keys and values are 3 x 2 x 16 x 32 numbers of 4 bytes; half of that comes over a cable of
+  // Three samples' keys and values are 3 x 2 x 16 x 32 numbers of 4 bytes. Half of that comes over a cable of
   // 1 GB/s, forward, again before the gradients, and as gradients back. Twice, for two micro-batches.
   const double once = 3 * 2 * 16 * 32 * 4 / 2 / 1e9;
   // All weights' gradients are summed over both: two steps of half of them.

@@ -29,7 +29,7 @@ cluster::Cluster on_nodes(const std::vector<int>& nodes) {
   return cluster::Cluster("nodes", plain.types(), devices, 1, plain.links());
 }
 
-/// One operator each; forward and backward `seconds` long, one micro-batch; nobody waits for anybody.
+/// One operator each; forward and backward `seconds` long, one micro-batch; no device waits for another.
 struct Apart {
   graph::OpGraph graph;
   cluster::Cluster cluster;
@@ -78,19 +78,19 @@ TEST_CASE("kernels that need half of the memory each do not slow each other") {
 }
 
 TEST_CASE("unequal passes slow each other by their own and the other's need") {
-  // Device 0 moves bytes, 1 s forward and 1 s backward; device 1 asks for half of the memory all the time, 2
-  // s and 2 s. Demands are 1 + 1/2: half-way from where they just fit (an addition beside a product, 1.1 and
-  // 1.2) to where both ask for all (2). Device 0 takes (1.1 + 2) / 2 = 1.55 times as long, so it is done at
-  // 3.1 s. Until then device 1 takes (1.2 + 2) / 2 = 1.6 times as long: of its 4 s of work 3.1 / 1.6 = 1.9375
-  // s are done, the rest takes 2.0625 s alone.
+  // Device 0 moves bytes, 1 s forward and 1 s backward; device 1 uses half of the memory all the time, 2 s
+  // and 2 s. Demands are 1 + 1/2. That is half-way from where they just fit (an addition beside a product,
+  // 1.1 and 1.2) to where both use all (2). Device 0 takes (1.1 + 2) / 2 = 1.55 times as long, so it is done
+  // at 3.1 s. Until then device 1 takes (1.2 + 2) / 2 = 1.6 times as long. Of its 4 s of work 3.1 / 1.6 =
+  // 1.9375 s are done, the rest takes 2.0625 s without neighbours.
   const auto ends = Apart({1, 2}, {1, 0.5}, two_devices(), {0, 0}).ends();
   CHECK(ends[0] == support::near(3.1));
   CHECK(ends[1] == support::near(5.1625));
 }
 
 TEST_CASE("passes of unlike kernels meet by chance") {
-  // Half of each pass's time asks for all of the memory, half for nothing: together they are at it a quarter
-  // of the time, each alone a quarter: 1/4 (1 + 1.2 + 1.1 + 2).
+  // Half of each pass's time uses all of the memory, half nothing. Together they are at it a quarter of the
+  // time, each without the other a quarter: 1/4 (1 + 1.2 + 1.1 + 2).
   const cost::Crowding crowding(two_devices());
   const cost::Uses mixed{{0.5, 0, 0.5}}, even{{0, 1, 0}};
   CHECK(expected_slowdown(crowding, mixed, {{mixed}}) == support::near(5.3 / 4));
@@ -104,8 +104,8 @@ TEST_CASE("the slowdown beside two neighbours is the one measured beside two") {
 }
 
 TEST_CASE("two neighbours that need half each are as one that needs all") {
-  // An addition beside two: alone they would slow it by nothing, adding by 3. With one memory's worth between
-  // them half of that: 1 + (3 - 1) / 2. A neighbour that waits all the time is none.
+  // An addition beside two: without others they would slow it by nothing, adding by 3. With one memory's
+  // worth between them half of that: 1 + (3 - 1) / 2. A neighbour that waits all the time is none.
   const cost::Crowding crowding({{{{{}, {}}}, {{{1, 1}, {1.5, 3}}}}});
   const cost::Uses all{{0, 0, 1}}, half{{0, 1, 0}}, waits;
   CHECK(expected_slowdown(crowding, all, {{half, half}}) == support::near(2));

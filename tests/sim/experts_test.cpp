@@ -72,10 +72,10 @@ TEST_CASE("two replicas with half of the experts each: as much work, rows sent a
   double flops = 0;
   for (const auto& op : g.operators())
     flops += op.forward_flops.value() + op.input_gradient_flops.value() + op.weight_gradient_flops.value();
-  // Three samples of 16 tokens have 96 copies of 32 numbers; half of these go over a cable of 1 GB/s, to
+  // Three samples of 16 tokens have 96 copies of 32 numbers. Half of these go over a cable of 1 GB/s, to
   // their experts and back, forward and backward. Two micro-batches.
   const double once = 96.0 * 32 * 4 / 2 / 1e9;
-  // Experts are 8 x 3 x 32 x 24 numbers, of which nobody else has a device's half; the others' gradients are
+  // Experts are 8 x 3 x 32 x 24 numbers; a device's half is on no other device. The others' gradients are
   // summed over both: two steps of half of them.
   const std::int64_t experts = 8 * 3 * 32 * 24, others = g.parameters() - experts;
   const double step =
@@ -108,8 +108,8 @@ TEST_CASE("the fullest device has more rows: work, what it saves and what it is 
   CHECK((at(uneven, plan::MemoryKind::activations) - at(even, plan::MemoryKind::activations)).value() ==
         2 * 32 * (4 * (32 + 3 * 24) + 12) / 2);
   CHECK(at(uneven, plan::MemoryKind::weights) == at(even, plan::MemoryKind::weights));
-  // Two samples of 32 copies: 2 x 3 x 32 x 24 FLOPs each in three passes; 4 all-to-alls, of which each device
-  // sends three quarters to the others, one after the other.
+  // Two samples of 32 copies: 2 x 3 x 32 x 24 FLOPs each in three passes. There are 4 all-to-alls, of which
+  // each device sends three quarters to the others, one after the other.
   const double more = 2 * 32 * 2.0 * 3 * 32 * 24 * 3 / 1e9 + 4 * 2 * 32 * 32 * 4 * 0.75 / 1e9;
   CHECK((time() - evenly).value() == support::near(more / 2, 1e-6));
 }

@@ -91,7 +91,7 @@ constexpr Resource stage(std::size_t s) {
 
 TEST_CASE("the bottleneck stage of a chain takes most of the path, and without it the others show") {
   // gpipe, stages of 1, 5 and 1 s on four micro-batches; 1 kB takes 1 us. Device 1 starts after 1 s and runs
-  // four forwards, 20 s; the last goes forward and the first comes back on device 2, 2 s; device 1 runs four
+  // four forwards, 20 s. The last goes forward and the first comes back on device 2, 2 s. Device 1 runs four
   // backwards, 20 s, and device 0 the last, 1 s: 44 s and four transfers. Without device 1: four forwards on
   // device 0, the last on device 2, four backwards there, the last on device 0, 4 + 1 + 4 + 1 = 10 s.
   const auto explained = staged({{0, 1}, {1, 2}}, {1, 5, 1}, support::tiny_cluster(3), 4).explained();
@@ -116,8 +116,8 @@ TEST_CASE("the bottleneck stage of a chain takes most of the path, and without i
 
 TEST_CASE("time of a transfer beyond its undisturbed time is charged to the shared link") {
   // Stages a and b feed c, 1 s each; 1 kB at 1 kB/s. Both arrive over the cable of device 2, each with half
-  // of it: 2 s, of which 1 s is contention, and so back: 1 + 2 + 1 + 1 + 2 + 1 = 8 s. Alone, the narrowest
-  // link is the sender's own cable.
+  // of it: 2 s, of which 1 s is contention, and so back. The sum is 1 + 2 + 1 + 1 + 2 + 1 = 8 s. Without
+  // contention, the narrowest link is the sender's own cable.
   const auto cluster = support::tiny_cluster(3, 1 << 30, 1000);
   const auto c = staged({{0, 2}, {1, 2}}, {1, 1, 1}, cluster, 1);
   const auto fair = c.explained();
@@ -142,7 +142,7 @@ TEST_CASE("time of a transfer beyond its undisturbed time is charged to the shar
 
 TEST_CASE("without a stage all its replicas are gone, not one that the others would be waited for") {
   // One stage of four replicas, 1 s forward and 1 s backward each; no gradients to reduce: 2 s, and nothing
-  // without it. Were one replica faster alone, the other three would still take 2 s.
+  // without it. Were only one replica faster, the other three would still take 2 s.
   auto c = staged({}, {1}, support::tiny_cluster(4), 1);
   c.plan.training.mini_batch = 4;
   c.plan.stages[0].devices = {DeviceId(0), DeviceId(1), DeviceId(2), DeviceId(3)};
@@ -298,7 +298,7 @@ TEST_CASE("on random problems every path tiles its run, whatever the network and
 
 TEST_CASE("where transfers do not meet, only what is on the path counts") {
   // Links so wide that a transfer takes no time: the iteration is the longest path of a graph. A task on the
-  // path that takes d longer makes it exactly d longer; all tasks off the path may take no time, and it stays
+  // path that takes d longer makes it exactly d longer. All tasks off the path may take no time, and it stays
   // what it is.
   int changed = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {

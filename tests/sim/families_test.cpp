@@ -100,8 +100,8 @@ TEST_CASE("families on a plan take as long as their schedules, and hold as much"
 }
 
 TEST_CASE("recomputation takes a forward more and keeps what enters") {
-  // One device, three micro-batches of 1 s forward and 2 s backward: 9 s, or 12 with the forwards again. Of
-  // what a stage keeps, 1 kB per micro-batch, the one at work is there alone: gpipe holds 3 kB, or 1.
+  // One device, three micro-batches of 1 s forward and 2 s backward: 9 s, or 12 with the forwards again. A
+  // stage keeps 1 kB per micro-batch, and only the one at work is there: gpipe holds 3 kB, or 1.
   Case c = chain("gpipe", {0}, 3);
   CHECK(to_seconds(c.simulated().iteration).value() == support::near(9));
   const auto activations = [](const trace::Trace& trace) {
@@ -148,8 +148,8 @@ TEST_CASE("recomputed activations stay until the weight gradient, and the judge 
 
 TEST_CASE(
     "the judge reports missing weight versions, and families that cannot put two stages on one device") {
-  // One micro-batch per update, three in flight: 2BW wants weights that do not exist yet. Memory is not asked
-  // then.
+  // One micro-batch per update, three in flight: 2BW wants weights that do not exist yet. Memory is not
+  // checked then.
   Case c = chain("pipedream_2bw", {0, 1, 2}, 1);
   const auto told = [&] { return score::violations(c.problem(), c.plan); };
   REQUIRE(told().size() == 1);

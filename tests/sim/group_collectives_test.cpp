@@ -1,5 +1,5 @@
-// Collectives of context and expert groups and of ZeRO on links: alone they take their closed form, beside
-// others they share.
+// Collectives of context and expert groups and of ZeRO on links: without others they take their closed form,
+// beside others they share.
 
 #include <doctest/doctest.h>
 
@@ -73,7 +73,7 @@ std::ptrdiff_t messages(const trace::Trace& trace) {
 
 TEST_CASE(
     "ZeRO 2 and 3 alone on their links take the closed form, whether layers hide what they move or not") {
-  // Where the network is busy all the time, gradients still travel while the last layer computes: with ZeRO 3
+  // Where the network is busy all the time, gradients still travel while the last layer computes. With ZeRO 3
   // its computing hides too, which the closed form does not count.
   for (const double forward : {1e-7, 1e-6, 3e-6, 1.0})
     for (const int zero : {2, 3})

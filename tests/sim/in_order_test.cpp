@@ -82,7 +82,7 @@ std::vector<std::string> travelled(const trace::Trace& trace, core::DeviceId dev
   return out;
 }
 
-/// The same by schedule::add_messages. A message back is named by the stage that makes it.
+/// Messages of a rank, lowered by schedule::add_messages. A message back is named by the stage that makes it.
 std::vector<std::string> posted(const schedule::Schedule& lowered, std::size_t rank) {
   using enum schedule::ActionKind;
   std::vector<std::string> out;

@@ -54,8 +54,8 @@ TEST_CASE("the parking lot: a long flow shares each of three links with a short 
 }
 
 TEST_CASE("a flow stopped elsewhere leaves its part to the others") {
-  // Bertsekas and Gallager, Fig. 6.10 in small: flows 1 to 3 share link 0 of 1 with 1/3 each; link 1 of 1 is
-  // crossed by flow 3 and by flow 4 alone: flow 4 gets 2/3.
+  // Bertsekas and Gallager, Fig. 6.10 in small: flows 1 to 3 share link 0 of 1 with 1/3 each. Link 1 of 1 is
+  // crossed by only flow 3 and flow 4: flow 4 gets 2/3.
   const auto rate = rates({1, 1}, {{0}, {0}, {0, 1}, {1}});
   CHECK(rate[2] == support::near(1.0 / 3));
   CHECK(rate[3] == support::near(2.0 / 3));

@@ -26,8 +26,8 @@ TEST_CASE("fair: a flow that ends leaves its share") {
 }
 
 TEST_CASE("fair: flows that start at different moments") {
-  // The first moves 60 of its 100 bytes alone; then half each. It ends at 60 + 80 = 140, when the second has
-  // moved 40 of its 100; the rest takes 60 more.
+  // The first moves 60 of its 100 bytes by itself; then half each. It ends at 60 + 80 = 140, when the second
+  // has moved 40 of its 100; the rest takes 60 more.
   CHECK(simulated_ends({{1}, {{{0}, 0, 0, 100}, {{0}, 60, 0, 100}}}) == Ends{140, 200});
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("bytes wait while a link is down; latency does not") {
 }
 
 TEST_CASE("fair: a dead link frees what its flows held elsewhere; fifo: it does not") {
-  // Both cross link 0, the first link 1 too, which is down from 0 to 100 ps: the second has link 0 for itself
+  // Both cross link 0, the first link 1 too, which is down from 0 to 100 ps. The second has link 0 for itself
   // until 100, when it is done; the first then needs 100. One at a time, the first holds link 0 until 200.
   const FlowSet set{
       {1, 1}, {{{0, 1}, 0, 0, 100}, {{0}, 0, 0, 100}}, {{0, 1, 0, "", {}}, {100, 1, 1, "", {}}}};
@@ -128,8 +128,9 @@ TEST_CASE("fair: a dead link frees what its flows held elsewhere; fifo: it does 
 }
 
 TEST_CASE("a link that is restored to less than another may fill that other") {
-  // Link 1 of 0.1 leaves link 0 of 1 slack for two flows of which one crosses it; at 100 ps it widens to 1:
-  // the two share link 0. 190 bytes alone at 0.9 until 100, then at half: 90 by 100, 100 more take 200.
+  // Link 1 of 0.1 leaves link 0 of 1 slack for two flows of which one crosses it. At 100 ps it widens to 1:
+  // the two share link 0. 190 bytes without others at 0.9 until 100, then at half: 90 by 100, 100 more take
+  // 200.
   const FlowSet set{{1, 0.1}, {{{0, 1}, 0, 0, 1000}, {{0}, 0, 0, 190}}, {{100, 1, 1, "", {}}}};
   CHECK(simulated_ends(set)[1] == 300);
 }

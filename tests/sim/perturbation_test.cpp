@@ -105,7 +105,7 @@ TEST_CASE("an empty file changes nothing") {
 }
 
 TEST_CASE("a last stage at half speed takes 3 (p - 1) + 6 m") {
-  // Every micro-batch takes 2 + 4 s there, without a pause; before the first and after the last of them the
+  // Every micro-batch takes 2 + 4 s there, without a pause. Before the first and after the last of them the
   // other p - 1 stages take 1 and 2 s each.
   for (std::size_t p = 1; p <= 4; ++p)
     for (std::int64_t m = 1; m <= 5; ++m)

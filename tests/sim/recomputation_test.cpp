@@ -92,7 +92,7 @@ TEST_CASE("recomputed layers: their inputs of all micro-batches, the inside of o
   CHECK(layers.seconds() == support::near(3 * (42 + 12)));
   CHECK(layers.activations() == 3 * 6000 + 2000);
   CHECK(layers.counted() == layers.activations());
-  // The first two alone: the others keep all they make, 2 kB each and the adds that are saved anyhow.
+  // Only the first two: the others keep all they make, 2 kB each and the adds that are saved anyhow.
   const Case two(1, {Recomputation::Of::layers, false, 2});
   CHECK(two.seconds() == support::near(3 * (42 + 6)));
   CHECK(two.activations() == 3 * 10000 + 2000);

@@ -103,8 +103,8 @@ TEST_CASE("a group of two halves the work and waits for its all-reduces") {
   auto plan = plan_of(4, {stage(0, 2, {0, 1}, 2, 2)});
   const auto trace = m.run(plan);
   // Two micro-batches of two samples: 3 operators x 2 samples x 3 s / 2 = 9 s each. Partial sums of the
-  // second matrix forward and of the third one's input backward: 2 kB around a ring of two in two steps of 1
-  // kB at 1 GB/s, 2 us each.
+  // second matrix forward and of the third one's input backward. They are 2 kB around a ring of two in two
+  // steps of 1 kB at 1 GB/s, 2 us each.
   const double collectives = 2 * 2 * 2e-6,
                step = m.problem(plan)
                           .costs

@@ -103,7 +103,7 @@ TEST_CASE("parallel stages run side by side") {
 }
 
 TEST_CASE("a transfer costs its time once each way when nothing hides it") {
-  // Two stages, one micro-batch of one sample: F 1 s, 1 kB at 1 kB/s = 1 s, F B of 1 s each, 1 s back, B 1 s.
+  // Two stages, one micro-batch of one sample. F 1 s, 1 kB at 1 kB/s = 1 s, F B of 1 s each, 1 s back, B 1 s.
   const auto g = chain(2);
   CHECK(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(2, 1, 1), 1000) == support::near(6));
 }
@@ -125,7 +125,7 @@ TEST_CASE("or a link is shared") {
 
 TEST_CASE("a transfer that waits for its receiver does not keep its sender's cable idle") {
   // a and b feed c, b also feeds d; 1 kB each at 1 kB/s. a's tensor occupies c's cable from 1 to 2 s. b's
-  // tensor for c became ready at the same moment and waits for it; b's tensor for d goes ahead, 1 to 2 s;
+  // tensor for c became ready at the same moment and waits for it. b's tensor for d goes ahead, 1 to 2 s;
   // then b's for c, 2 to 3 s.
   const auto g = support::tiny_graph(4, {{0, 2}, {1, 2}, {1, 3}});
   const auto cluster = support::tiny_cluster(4, 1 << 30, 1000);

@@ -36,8 +36,8 @@ std::string message_of(const TaskGraph& graph) {
 }  // namespace
 
 TEST_CASE("a deadlock is reported as the circle of tasks that wait for each other") {
-  // Task 1, B1 on stage 1, stands before F0 (2), which B0 (0) on stage 0 waits for by a transfer (3); B1
-  // waits for B0. Task 4 waits for the circle and is not part of it; task 5 is done.
+  // Task 1, B1 on stage 1, is before F0 (2), which B0 (0) on stage 0 waits for by a transfer (3); B1 waits
+  // for B0. Task 4 waits for the circle and is not part of it; task 5 is done.
   TaskGraph graph = two_devices();
   graph.tasks = {
       {5, 0, 1, 0, 0, TaskKind::backward, StageId(0)},  {5, 0, 2, 1, 1, TaskKind::backward, StageId(1)},

@@ -19,7 +19,7 @@ using sim::Collective;
 
 namespace {
 
-/// Operators in a row with weights of 1 kB each, all in one stage on `replicas` devices; 1 s forward and
+/// Operators in a row with weights of 1 kB each, all in one stage on `replicas` devices. 1 s forward and
 /// backward per sample and operator, one micro-batch of a sample per replica; cables of 1 kB/s.
 double seconds(std::size_t operators, std::size_t replicas, const sim::SimulationOptions& options,
                std::int64_t bucket = 0) {
@@ -61,9 +61,9 @@ TEST_CASE("a ring moves 2(r-1)/r of the bytes over every cable") {
 
 TEST_CASE("a tree moves all bytes along every edge, and children share the parent's cable") {
   // r = 2: up 1 s, down 1 s. r = 4, members 1, 2 under 0 and 3 under 1: 3 to 1 takes 1 s while 2 to 0 runs
-  // alone; the message of 2 waits for nothing: level by level, 3 to 1 (1 s), then 1 and 2 share 0's cable...
-  // 2 has no children and starts at once, so it is over when 1 starts: up 2 s. Down: 0 to 1 and 2 share the
-  // cable, 2 s, then 1 to 3, 1 s.
+  // without others; the message of 2 waits for nothing. Level by level, 3 to 1 (1 s), then 1 and 2 share 0's
+  // cable... 2 has no children and starts at once, so it is over when 1 starts: up 2 s. Down: 0 to 1 and 2
+  // share the cable, 2 s, then 1 to 3, 1 s.
   CHECK(reduce(2, sim::collective("tree")) == support::near(2));
   CHECK(reduce(4, sim::collective("tree")) == support::near(5));
 }
@@ -78,8 +78,8 @@ TEST_CASE("each of two trees sums half of the bytes, and a parent in one is a le
 
 TEST_CASE("halving and doubling move as much as a ring in fewer steps; others fold in first") {
   // r = 4: halves 500 B, then 250 B, and back: 1.5 s. r = 3: the third sends 1 kB to the first, and the
-  // second its 500 B at the same time, over the first's cable: 1.5 s; the first's 500 B to the second, 500 B
-  // each way, 1 kB back: 3.5 s.
+  // second its 500 B at the same time, over the first's cable: 1.5 s. Then the first's 500 B to the second,
+  // 500 B each way, 1 kB back: 3.5 s.
   CHECK(reduce(4, sim::collective("halving_doubling")) == support::near(1.5));
   CHECK(reduce(8, sim::collective("halving_doubling")) == support::near(1.75));
   CHECK(reduce(3, sim::collective("halving_doubling")) == support::near(3.5));

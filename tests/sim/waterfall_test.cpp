@@ -81,9 +81,10 @@ constexpr std::initializer_list<TimePart> kBusy = {TimePart::model,        TimeP
 TEST_CASE("waterfall of a chain of two, in words") {
   // An operator's passes are 3 GFLOP a sample, 3 ms of a device of 1 TFLOP/s; they take 2 and 4 ms. gpipe,
   // two micro-batches of a sample; 1 kB takes 1 us. Device 1 begins at 2.001 ms and has computed both
-  // forwards at 6.001 and both backwards at 14.001 ms; device 0 ends with the second one's, 14.002 + 4 ms.
+  // forwards at 6.001 and both backwards at 14.001 ms. Device 0 ends with the second one's, 14.002 + 4 ms.
   // Each computes 2 x 6 ms, 6 of them at peak. Device 0 idles while its second sample leaves and the first
-  // gradient arrives, device 1 while the first sample arrives and the second gradient leaves: 2 us each.
+  // gradient arrives. Device 1 idles while the first sample arrives and the second gradient leaves. That is 2
+  // us each.
   const auto g = support::tiny_graph(2, {{0, 1}});
   const auto cluster = support::tiny_cluster(2);
   const auto costs = support::FixedCosts::uniform(2, 2e-3, 4e-3);

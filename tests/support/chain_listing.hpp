@@ -10,7 +10,7 @@
 namespace penstock::support {
 
 /// GraphPipe's Algorithm 1 (ASPLOS 2025, section 5) read literally: an interval of operators is one stage, or
-/// is cut in two at any place with any division of the devices; the right half is planned first and the left
+/// is cut in two at any place with any division of the devices. The right half is planned first and the left
 /// half sees its first stage. Nothing is pruned and no interval has a table of its own beyond (interval,
 /// level, devices).
 class ChainListing {
@@ -18,7 +18,7 @@ class ChainListing {
   /// All stages take this micro-batch size; replica counts are powers of two.
   ChainListing(const cost::Problem& problem, std::int64_t micro_batch);
   /// Micro-batches the first stage holds at least, with every stage within the bound (seconds per sample) and
-  /// memory and all devices used; nothing when there is no such partition.
+  /// memory and all devices used. Nothing when there is no such partition.
   std::optional<int> least_level(double bound) const;
   /// Times of any stage with any number of devices, ascending: only these bounds distinguish partitions.
   std::vector<double> stage_times() const;

@@ -1,8 +1,7 @@
 #pragma once
-// The two-branch CLIP graph behind GraphPipe's published optimizer logs, with the costs the logs imply.
-// Image branch: patch convolution, some views, 24 x (attention, dense, dense) on 196 x 1024 numbers; text
-// branch: 12 x (attention, dense, dense) on 76 x 512; a join. Every operator keeps its output, views
-// included.
+// The two-branch CLIP graph behind GraphPipe's published optimizer logs, with the costs the logs imply. Image
+// branch: patch convolution, some views, 24 x (attention, dense, dense) on 196 x 1024 numbers. Text branch:
+// 12 x (attention, dense, dense) on 76 x 512; a join. Every operator keeps its output, views included.
 
 #include "penstock/graph/graph_builder.hpp"
 #include "support/fixed_costs.hpp"

@@ -16,7 +16,7 @@ struct Division {
 };
 
 /// Every partition of the operators into stages that can be ordered, every replica count, every micro-batch
-/// size that divides the mini-batch, one for all stages; scheduled by 1F1B on consecutive devices, within
+/// size that divides the mini-batch, one for all stages. Scheduled by 1F1B on consecutive devices, within
 /// memory. At most eight operators or so. Every stage has each of the divisions in turn.
 void for_each_plan(const cost::Problem& problem, const std::function<void(const plan::Plan&)>& visit,
                    const std::vector<Division>& divisions = {{}});

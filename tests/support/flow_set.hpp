@@ -46,7 +46,7 @@ inline std::vector<std::int64_t> simulated_ends(const FlowSet& set,
   return ends;
 }
 
-/// Up to 12 links, some of them too wide to fill, else up to 100 times as wide as another; up to 40 flows
+/// Up to 12 links, some of them too wide to fill, else up to 100 times as wide as another. Up to 40 flows
 /// over one to four of them. For half of the seeds few different starts and sizes, so that many things happen
 /// at one moment.
 FlowSet random_flow_set(std::uint64_t seed);

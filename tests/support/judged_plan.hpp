@@ -1,5 +1,5 @@
 #pragma once
-// Plans judged by all that knows of them: the verifier, the bounds, and the waterfall.
+// Plans judged by the verifier, the bounds, and the waterfall.
 
 #include "penstock/core/random.hpp"
 #include "penstock/cost/cost_model.hpp"
@@ -17,9 +17,9 @@ class FlopCosts final : public cost::CostModel {
 plan::Stage stage_of(std::size_t first, std::size_t last, std::size_t devices, std::int64_t micro_batch);
 
 /// Simulates a valid plan on so many devices, with cables, costs and a collective drawn at random, and
-/// collectives within passes both ways: the verifier finds no violation, no bound is above the time, and
-/// parts of device time sum to it (sim/waterfall.hpp). The bound of one plan, which counts collectives in
-/// closed form, is asked there alone.
+/// collectives within passes both ways. The verifier finds no violation, no bound is above the time, and
+/// parts of device time sum to it (sim/waterfall.hpp). The bound of one plan counts collectives in closed
+/// form, and is checked only with these.
 void judge_somewhere(const graph::OpGraph& graph, plan::Plan plan, std::size_t devices, core::Random& random);
 
 }  // namespace penstock::support

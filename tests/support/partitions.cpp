@@ -122,7 +122,7 @@ class Space {
     return prefix;
   }
 
-  /// Branches side by side: each alone as a row, or several whole ones as a stage.
+  /// Branches side by side: each by itself as a row, or several whole ones as a stage.
   std::vector<Cut> opened(int block) const {
     std::vector<Cut> out;
     std::vector<std::vector<int>> groups;

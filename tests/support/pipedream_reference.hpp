@@ -30,9 +30,9 @@ std::vector<planners::PipedreamLevel> reference_levels(const CsvRow& row);
 planners::PipedreamRules reference_rules(const CsvRow& row, const std::vector<planners::CutState>& states);
 
 /// Seconds of the slowest stage of a plan, by the formulas of the paper or the code written down once more,
-/// from the layers in each stage. Checks on the way that stages join, that all machines are used (or not
-/// more, where some may stay idle), that straight plans replicate nothing, and the limit of stashed bytes (0:
-/// none). Throws std::runtime_error otherwise.
+/// from the layers in each stage. Checks on the way that stages join, and that all machines are used (or not
+/// more, where some may stay idle). Also checks that straight plans replicate nothing, and the limit of
+/// stashed bytes (0: none). Throws std::runtime_error otherwise.
 struct Recost {
   const planners::LayerGraph& graph;
   const std::vector<planners::CutState>& states;

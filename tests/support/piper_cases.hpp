@@ -1,6 +1,6 @@
 #pragma once
-// Small random workloads for Piper's planner, and its problem solved slowly from the paper's definitions
-// alone.
+// Small random workloads for Piper's planner, and its problem solved slowly from only the paper's
+// definitions.
 
 #include <cstdint>
 #include <optional>
@@ -13,7 +13,7 @@
 namespace penstock::support {
 
 /// Two to five layers in a chain or a random DAG, tensor-parallel degrees 1 and sometimes 2, one or two
-/// configurations, 1 to 6 devices, memory from tight to ample; all costs small whole numbers.
+/// configurations, 1 to 6 devices, memory from tight to ample. All costs are small whole numbers.
 graph::PiperWorkload random_piper_workload(std::uint64_t seed);
 
 /// Independently computed cost of a plan: seconds per micro-batch of the slowest stage. Faults as sentences,

@@ -8,8 +8,8 @@
 
 namespace penstock::support {
 
-/// One record per map, which says what differs from a GPT of 4 layers on 2 x 2 devices; columns that nobody
-/// asks for are there too. The id counts rows from 1.
+/// One record per map of differences from a GPT of 4 layers on 2 x 2 devices; columns that are not read are
+/// there too. The id counts rows from 1.
 inline std::string published_csv(const std::vector<std::map<std::string, std::string>>& rows) {
   static const std::vector<std::pair<std::string, std::string>> usual = {{"set", "made_up"},
                                                                          {"id", "1"},

@@ -19,9 +19,9 @@ struct PipelineShape {
 /// all-reduces 0 to 30. Links serve one or both directions at a time, by the draw.
 schedule::Pipeline random_pipeline(core::Random& random, const PipelineShape& shape);
 
-/// The least makespan of all orders. Only those in micro-batch order count: micro-batches are equal, so
-/// giving the i-th forward and the i-th backward on each machine to micro-batch i breaks no wait, and no room
-/// (the i-th task anywhere begins once i of those before it are done, whichever they are).
+/// The least makespan of all orders. Only those in micro-batch order count. Micro-batches are equal, so
+/// giving the i-th forward and the i-th backward on each machine to micro-batch i breaks no wait. It breaks
+/// no room either (the i-th task anywhere begins once i of those before it are done, whichever they are).
 core::Picoseconds least_makespan(const schedule::Pipeline& pipeline);
 
 }  // namespace penstock::support

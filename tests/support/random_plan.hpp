@@ -15,9 +15,9 @@ struct RandomPlan {
   cost::Problem problem() const { return {graph, cluster, costs, plan.training}; }
 };
 
-/// A chain with a few skips, one to three operators per stage, of the schedule that the seed says; links from
-/// narrow to ample, with latency or without. Replicas of up to `most_group` devices; above one, stages are
-/// sharded in every way and recompute, and messages are compressed.
+/// A chain with a few skips, one to three operators per stage, of the schedule that the seed chooses; links
+/// from narrow to ample, with latency or without. Replicas of up to `most_group` devices; above one, stages
+/// are sharded in every way and recompute, and messages are compressed.
 RandomPlan random_plan(std::uint64_t seed, int most_group = 1);
 
 }  // namespace penstock::support

@@ -1,6 +1,6 @@
 #pragma once
 // Cases that have nothing to try here: without a device, or without published files. doctest cannot skip a
-// case once it runs and counts it as passed; a program that ends with tell_skipped() says how many of these
+// case once it runs and counts it as passed. A program that ends with tell_skipped() prints how many of these
 // were none.
 
 #include <doctest/doctest.h>

@@ -33,9 +33,9 @@ struct ReadTrace {
   std::string path(std::uint64_t track) const;  ///< "device 0/compute", without the root
 };
 
-/// Throws std::runtime_error when a viewer would drop or misread something: a field it does not know, an
-/// event on a track not declared before, an id not interned before or used without saying so, time going back
-/// on a track, an end without a begin or the other way round, a slice inside another.
+/// Throws std::runtime_error when a viewer would drop or misread something: an unknown field, or an event on
+/// a track not declared before. Also for an id not interned before or used without a declaration, for time
+/// going back on a track, an end without a begin or the other way round, and a slice inside another.
 ReadTrace read_track_events(std::string_view bytes);
 
 /// The trace as text, a line per track, slice and sample.

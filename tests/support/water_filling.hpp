@@ -15,7 +15,7 @@ std::vector<long double> fair_rates(const std::vector<double>& capacity,
 std::vector<long double> fair_ends(const FlowSet& set);
 
 /// Ends of flows by a clock of whole picoseconds, or -1: never. A flow ends at the first picosecond by which
-/// its bytes have arrived, except for bytes that flow in a thousandth of one, and at least one picosecond
+/// its bytes have arrived, except for bytes that flow in a thousandth of one. It ends at least one picosecond
 /// after its start.
 std::vector<std::int64_t> fair_ends_by_clock(const FlowSet& set);
 

@@ -11,7 +11,7 @@ using trace::TaskKind;
 
 namespace {
 
-/// Device 0 holds 10 kB throughout; at 5 ns a tensor of 3 kB comes in, at 7 ns the forward of micro-batch 4
+/// Device 0 holds 10 kB throughout. At 5 ns a tensor of 3 kB comes in, at 7 ns the forward of micro-batch 4
 /// takes it over as 6 kB of activations. Most: 16 kB, and 13 kB before.
 trace::Trace filled(std::int64_t capacity) {
   trace::Trace out;

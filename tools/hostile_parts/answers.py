@@ -1,4 +1,4 @@
-"""What an answer must obey, whatever the file said."""
+"""Rules that an answer must obey, whatever the file."""
 
 import json
 import math

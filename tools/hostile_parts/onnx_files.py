@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def _from_onnx():
-    """The reader alone: the package needs no compiled part for it."""
+    """Only the reader: the package needs no compiled part for it."""
     package = types.ModuleType("penstock")
     package.__path__ = [str(ROOT / "python/penstock")]
     sys.modules.setdefault("penstock", package)

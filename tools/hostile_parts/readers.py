@@ -1,4 +1,4 @@
-"""What Penstock reads: for each kind of file a seed, the command that reads it, and how the seed is changed."""
+"""Files that Penstock reads: for each kind of file a seed, the command that reads it, and how the seed is changed."""
 
 import json
 import pathlib
@@ -103,7 +103,7 @@ class Reader:
         return (trees.json_text(seed.root) if self.form == "json" else seed).encode("utf-8", "replace")
 
     def mutant(self, rng):
-        """Bytes, what was done, and whether the file says the same as the seed."""
+        """Bytes, what was done, and whether the file means the same as the seed."""
         if rng.random() < 0.15:
             return (*texts.mutate_bytes(self.text(), rng), False)
         if self.form in ("yaml", "json"):

@@ -6,7 +6,7 @@ NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
 
 
 def mutate_bytes(data, rng):
-    """What a disk, an editor or a program that stops does to any file."""
+    """Changes that a disk, an editor or a program that stops makes to any file."""
     way = rng.choice(("cut", "append", "twice", "bom", "crlf", "nul", "flip", "flip", "insert", "delete"))
     at = rng.randrange(len(data) + 1)
     if way == "cut":

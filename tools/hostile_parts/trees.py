@@ -198,7 +198,7 @@ def reordered(tree, rng):
     def shuffled(node):
         if isinstance(node, dict):
             keys = list(node)
-            head = [key for key in keys[:1] if str(key).startswith(("penstock", "experiment"))]  # says what the file is
+            head = [key for key in keys[:1] if str(key).startswith(("penstock", "experiment"))]  # names the kind of file
             rest = keys[len(head):]
             rng.shuffle(rest)
             return {key: shuffled(node[key]) for key in head + rest}

@@ -1,5 +1,5 @@
 #pragma once
-// Roofline with saturation: operator times from shapes and data sheets alone.
+// Roofline with saturation: operator times from shapes and data sheets only.
 
 #include <optional>
 
@@ -7,7 +7,7 @@
 
 namespace penstock::cost {
 
-/// What kernels that compute next to nothing were measured to take: bytes / bandwidth + latency.
+/// Measured time of kernels that compute next to nothing: bytes / bandwidth + latency.
 struct Streaming {
   core::Bandwidth bandwidth;
   core::Seconds latency;
@@ -40,9 +40,9 @@ struct AnalyticConstants {
 /// time = launches * launch overhead + max(traffic / bandwidth, FLOPs / rate(outputs)) for each pass, with
 /// rate(n) = peak * efficiency * n / (n + n_half). Efficiency therefore falls at small micro-batches. n
 /// counts output elements; a product with few outputs and a long inner dimension is split until it fills one
-/// tile per multiprocessor, not further (what cuBLAS does): n = max(outputs, min(n_half, multiply-adds /
-/// split_depth)). Plausibility on V100: square fp32 products of 512, 1024 and 2048 come out at 7.1, 10.8
-/// and 13.1 TFLOP/s.
+/// tile per multiprocessor, not further (cuBLAS does this). Therefore n = max(outputs, min(n_half,
+/// multiply-adds / split_depth)). Plausibility on V100: square fp32 products of 512, 1024 and 2048 come out
+/// at 7.1, 10.8 and 13.1 TFLOP/s.
 class AnalyticCosts final : public CostModel {
  public:
   explicit AnalyticCosts(AnalyticConstants constants = {}) : constants_(constants) {}
@@ -50,13 +50,13 @@ class AnalyticCosts final : public CostModel {
                  std::int64_t samples) const override;
   OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    std::int64_t samples, const OpShard& part) const override;
-  /// Time of attention's core alone: scores, softmax and context, without projections and without turning
+  /// Time of only attention's core: scores, softmax and context, without projections and without turning
   /// queries and keys by their positions.
   OpTime core_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    std::int64_t samples, const OpShard& part) const;
   core::Seconds core_forward(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                              std::int64_t samples, const OpShard& part) const override;
-  /// Time of plain attention's scale, mask and softmax alone, in one kernel each way, and of its dropout in
+  /// Time of only plain attention's scale, mask and softmax, in one kernel each way, and of its dropout in
   /// another; zero of another core.
   OpTime softmax_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                       double samples) const;
@@ -72,14 +72,14 @@ class AnalyticCosts final : public CostModel {
 
  private:
   /// Time of a mixture of experts: its experts' products one after the other, each with its own rate and
-  /// weights, as if all got equally many rows (a kernel that runs several side by side is faster where they
-  /// are small); and expert_moves.
+  /// weights, and expert_moves. All experts count as if they got equally many rows. A kernel that runs
+  /// several side by side is faster where they are small.
   OpTime experts_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                       double samples, const OpShard& part) const;
   /// Time of a cross entropy over the vocabulary.
   OpTime loss_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    double samples) const;
-  /// What the kernels of plain attention stream beside its products; forward and backward.
+  /// Time of what the kernels of plain attention stream beside its products; forward and backward.
   OpTime scores_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                      double samples) const;
   AnalyticConstants constants_;

@@ -1,5 +1,5 @@
 #pragma once
-// What the backward pass of a stage holds beside activations, operator by operator.
+// Memory that the backward pass of a stage holds beside activations, operator by operator.
 
 #include <span>
 #include <vector>
@@ -25,10 +25,10 @@ BackwardStep backward_step(const graph::OpGraph& graph, const CostModel& costs, 
 Line most_around(const BackwardStep& step);
 
 /// The operators of a stage run backwards, each its input gradients, then its weight gradient. The gradient
-/// of a tensor is there from its first term until its producer has run, of one that entered the stage until
-/// the end; each term is made apart and added to it. Gradients of tensors that leave the stage are left out:
+/// of a tensor is there from its first term until its producer has run; of one that entered the stage until
+/// the end. Each term is made apart and added to it. Gradients of tensors that leave the stage are left out:
 /// they lie in buffers, where other stages' terms came in. With them, the fresh weight gradient and the
-/// scratch of the kernel that runs. As a replay does it, and frameworks alike; differs from planners' models
+/// scratch of the kernel that runs. A replay and frameworks do it this way too. Differs from planners' models
 /// in the literature, which count a constant or nothing (GraphPipe: Jeon et al., ASPLOS 2025; Piper:
 /// Tarnawski et al., NeurIPS 2021).
 class BackwardSweep {
@@ -61,11 +61,11 @@ class BackwardSweep {
 /// Workspace of a whole stage.
 Envelope backward_workspace(const graph::OpGraph& graph, std::span<const BackwardStep> steps);
 
-/// What input gradients leave to weight gradients that run in a pass of their own: the gradients of the
-/// outputs of operators with weights, and what their kernels hand on.
+/// Memory that input gradients leave to weight gradients that run in a pass of their own. These are the
+/// gradients of the outputs of operators with weights, and what their kernels hand on.
 Line deferred_gradients(const graph::OpGraph& graph, std::span<const BackwardStep> steps);
 
-/// What any stage with the operator holds at least: the gradient of its output too, be it in a buffer.
+/// Least memory that any stage with the operator holds: the gradient of its output too, be it in a buffer.
 Envelope least_workspace(const graph::OpGraph& graph, const CostModel& costs, core::OpId op);
 
 }  // namespace penstock::cost

@@ -7,16 +7,16 @@
 
 namespace penstock::cost {
 
-/// What one bucket of gradients holds: the latest operators first, as backward passes finish them.
+/// Content of one bucket of gradients: the latest operators first, as backward passes finish them.
 struct Bucket {
   std::vector<core::OpId> operators;
   core::Bytes gradients;
 };
 
 /// A stage's operators in buckets of at least Training::bucket bytes of gradients, the last one with what is
-/// left; one bucket when that is 0 or the stage has nothing to reduce, or only with other ranks (a part of a
-/// colocated stage). Operators without parameters go with
-/// those before them; copies of parameters that other stages own count in the last one.
+/// left. There is one bucket when that is 0 or the stage has nothing to reduce, or only with other ranks (a
+/// part of a colocated stage). Operators without parameters go with those before them; copies of parameters
+/// that other stages own count in the last one.
 std::vector<Bucket> buckets(const Problem& problem, const plan::Stage& stage);
 
 }  // namespace penstock::cost

@@ -1,5 +1,5 @@
 #pragma once
-// Operator times from a calibration: every estimate says where it comes from and how far to trust it.
+// Operator times from a calibration: every estimate has its origin and an interval of trust.
 
 #include <memory>
 #include <optional>
@@ -9,15 +9,16 @@
 namespace penstock::cost {
 
 /// Times are between back to back and cold, by a share fitted to whole models (cold_share.hpp). Exact hits
-/// first; linear between batch sizes; between sequence lengths of attention linear in the square root of
-/// time; other shapes by the utilisation of the nearest of their kind; beyond the data utilisation of the
-/// measured roofline is held; analytic where nothing of the kind was measured (facts and errors of each step:
-/// AIConfigurator's published leave-one-out tables). Operators whose samples are only more rows of one
-/// product share their points. A mixture of experts of which none was measured is as many dense layers as it
-/// has experts, of the rows that each gets, and its copies at the measured rate. Intervals: the bootstrap's
-/// where measured; else the leave-one-out table's 90th percentile for that step, up and down, or a factor of
-/// 2 where the table has no such row (and for analytic times). Numbers of four bytes are fp32, or tf32 where
-/// nothing was measured in fp32; of two bf16, or fp16 likewise.
+/// come first. Between batch sizes times are linear; between sequence lengths of attention linear in the
+/// square root of time. Other shapes go by the utilisation of the nearest of their kind. Beyond the data
+/// utilisation of the measured roofline is held. Times are analytic where nothing of the kind was measured.
+/// Facts and errors of each step: AIConfigurator's published leave-one-out tables. Operators whose samples
+/// are only more rows of one product share their points. A mixture of experts of which none was measured
+/// counts as dense layers: as many as it has experts, each of the rows that it gets. Its copies run at the
+/// measured rate. Intervals: the bootstrap's where measured; else the leave-one-out table's 90th percentile
+/// for that step, up and down. They are a factor of 2 where the table has no such row (and for analytic
+/// times). Numbers of four bytes are fp32, or tf32 where nothing was measured in fp32; of two bf16, or fp16
+/// likewise.
 class CalibratedCosts final : public EstimatedCosts {
  public:
   explicit CalibratedCosts(Calibration calibration);
@@ -26,15 +27,15 @@ class CalibratedCosts final : public EstimatedCosts {
 
   using EstimatedCosts::estimate;
   /// Parts of linear layers, convolutions, attention, embeddings and element-wise operators are looked up as
-  /// operators of divided extents, whose utilisation their share of the work gets; others as CostModel says.
-  /// Never longer than the whole, nor shorter than its part of that: bounds rely on it.
+  /// operators of divided extents. Their share of the work gets the utilisation of these; others as in
+  /// CostModel. Never longer than the whole, nor shorter than its part of that: bounds rely on it.
   Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                     std::int64_t samples, const OpShard& part) const override;
   cluster::DeviceType measured_device() const override;
 
-  /// estimate()'s, and in the weight gradient what training does besides: adding a micro-batch's gradients to
-  /// those of its mini-batch, which reads both and writes one at the measured rate of additions, or of copies
-  /// where that is not known. Kernels of tables add where they look up.
+  /// Time of estimate(), and in the weight gradient what training does besides: adding a micro-batch's
+  /// gradients to those of its mini-batch. The addition reads both and writes one at the measured rate of
+  /// additions, or of copies where that is not known. Kernels of tables add where they look up.
   OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                  std::int64_t samples) const override;
   OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
@@ -47,7 +48,7 @@ class CalibratedCosts final : public EstimatedCosts {
   /// it. For shapes and precisions that were not measured: plain_scratch.
   Scratch scratch(const graph::OpGraph& graph, core::OpId op) const override;
   /// Every pass reads and writes its work at the measured rate of copies, or is at it all the time; adding
-  /// gradients moves bytes alone.
+  /// gradients only moves bytes.
   OpTime memory_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                      std::int64_t samples, const OpShard& part) const override;
   bool equal_of_alike() const override { return true; }
@@ -61,10 +62,10 @@ class CalibratedCosts final : public EstimatedCosts {
   struct Index;
   Estimate looked_up(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                      std::int64_t samples, const graph::Attributes& attributes, const OpShard& part) const;
-  /// Of a dense layer of that size, all of its rows at once; zero where none was measured.
+  /// Estimate of a dense layer of that size, all of its rows at once; zero where none was measured.
   Estimate linear(const graph::Linear& layer, cluster::Precision precision) const;
-  /// Of a mixture of experts, by what was measured of dense layers; nothing of another kind of operator, or
-  /// where no dense layer was measured.
+  /// Estimate of a mixture of experts, by what was measured of dense layers; nothing of another kind of
+  /// operator, or where no dense layer was measured.
   std::optional<Estimate> experts(const graph::OpGraph& graph, core::OpId op, std::int64_t samples,
                                   const OpShard& part) const;
   core::Bandwidth rate_of(core::Bandwidth measured) const;
@@ -74,7 +75,7 @@ class CalibratedCosts final : public EstimatedCosts {
   std::unique_ptr<const Crowding> crowding_;  ///< null where it was not measured
 };
 
-/// Whether every word of the type's name is one of the measured device's: "H200" is, of "NVIDIA H200".
+/// True if every word of the type's name is one of the measured device's: "H200" is, of "NVIDIA H200".
 bool same_device(const Calibration& calibration, const cluster::DeviceType& type);
 /// The measured device as a cluster would describe it, one multiprocessor.
 cluster::DeviceType device_type(const Calibration& calibration);

@@ -1,5 +1,5 @@
 #pragma once
-// What was measured on one device: kernels, links, whole models. The file that `--costs` takes.
+// Measurements of one device: kernels, links, whole models. The file that `--costs` takes.
 
 #include <array>
 #include <compare>
@@ -50,7 +50,7 @@ struct Ceilings {
 
 using graph::Shape;
 
-/// Which kernel: operators with equal keys run the same code on the same extents.
+/// Identity of a kernel: operators with equal keys run the same code on the same extents.
 struct KernelKey {
   graph::OpKind kind = graph::OpKind::linear;
   Shape shape;  ///< graph::shape_of its attributes
@@ -58,7 +58,7 @@ struct KernelKey {
   friend auto operator<=>(const KernelKey&, const KernelKey&) = default;
 };
 
-/// What a pass over n samples does: n * flops[pass], and n * moved + weights bytes read and written. Where
+/// Work of a pass over n samples: n * flops[pass], and n * moved + weights bytes read and written. Where
 /// operators with one key differ (the first layer's inputs want no gradient), the most any of them does.
 struct Work {
   std::array<core::Flops, graph::kPasses> flops{};  ///< per sample
@@ -79,7 +79,7 @@ struct KernelPoint {
   std::string algorithm;  ///< the library's choice; may be empty
   core::Bytes workspace;
   std::vector<Visit> visits{};  ///< in their order, where there were several: the timings then sum up these,
-                                ///< but for their count, which is of all timings
+                                ///< except their count, which is of all timings
 };
 
 /// Rounds that have measured the point, one at least.
@@ -90,7 +90,7 @@ inline std::size_t rounds(const KernelPoint& point) {
 struct MeasuredKernel {
   KernelKey key;
   Work work;
-  std::vector<KernelPoint> points;  ///< ascending by pass, then samples; no two alike
+  std::vector<KernelPoint> points;  ///< ascending by pass, then samples; no two are equal
 };
 
 enum class LinkKind : std::uint8_t {
@@ -130,7 +130,7 @@ struct MeasuredLink {
   std::vector<LinkSegment> segments;  ///< ascending; may be empty
 };
 
-/// Two transfers over one link at once. Fair sharing says twice the time alone.
+/// Two transfers over one link at once. Under fair sharing each takes twice its time without the other.
 struct SharingTest {
   LinkKind kind = LinkKind::device_copy;
   core::Bytes bytes;  ///< of each
@@ -143,10 +143,11 @@ struct OverlapTest {
   Timing copy_alone, copy_with;
 };
 
-/// A kernel while neighbours of its node compute, in rounds that alternate with it alone.
+/// A kernel while neighbours of its node compute, in rounds that alternate with rounds without neighbours.
 struct CrowdingTest {
   std::string kernel;       ///< such as "product"
-  double memory_share = 0;  ///< of its time alone in which it moves bytes at Ceilings::copy, 0 to 1
+  double memory_share = 0;  ///< part of its time without neighbours in which it moves bytes at
+                            ///< Ceilings::copy, 0 to 1
   std::string beside;       ///< what all neighbours run again and again: "product" or "addition"
   int neighbours = 1;
   Timing alone, crowded;  ///< of the rounds' medians
@@ -163,7 +164,7 @@ struct ModelSum {
   core::Seconds cold_sum, back_to_back_sum;  ///< of medians over operators and passes
 };
 
-/// What a prediction had to do without: one batch size, or a whole shape; and whether others lie around it.
+/// Points that a prediction had to do without: one batch size, or a whole shape; and if others lie around it.
 enum class Fold : std::uint8_t { samples_inside, samples_frontier, shape_inside, shape_frontier };
 inline constexpr std::size_t kFolds = 4;
 std::string_view name(Fold fold);
@@ -194,15 +195,16 @@ struct Calibration {
 /// An operator's shape as a key of a calibration: without attention's mask, since timed kernels compute all
 /// pairs.
 graph::Shape kernel_shape(const graph::Attributes& attributes);
-/// What a calibration knows an operator by.
+/// Key of an operator in a calibration.
 KernelKey key_of(const graph::Operator& op, cluster::Precision precision);
 /// Traffic as AnalyticCosts counts it, every tensor once, in elements of that number's size.
 Work work_of(const graph::OpGraph& graph, core::OpId op, cluster::Precision precision);
-/// Whether training runs this kernel of it. Not so: weights it does not have; inputs that want no gradient.
+/// True if training runs this kernel of it. False for weights it does not have, and for inputs that want no
+/// gradient.
 bool has_pass(const graph::Operator& op, graph::Pass pass);
 
-/// The file form: version, identity, numbers with units, one line per point, and last a check sum over what
-/// stands above it. Times keep five digits, so to_yaml(parse_calibration(x)) gives x again, byte for byte.
+/// The file form: version, identity, numbers with units, one line per point, and last a check sum over all
+/// text above it. Times keep five digits, so to_yaml(parse_calibration(x)) gives x again, byte for byte.
 std::string to_yaml(const Calibration& calibration);
 
 /// Throws BadInput with file, line and key for what is no calibration, has a newer version, is truncated or
@@ -210,9 +212,9 @@ std::string to_yaml(const Calibration& calibration);
 Calibration parse_calibration(const std::string& text, const std::string& file);
 Calibration load_calibration(const std::string& path);
 
-/// Whether the first line says so; what else is in the text does not matter.
+/// True if the first line is that of a calibration; what else is in the text does not matter.
 bool is_calibration(std::string_view text);
-/// The text with the last line that parse_calibration asks for: `end: ` and CRC-32 of all before.
+/// The text with the last line that parse_calibration requires: `end: ` and CRC-32 of all before.
 std::string sealed(std::string body);
 
 }  // namespace penstock::cost

@@ -13,7 +13,7 @@ namespace penstock::cost {
 core::Seconds at_share(core::Seconds cold, core::Seconds back_to_back, double share);
 
 /// The share, 0 to 1, with which sums of kernels come nearest to whole runs: least squares of relative
-/// errors. 1 where nothing says otherwise: no model was run, or cold and back-to-back sums are equal.
+/// errors. 1 where there is no evidence: no model was run, or cold and back-to-back sums are equal.
 double cold_share(std::span<const ModelSum> models);
 
 /// A run, and its sum with the share of the other models' runs.

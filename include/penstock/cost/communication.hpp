@@ -13,7 +13,7 @@ namespace penstock::cost {
 using collective::Affine;
 
 /// Times of one kind of collective among so many devices of a node (cluster::Cluster::collectives). An
-/// all-gather stands for a reduce-scatter too: where both were measured, their mean. The cluster must outlive
+/// all-gather counts for a reduce-scatter too: where both were measured, their mean. The cluster must outlive
 /// it.
 struct Measured {
   const cluster::CollectiveTimes* times = nullptr;  ///< null: closed forms count
@@ -28,7 +28,7 @@ struct Measured {
 struct AllReduce {
   std::vector<Affine> algorithms;  ///< empty for a single device
   Measured measured{};
-  double sent = 1;  ///< measured bytes for each byte asked for; closed forms have it in them
+  double sent = 1;  ///< measured bytes for each requested byte; closed forms have it in them
   core::Seconds time(core::Bytes bytes) const;
   friend bool operator==(const AllReduce&, const AllReduce&) = default;
 };
@@ -44,8 +44,8 @@ AllReduce all_gather(const cluster::Cluster& cluster, std::span<const std::vecto
 
 /// Every device has one part of `bytes` and sends the others their parts of it, one after the other.
 Affine all_to_all(const cluster::Cluster& cluster, std::span<const core::DeviceId> devices);
-/// The same of groups that exchange at the same time, and share links: the slowest of them. Bytes are those
-/// of one group.
+/// Time of an all-to-all of groups that exchange at one time, and share links: the slowest of them. Bytes are
+/// those of one group.
 Affine all_to_all(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups);
 
 /// Measured times among devices of one node; elsewhere, and where groups share links of their node, nothing.

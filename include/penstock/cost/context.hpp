@@ -1,6 +1,5 @@
 #pragma once
-// What context parallelism makes of a stage's costs: the local problem of a group, and hops of ring
-// attention.
+// Context parallelism in a stage's costs: the local problem of a group, and hops of ring attention.
 
 #include <memory>
 
@@ -15,7 +14,7 @@ namespace penstock::cost {
 class LocalModel {
  public:
   LocalModel(const graph::OpGraph& graph, const plan::Stage& stage);
-  /// The same, of each size made once where the problem remembers (StageMemo).
+  /// Local model of the stage, made once for each size where the problem remembers (StageMemo).
   LocalModel(const Problem& problem, const plan::Stage& stage);
   const graph::OpGraph& get() const { return divided_ ? *divided_ : graph_; }
 
@@ -25,8 +24,8 @@ class LocalModel {
 };
 
 /// The problem with the operators that one context group of the stage computes (layout::local_graph), and the
-/// fullest device of its expert groups (layout::expert_graph); of a stage without either the problem itself,
-/// which must outlive it.
+/// fullest device of its expert groups (layout::expert_graph). For a stage without either it is the problem
+/// itself, which must outlive it.
 class LocalProblem {
  public:
   LocalProblem(const Problem& problem, const plan::Stage& stage);
@@ -40,10 +39,10 @@ class LocalProblem {
 /// One message from each device of every group to the next of its group, all at once.
 Affine ring_hop(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups);
 
-/// Seconds that passes of an attention wait for tokens on their way round its context group: of c blocks of
-/// keys and values each of c - 1 arrives while the core computes the one before. Going back their gradients
-/// travel along, and make one more hop to their owner, which nothing hides. Workspace has all keys and
-/// values, and their gradients, while an attention runs backward, which a ring need not (plain_scratch).
+/// Seconds that passes of an attention wait for tokens on their way round its context group. There are c
+/// blocks of keys and values; each of c - 1 arrives while the core computes the one before. Going back their
+/// gradients travel along, and make one more hop to their owner, which nothing hides. Workspace has all keys
+/// and values, and their gradients, while an attention runs backward, which a ring need not (plain_scratch).
 /// Differs: hops slow no kernel down, and all devices begin together.
 class RingTimes {
  public:

@@ -1,5 +1,5 @@
 #pragma once
-// What one operator costs on one device: the seam every source of timings implements.
+// Cost of one operator on one device: the seam every source of timings implements.
 
 #include <cstdint>
 #include <memory>
@@ -32,14 +32,14 @@ struct OpShard {
   bool whole_output = true;  ///< it writes a tensor of full size
 };
 
-/// What an operator's backward passes hold on a device beside gradients of whole tensors.
+/// Memory that an operator's backward passes hold on a device beside gradients of whole tensors.
 struct Scratch {
   Line input_gradient, weight_gradient;  ///< while that kernel runs
   Line handed;                           ///< from the one to the other
   friend bool operator==(const Scratch&, const Scratch&) = default;
 };
 
-/// Scratch by the shape of an operator: a fused function's argument has a gradient, so have the shares, the
+/// Scratch by the shape of an operator. A fused function's argument has a gradient; so have the shares, the
 /// context and the projections of attention, and rows copied to experts. Gradients of projections, and those
 /// that a norm computes early, are passed on to the weight gradient. Keys and values that others projected
 /// are there while the core's gradients are made. No copies in other layouts.
@@ -54,43 +54,43 @@ class Crowding;
 class CostModel {
  public:
   virtual ~CostModel() = default;
-  /// `samples` >= 1 on that device. Throws BadInput when the source knows nothing of the operator.
+  /// `samples` >= 1 on that device. Throws BadInput when the source has no time of the operator.
   virtual OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                          std::int64_t samples) const = 0;
-  /// Seconds of one device's shard; `samples` are those of the whole group. Unless a source knows better: as
-  /// many samples as fall to the device, or the same part of the whole time.
+  /// Seconds of one device's shard; `samples` are those of the whole group. Default: as many samples as fall
+  /// to the device, or the same part of the whole time.
   virtual OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                            std::int64_t samples, const OpShard& part) const;
-  /// Forward pass of attention's core alone in such a shard (graph::has_core). Unless a source knows better:
-  /// as much of the part's forward pass as the core's FLOPs are of the operator's.
+  /// Forward pass of only attention's core in such a shard (graph::has_core). Default: as much of the part's
+  /// forward pass as the core's FLOPs are of the operator's.
   virtual core::Seconds core_forward(const graph::OpGraph& graph, core::OpId op,
                                      const cluster::DeviceType& device, std::int64_t samples,
                                      const OpShard& part) const;
-  /// The optimizer's update of that many bytes of weights. Unless a source knows better: one kernel that
-  /// streams Training::step_traffic at AnalyticConstants::bandwidth_efficiency.
+  /// The optimizer's update of that many bytes of weights. Default: one kernel that streams
+  /// Training::step_traffic at AnalyticConstants::bandwidth_efficiency.
   virtual core::Seconds step_time(core::Bytes weights, const plan::Training& training,
                                   const cluster::DeviceType& device) const;
-  /// Scratch of a whole operator. Unless a source knows better: plain_scratch.
+  /// Scratch of a whole operator. Default: plain_scratch.
   virtual Scratch scratch(const graph::OpGraph& graph, core::OpId op) const;
   /// Measured times of collectives within a node; null: nothing was measured.
   virtual std::shared_ptr<const cluster::CollectiveTimes> collectives() const { return nullptr; }
-  /// How much of part_time kernels spend moving bytes as fast as the device's memory lets them. Unless a
-  /// source knows better: none.
+  /// Part of part_time that kernels spend moving bytes as fast as the device's memory lets them. Default:
+  /// none.
   virtual OpTime memory_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                              std::int64_t samples, const OpShard& part) const;
-  /// What devices of a node do to each other; null where nothing is known of it.
+  /// Slowdown that devices of a node cause each other; null where nothing is known of it.
   virtual const Crowding* crowding() const { return nullptr; }
-  /// Whether times follow an operator's attributes and FLOPs; false where they are known by its name alone.
+  /// True if times follow an operator's attributes and FLOPs; false where only its name decides them.
   virtual bool goes_by_extents() const { return true; }
-  /// Whether operators of equal attributes, FLOPs and bytes, that read equal tensors, take equal times: what
-  /// layers that repeat have in common is worked out once then. Unless a source says so: no.
+  /// True if operators of equal attributes, FLOPs and bytes, that read equal tensors, take equal times. Then
+  /// the common work of layers that repeat is done once. Default: no.
   virtual bool equal_of_alike() const { return false; }
-  /// The cluster with what the costs know of it: measured collectives within a node, and of kernels under
-  /// sustained load. Unless a source knows better: collectives() alone.
+  /// The cluster with what the costs add to it: measured collectives within a node, and kernels under
+  /// sustained load. Default: only collectives().
   virtual cluster::Cluster completed(const cluster::Cluster& cluster) const;
   /// Source of the times, in a few words for results.
   virtual std::string source() const { return "given"; }
-  /// The source of what they are on a cluster that is completed(). Unless a source knows better: source().
+  /// Source of the times on a cluster that is completed(). Default: source().
   virtual std::string source_on(const cluster::Cluster&) const { return source(); }
   /// Names of the types of the cluster's devices that the times are known not to hold for; none: no such
   /// knowledge.

@@ -26,7 +26,7 @@ Coverage coverage(const EstimatedCosts& costs, const graph::OpGraph& graph, cons
 /// and backward, for every micro-batch and on every device.
 Coverage collective_coverage(const Problem& problem, const plan::Plan& plan);
 
-/// An operator that stands for all of its shape; one without a shape for itself.
+/// An operator that represents all of its shape; one without a shape only itself.
 struct Gap {
   core::OpId op;  ///< the first of them
   std::int64_t operators = 0;

@@ -11,22 +11,22 @@
 
 namespace penstock::cost {
 
-/// What keeps a device busy: arithmetic, or bytes that it moves as fast as its memory lets it.
+/// Uses that keep a device busy: arithmetic, or bytes that it moves as fast as its memory lets it.
 enum class Use : std::uint8_t { arithmetic, memory };
 inline constexpr std::size_t kUses = 2;
 
-/// The kernel that stands for a use where a device is measured: a large product, a large addition.
+/// The kernel that represents a use where a device is measured: a large product, a large addition.
 std::string_view kernel_of(Use use);
 
-/// Parts of a pass's time, none below 0, at most 1 together, in which it asks the memory for none, half and
-/// all of what one device can move. For the rest it waits, for its group or its host.
+/// Parts of a pass's time, none below 0, at most 1 together. In them the pass uses none, half and all of what
+/// the memory of one device can move. For the rest it waits, for its group or its host.
 struct Uses {
   static constexpr std::size_t kLevels = 3;
   std::array<double, kLevels> at{};
   double busy() const { return at[0] + at[1] + at[2]; }
 };
 
-/// Uses of a kernel that asks for `demand` of the memory, 0 to 1: parts at the levels on both sides.
+/// Uses of a kernel that needs `demand` of the memory, 0 to 1: parts at the levels on both sides.
 Uses uses_of(double demand);
 
 /// How many times as long kernels take beside neighbours, from measured products and additions.
@@ -36,14 +36,14 @@ class Crowding {
   using Table = std::array<std::array<std::vector<double>, kUses>, kUses>;
   Crowding() = default;
   explicit Crowding(
-      Table table);    ///< factors below 1 count as 1, so that bounds hold that know no neighbours
+      Table table);    ///< factors below 1 count as 1, so that bounds that leave out neighbours hold
   bool empty() const;  ///< no slowdown at all
 
-  /// Slowdown of a kernel that asks for `demand`, 0 to 1, of what one device can move, beside so many
-  /// neighbours that ask for `others` together. As measured where each asks for nothing or all; flat in
-  /// between on both sides of the line where all demands together fill what one device can move: kernels that
-  /// fit beside each other leave each other alone, those that do not share what there is. More neighbours
-  /// than were measured lie on the line from none through the last.
+  /// Slowdown of a kernel that needs `demand`, 0 to 1, of what one device can move, beside so many neighbours
+  /// that need `others` together. As measured where each needs nothing or all. In between it is flat on both
+  /// sides of the line where all demands together fill what one device can move. Kernels that fit beside each
+  /// other do not slow each other; others share what there is. More neighbours than were measured lie on the
+  /// line from none through the last.
   double slowdown(double demand, double neighbours, double others) const;
 
  private:
@@ -51,17 +51,17 @@ class Crowding {
   Table table_;
 };
 
-/// What the calibration's products and additions say of each other.
+/// Crowding by the calibration's products and additions beside each other.
 Crowding crowding(std::span<const CrowdingTest> tests);
 
-/// How many times as long a pass takes while neighbours run theirs. A pass is a long row of kernels, unlike
-/// in what they ask for, and rows of two devices know nothing of each other: every kernel meets what its
-/// neighbours ask for by chance, and the expectation counts. Differs from max-min fair shares of a bandwidth
-/// by what passes ask for on average, which slow nobody whose average fits: of what validation-host's plans
-/// lose on two devices beyond one, that explains a quarter, this half (docs/decisions.md).
+/// Factor by which a pass takes longer while neighbours run theirs. A pass is a long row of kernels with
+/// different demands, and rows of two devices are independent. So every kernel meets the demands of its
+/// neighbours by chance, and the expectation counts. Differs from max-min fair shares of a bandwidth by
+/// average demands of passes, which slow no pass whose average fits. Of what validation-host's plans lose on
+/// two devices beyond one, that explains a quarter, this half (docs/decisions.md).
 double expected_slowdown(const Crowding& crowding, const Uses& own, std::span<const Uses> others);
 
-/// What the two rows above say of a test, whatever its kernel: by the share of memory in its time.
+/// Slowdown by the two functions above for a test, whatever its kernel: by the share of memory in its time.
 double predicted_slowdown(const Crowding& crowding, const CrowdingTest& test);
 
 /// Uses of one replica, by pass.
@@ -69,7 +69,7 @@ struct PassUses {
   Uses forward, recompute, backward, input_gradient, weight_gradient;
 };
 
-/// What passes do with their time, by CostModel::memory_time. Refers to the problem.
+/// Uses of time by passes, by CostModel::memory_time. Refers to the problem.
 class StageUses {
  public:
   explicit StageUses(const Problem& problem);
@@ -80,7 +80,7 @@ class StageUses {
   cluster::Cluster unattended_;  ///< without launch times of hosts
 };
 
-/// An update moves bytes alone.
+/// An update only moves bytes.
 inline constexpr Uses kUpdateUses{{0, 0, 1}};
 
 }  // namespace penstock::cost

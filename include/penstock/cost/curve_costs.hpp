@@ -16,17 +16,17 @@ namespace penstock::cost {
 struct Curves {
   std::string name;     ///< of the device type: "h100"
   std::string source;   ///< where the measurements come from, with their licence
-  double slowdown = 1;  ///< kernels under sustained load over kernels alone on a cool device
+  double slowdown = 1;  ///< kernels under sustained load over isolated kernels on a cool device
   std::string slowdown_source;
   cluster::DeviceType device;  ///< by its data sheet
-  TableCosts tables;           ///< kernels alone on a cool device, or under load where `slowdown` is 1
+  TableCosts tables;           ///< isolated kernels on a cool device, or under load where `slowdown` is 1
 };
 /// Reads them at the first call; thread-safe.
 const std::vector<Curves>& built_in_curves();
 /// Changes whenever the curves do: for caches of results.
 const std::string& digest_of_curves();
 
-/// Whose curves stand for a device type.
+/// Choice of the curves that represent a device type.
 struct CurveChoice {
   const Curves* curves;
   bool own;  ///< the type itself was measured; else the GPU is the nearest relative that was
@@ -44,11 +44,11 @@ struct PredictionError {
 /// By the type's name; none: no run of such devices was predicted. From results/published/curves.
 std::optional<PredictionError> prediction_error(std::string_view device_type);
 
-/// A measured type's kernels take what its curves tell. A relative's kernels are as efficient, against its
-/// own data sheet, as the measured GPU's: time = curve time x (analytic time of the relative / analytic time
-/// of the measured GPU), pass by pass. Types without a relative take analytic times. completed() sets the
-/// slow-down under sustained load, where the cluster's file states none, and measured collectives within a
-/// node, where its links are no slower than those that were measured.
+/// A measured type's kernels take the times of its curves. A relative's kernels are as efficient, against its
+/// own data sheet, as the measured GPU's. Pass by pass, time = curve time x (analytic time of the relative /
+/// analytic time of the measured GPU). Types without a relative take analytic times. completed() sets the
+/// slow-down under sustained load, where the cluster's file states none. It also sets measured collectives
+/// within a node, where its links are no slower than those that were measured.
 class CurveCosts final : public CostModel {
  public:
   OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,

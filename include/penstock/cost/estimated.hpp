@@ -1,5 +1,5 @@
 #pragma once
-// Operator times that say where they come from and how far to trust them.
+// Operator times with their origin and an interval of trust.
 
 #include "penstock/cost/calibration.hpp"
 #include "penstock/cost/cost_model.hpp"
@@ -21,7 +21,7 @@ struct PassEstimate {
   Origin origin = Origin::measured;
 };
 PassEstimate scaled(const PassEstimate& pass, double factor);
-/// One after the other; a pass that takes no time says nothing.
+/// One after the other; a pass that takes no time adds no information.
 PassEstimate sum(const PassEstimate& a, const PassEstimate& b);
 
 /// All zero for passes the operator does not have.

@@ -39,12 +39,12 @@ double least_sent(const cluster::CollectiveTime& collective);
 /// all. Between points linear in the logarithms of all; beyond them as at the nearest one.
 class RateGrid {
  public:
-  /// Of points of equal extents the slowest counts: a training run keeps its device warm and short of power.
+  /// Slowest of the points of equal extents: a training run keeps its device warm and short of power.
   void add(double row, double column, double along, double rate);
   bool empty() const { return cells_.empty(); }
   struct Rate {
     double value;
-    Origin origin;  ///< extrapolated too where the nearest point stands for a corner that is missing
+    Origin origin;  ///< extrapolated too where the nearest point replaces a corner that is missing
   };
   Rate rate(double row, double column, double along) const;
 
@@ -58,11 +58,11 @@ class RateGrid {
 /// behind it. Every expert of a mixture is two products, of the rows that it gets, as `grouped` ones where
 /// the tables have such. A flash core's backward pass has 5 products where its forward has 2, and reaches 63
 /// % of the peak where that reaches 73 % (Dao, FlashAttention-2, 2023, sections 3.1 and 4.1). A plain core's
-/// products, one for each head, are taken for one product with as many rows as all heads have queries, which
-/// reads less than they do and does and writes the same; its softmax, and whatever else there is, is
+/// products, one for each head, are taken for one product with as many rows as all heads have queries. It
+/// reads less than they do, and does and writes as much. Its softmax, and whatever else there is, is
 /// analytic, as are numbers of another size than the tables'. One device's part of an operator is a smaller
 /// product. An estimate's origin is the worst of its products' and its core's; where rotary positions are
-/// turned meanwhile, which is analytic, they do not count. Intervals are of no width: tables tell none.
+/// turned meanwhile, which is analytic, they do not count. Intervals have no width: tables have none.
 class TableCosts final : public EstimatedCosts {
  public:
   /// `device` as its vendor calls it: "NVIDIA A100-SXM4-80GB". Times must be above zero, and products there.
@@ -73,7 +73,7 @@ class TableCosts final : public EstimatedCosts {
   const std::string& device() const { return device_; }
   const std::vector<ProductTime>& products() const { return products_; }
   const std::vector<AttentionTime>& attention() const { return attention_; }
-  /// Of one product among equal ones that a grouped GEMM runs together: its share of the whole time.
+  /// Times of one product among equal ones that a grouped GEMM runs together: its share of the whole time.
   const std::vector<ProductTime>& grouped() const { return grouped_; }
   const std::optional<Streaming>& streaming() const { return streaming_; }
 
@@ -127,7 +127,7 @@ class TableCosts final : public EstimatedCosts {
   AnalyticCosts analytic_;
 };
 
-/// Whether a costs file is one of tables.
+/// True if a costs file is one of tables.
 bool is_kernel_tables(const std::string& text);
 /// docs/formats/kernel_tables.md. Throws BadInput naming file, line and key.
 TableCosts parse_kernel_tables(const std::string& text, const std::string& file);

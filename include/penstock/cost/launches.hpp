@@ -10,17 +10,18 @@ struct Launches {
   int forward = 0, input_gradient = 0, weight_gradient = 0;
 };
 
-/// Kernels as PyTorch and Megatron-LM launch them: one kernel per pass, and one more for a bias' gradient;
-/// attention's projections, transpositions, scale with mask and softmax one by one, or as one fused core
-/// (extent "flash"), and one each for queries and keys that are turned by their positions; a product's two
-/// gradients; a concatenation's parts; a mixture's two products of all experts (Transformer Engine's
-/// GroupedLinear), and its choice, dispatch, activation and combination; a batch's way from the data loader; a
-/// cross entropy over the vocabulary. Without `fused` as unfused.hpp has it. Megatron-LM fuses scale, mask and softmax of plain attention only for a multiple of four matrices of
-/// scores: `matrices`, heads times samples on the device. Views launch none, nor do operators known through a
-/// profile, whose times have the host in them.
+/// Kernels as PyTorch and Megatron-LM launch them. One kernel per pass, and one more for a bias' gradient.
+/// Attention's projections, transpositions, scale with mask and softmax one by one, or as one fused core
+/// (extent "flash"). One each for queries and keys that are turned by their positions. A product's two
+/// gradients; a concatenation's parts. A mixture's two products of all experts (Transformer Engine's
+/// GroupedLinear), and its choice, dispatch, activation and combination. A batch's way from the data loader;
+/// a cross entropy over the vocabulary. Without `fused` as in unfused.hpp. Megatron-LM fuses scale, mask and
+/// softmax of plain attention only for a multiple of four matrices of scores: `matrices`, heads times samples
+/// on the device. Views launch none, nor do operators known through a profile, whose times have the host in
+/// them.
 Launches launches(const graph::OpGraph& graph, core::OpId op, std::int64_t matrices, bool fused = true);
 
-/// Whether the operator is the model's first input, where a batch comes from the data loader.
+/// True if the operator is the model's first input, where a batch comes from the data loader.
 bool fetches_batch(const graph::OpGraph& graph, core::OpId op);
 
 /// Kernels of attention's core in a forward pass: scores, scale with mask, softmax, context and its

@@ -30,13 +30,13 @@ class ShorterModels {
   std::map<std::pair<std::int64_t, std::int64_t>, std::shared_ptr<const graph::OpGraph>> known_;
 };
 
-/// Times of a stage, or of several sets of its operators, by what its samples are filled with: everything
-/// that ReplicaTimes knows (products, attention, collectives of groups, recomputation, ZeRO), asked of the
-/// cost model for the model at that length. Of mixed lengths n samples count as n of their mean: products
-/// see the right number of tokens, attention the right sum of squared lengths (layout::Fill).
+/// Times of a stage, or of several sets of its operators, by what its samples are filled with. They have all
+/// parts of ReplicaTimes (products, attention, collectives of groups, recomputation, ZeRO), from the cost
+/// model for the model at that length. Of mixed lengths n samples count as n of their mean: products see the
+/// right number of tokens, attention the right sum of squared lengths (layout::Fill).
 ///
 /// Approximate: between eighths of the sequence, and below an eighth between powers of two of tokens, times
-/// are linear in tokens and in keys; a kernel that computes several sequences at a time is as fast as one
+/// are linear in tokens and in keys. A kernel that computes several sequences at a time is as fast as one
 /// that computes equal ones; a context group's members have equal parts of every sequence. Full samples, and
 /// equal ones of such a length, have the times of ReplicaTimes to the last bit.
 ///

@@ -8,8 +8,8 @@
 
 namespace penstock::cost {
 
-/// Attributes of the shard as an operator of its own; nothing where its attributes do not say, as of
-/// convolutions' successors that only carry elements along.
+/// Attributes of the shard as an operator of its own. Nothing where the operator's attributes do not suffice,
+/// as of convolutions' successors that only carry elements along.
 std::optional<graph::Attributes> divided(const graph::Operator& op, const OpShard& part);
 
 /// Work of the shard, as AnalyticCosts counts shards.

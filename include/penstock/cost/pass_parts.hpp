@@ -1,5 +1,5 @@
 #pragma once
-// What the time of a stage's passes is spent on.
+// Parts of the time of a stage's passes.
 
 #include <cstdint>
 #include <span>
@@ -11,7 +11,7 @@ namespace penstock::cost {
 
 /// Seconds of one micro-batch on one replica. The parts add up to StageTime::total(), apart from rounding.
 struct PassParts {
-  OpTime kernels;    ///< as long as the costs say
+  OpTime kernels;    ///< time by the costs
   OpTime sustained;  ///< added by DeviceType::kernel_slowdown
   OpTime host;       ///< added by launches and tasks of the host (cluster::Runtime)
   OpTime tensor;     ///< collectives of tensor-parallel groups

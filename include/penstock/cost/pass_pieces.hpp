@@ -21,20 +21,21 @@ struct PassPiece {
   Collectives gradients;  ///< begin behind it; the last piece waits for their end
 };
 
-/// Which collectives of a stage's passes stand between which operators, in the order in which passes run
-/// them. Weights that ZeRO 3 shards come a layer at a time, while the layer before computes, and so go the
-/// gradients of ZeRO 2 and 3 (PyTorch's FSDP; Zhao et al., VLDB 2023, section 3.3); operators between two
-/// layers are one of their own. Problem and stage must outlive it.
+/// Collectives of a stage's passes between operators, in the order in which passes run them. Weights that
+/// ZeRO 3 shards come a layer at a time, while the layer before computes, and so go the gradients of ZeRO 2
+/// and 3 (PyTorch's FSDP; Zhao et al., VLDB 2023, section 3.3). Operators between two layers are one of their
+/// own. Problem and stage must outlive it.
 class PassPieces {
  public:
   enum class Pass : std::uint8_t { forward, recompute, input_gradient, weight_gradient, backward };
 
   PassPieces(const Problem& problem, const plan::Stage& stage);
-  /// All of these operators, with what they wait for. The last piece has nothing behind it. One piece where
-  /// nobody waits. Of a recomputation pieces hold those alone that are computed again.
+  /// Pieces of all of these operators, with what they wait for. The last piece has nothing behind it. One
+  /// piece where no operator waits. Pieces of a recomputation hold only the operators that are computed
+  /// again.
   std::vector<PassPiece> of(Pass pass, std::span<const core::OpId> operators) const;
 
-  /// Whether any pass of such a stage may wait for a collective.
+  /// True if any pass of such a stage may wait for a collective.
   static bool may_wait(const plan::Stage& stage);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Limits that numbers of devices obey, whoever measured them: a reader that meets one beyond refuses it, for
+// Limits that numbers of devices obey, whatever their source. A reader refuses a number beyond its limit, for
 // its file most likely has another unit than the reader expects.
 
 #include <cstdint>
@@ -23,10 +23,10 @@ std::string below_any_kernel(double seconds);
 /// "" unless a kernel takes more than 1000 s.
 std::string above_any_kernel(double seconds);
 
-/// Likewise of bytes that a device reads or writes, by its memory bandwidth.
+/// "" unless a device reads or writes more bytes than its memory bandwidth allows.
 std::string above_memory_bandwidth(double bytes, double seconds, const std::string& device);
 
-/// Likewise of bytes that a rank of a collective sends, by what no link between devices reaches.
+/// "" unless a rank of a collective sends more bytes than any link between devices can.
 std::string above_link_bandwidth(double bytes, double seconds);
 
 /// "" for a share of a peak that is above 0 and at most `most`: 1, or 2 where work that a causal mask leaves

@@ -1,5 +1,5 @@
 #pragma once
-// Everything a planner is told.
+// Everything that a planner gets.
 
 #include "penstock/cost/cost_model.hpp"
 #include "penstock/cost/stage_load.hpp"
@@ -33,7 +33,7 @@ OpTime kernel_time(const Problem& problem, core::OpId op, const cluster::DeviceT
 /// Seconds of the same where the device's host launches the kernels (cost/host.hpp).
 OpTime operator_time(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
                      std::int64_t samples, const OpShard& part = {});
-/// Seconds of attention's core alone, the forward pass (graph::has_core); a task of its own.
+/// Seconds of only attention's core, the forward pass (graph::has_core); a task of its own.
 core::Seconds core_forward(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
                            std::int64_t samples, const OpShard& part = {});
 /// The optimizer's update of so many bytes of weights.

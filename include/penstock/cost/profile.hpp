@@ -17,8 +17,9 @@ struct Curve {
   std::vector<double> seconds;
   /// Linear between points and, with the slope of the last two but never below the last, beyond the largest;
   /// a single point scales in proportion above it. Below the smallest batch a pass takes a fixed part and the
-  /// rest in proportion to its samples: what the line through the two smallest batches says of no samples, or
-  /// of a single point `launch` seconds; no less than nothing, no more than the smallest batch takes.
+  /// rest in proportion to its samples. The fixed part is where the line through the two smallest batches
+  /// meets no samples, or `launch` seconds for a single point. It is no less than nothing and no more than
+  /// the smallest batch takes.
   double at(std::int64_t n, double launch) const;
   /// The fixed part, seconds: launches, and all other time that does not depend on the size.
   double fixed(double launch) const;
@@ -30,16 +31,16 @@ struct Curve {
   double line(std::size_t i, double n) const;
 };
 
-/// File form (times carry units; `total` alone is split one third forward, two thirds backward):
+/// File form (times carry units; only a `total` is split one third forward, two thirds backward):
 ///     penstock_profile: 1
 ///     device: V100
 ///     operators:
 ///       dense_0: {forward: {1: 0.5ms, 8: 2ms}, backward: {1: 1ms, 8: 4ms}}
 ///       dense_1: {total: {1: 1.5ms}}
-/// and, where it comes from Piper's planner, what that knows of groups of devices, recomputation and messages
-/// (docs/formats/profile.md), which `piper` may plan with as it stands; else the times above count.
-/// Backward time is split evenly over input and weight gradient for operators with parameters. A pass is
-/// launched as one kernel for each of these; launching takes what the device type says.
+/// and, where it comes from Piper's planner, its data on groups of devices, recomputation and messages
+/// (docs/formats/profile.md). `piper` may plan with these as they are; else the times above count. Backward
+/// time is split evenly over input and weight gradient for operators with parameters. A pass is launched as
+/// one kernel for each of these; launching takes the device type's time.
 class ProfileCosts final : public EstimatedCosts {
  public:
   struct Entry {
@@ -54,8 +55,8 @@ class ProfileCosts final : public EstimatedCosts {
         workload_(std::move(workload)),
         file_(std::move(file)) {}
 
-  /// Operators of kind input and reshape cost nothing when the file is silent about them; any other silence
-  /// is BadInput. Of the device type only its launch overhead counts: a profile knows one device.
+  /// Operators of kind input and reshape cost nothing when the file does not have them; any other missing
+  /// operator is BadInput. Only the launch overhead of the device type counts: a profile is of one device.
   OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                  std::int64_t samples) const override;
   OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
@@ -73,7 +74,7 @@ class ProfileCosts final : public EstimatedCosts {
   std::string source() const override { return "profile of " + device_; }
   const std::string& device() const { return device_; }
   const std::map<std::string, Entry>& entries() const { return entries_; }
-  /// The imported workload, of one micro-batch; its setting says nothing.
+  /// The imported workload, of one micro-batch; its setting is not used.
   const std::optional<graph::PiperWorkload>& workload() const { return workload_; }
 
  private:

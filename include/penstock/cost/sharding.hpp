@@ -1,5 +1,5 @@
 #pragma once
-// What tensor parallelism and ZeRO make of a stage's time and memory; layout says who holds which shard.
+// Effect of tensor parallelism and ZeRO on a stage's time and memory; layout has who holds which shard.
 
 #include <cstdint>
 #include <map>
@@ -18,7 +18,7 @@
 
 namespace penstock::cost {
 
-/// Kinds of collectives (layout::GroupCollective::Kind) that somebody asks for.
+/// Kinds of collectives (layout::GroupCollective::Kind) that some operator needs.
 struct CollectiveKinds {
   bool all_reduce = true, all_gather = true, all_to_all = true;
   void add(layout::GroupCollective::Kind kind);
@@ -49,7 +49,7 @@ class GroupTimes {
   Measured measured_all_to_all_;
 };
 
-/// One device's shard of an operator, as the cost model is asked for it.
+/// One device's shard of an operator, as the cost model gets it.
 OpShard op_shard(const graph::Operator& op, plan::Partition partition, double part);
 
 /// A tensor in a second placement, and its bytes, per sample, on one device: activations.
@@ -63,14 +63,14 @@ std::vector<HeldCopy> held_copies(const graph::OpGraph& graph, const layout::Sta
 
 /// Share of the work of the i-th device of a group, between 0 and 1.
 double part_of(const plan::Stage& stage, std::size_t member);
-/// That of the device that has most.
+/// Part of the device that has most.
 double largest_part(const plan::Stage& stage);
 
-/// Seconds of one micro-batch on one replica. Collectives of a tensor-parallel group stand between the
+/// Seconds of one micro-batch on one replica. Collectives of a tensor-parallel group run between the
 /// operators and hide behind nothing. With ZeRO 2 replicas scatter each layer's gradients, with ZeRO 3 they
-/// gather its weights too, once per pass, while the device computes another layer, as PyTorch's FSDP does
-/// (Zhao et al., VLDB 2023, section 3.3: the next layer's weights ahead of it). Differs: layers are taken as
-/// equal, what stands outside of them (plan::layer_of) hides nothing, and hiding slows nothing down.
+/// gather its weights too, once per pass. They do so while the device computes another layer, as PyTorch's
+/// FSDP does (Zhao et al., VLDB 2023, section 3.3: the next layer's weights ahead of it). Differs: layers are
+/// taken as equal, operators outside of them (plan::layer_of) hide nothing, and hiding slows nothing down.
 struct StageTime {
   OpTime compute;      ///< on the slowest device of the group
   OpTime collectives;  ///< of tensor-parallel, context and expert groups (layout::Among), hops of ring
@@ -78,8 +78,8 @@ struct StageTime {
   OpTime total() const;
   friend bool operator==(const StageTime&, const StageTime&) = default;
 };
-/// Seconds that passes send among replicas: for their layers, one after the other, and for what stands
-/// outside of them.
+/// Seconds that passes send among replicas: for their layers, one after the other, and for operators outside
+/// of them.
 struct Sent {
   OpTime layers, rest;
   std::size_t count = 0;  ///< layers
@@ -88,20 +88,20 @@ struct Sent {
 /// Sets of a stage's operators.
 using OperatorSets = std::vector<std::vector<core::OpId>>;
 
-/// A stage's operators that are computed again before the backward pass, whole or their core alone; each
+/// A stage's operators that are computed again before the backward pass, whole or only their core; each
 /// ascending.
 struct Again {
   std::vector<core::OpId> whole, core;
 };
 Again computed_again(const graph::OpGraph& graph, const plan::Stage& stage);
 
-/// Times of some of the stage's operators, or of several sets of them, on one replica after the other; what
-/// replicas and sets have in common is computed once. Problem and stage must outlive it. For one thread.
+/// Times of some of the stage's operators, or of several sets of them, on one replica after the other. Common
+/// work of replicas and sets is done once. Problem and stage must outlive it. For one thread.
 class ReplicaTimes {
  public:
   ReplicaTimes(const Problem& problem, const plan::Stage& stage, std::span<const core::OpId> operators);
-  /// What passes wait for: hops of ring attention alone, or every collective. What is left out somebody else
-  /// times (pass_pieces.hpp).
+  /// Waits that passes count: only hops of ring attention, or every collective. The rest is timed elsewhere
+  /// (pass_pieces.hpp).
   enum class Waits : std::uint8_t { ring, all };
   ReplicaTimes(const Problem& problem, const plan::Stage& stage, OperatorSets sets, Waits waits = Waits::all);
   StageTime time(std::size_t replica, std::int64_t samples) { return times(replica, samples).front(); }
@@ -115,7 +115,7 @@ class ReplicaTimes {
     std::vector<layout::GroupCollective> forward, backward;
     Sent zero;  ///< by ZeRO, in each pass
   };
-  /// Replicas of devices of the same types, in this order, compute alike.
+  /// Replicas of devices of the same types, in this order, have equal times.
   using Alike = std::pair<std::vector<std::size_t>, std::int64_t>;  ///< types, samples
   struct CollectiveSetting {
     layout::Among among;
@@ -152,7 +152,7 @@ class ReplicaTimes {
   std::vector<std::pair<CollectiveSetting, std::vector<OpTime>>> known_collectives_;
 };
 
-/// [replica][set] with `samples[replica]` of a micro-batch, one entry for each replica that is asked for.
+/// [replica][set] with `samples[replica]` of a micro-batch, one entry for each requested replica.
 using TimesByReplica = std::vector<std::vector<StageTime>>;
 std::shared_ptr<const TimesByReplica> replica_times(const Problem& problem, const plan::Stage& stage,
                                                     const OperatorSets& sets,
@@ -165,15 +165,15 @@ StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::span
                      std::size_t replica, std::int64_t samples);
 StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::int64_t samples);
 
-/// What one device of a group holds and moves; of the device with the most where `member` is left out.
-/// `inputs` and `outputs` are whole, but for what sequence parallelism leaves in parts.
+/// Bytes that one device of a group holds and moves; of the device with the most where `member` is left out.
+/// `inputs` and `outputs` are whole, except what sequence parallelism leaves in parts.
 StageLoad stage_load(const Problem& problem, const plan::Stage& stage);
 StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size_t member);
 /// Bytes of the weights that the stage's own operators have on one device of a group.
 core::Bytes held_weights(const graph::OpGraph& graph, const plan::Stage& stage, std::size_t member);
 
-/// Gradients of some of the stage's operators after the last backward pass of a mini-batch: every group of
-/// devices reduces `bytes`, all groups at once; of `batch` operators all devices are one group. With ZeRO 1
+/// Gradients of some of the stage's operators after the last backward pass of a mini-batch. Every group of
+/// devices reduces `bytes`, all groups at once; for `batch` operators all devices are one group. With ZeRO 1
 /// gradients are scattered and new weights gathered, which is an all-reduce of the mean of both. With ZeRO 2
 /// gradients are where they belong already and new weights are gathered. Groups that share by themselves sum
 /// their parts across besides. Bytes as sent (Compression).
@@ -191,7 +191,7 @@ std::vector<std::vector<Reduction>> reductions(const Problem& problem, const pla
                                                const OperatorSets& sets);
 core::Seconds time(const Problem& problem, const Reduction& reduction);
 
-/// The same by set, each with its time.
+/// Reductions by set, each with its time.
 struct TimedReduction {
   Reduction reduction;
   core::Seconds time;

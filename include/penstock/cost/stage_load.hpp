@@ -1,5 +1,5 @@
 #pragma once
-// What a set of operators asks of the device that runs it, before micro-batch size and device count are
+// Demands of a set of operators on the device that runs it, before micro-batch size and device count are
 // chosen.
 
 #include <optional>
@@ -37,7 +37,7 @@ struct StageLoad {
 /// StageLoad::statistics of one operator.
 core::Bytes batch_statistics(const graph::Operator& op);
 
-/// `costs` say what scratch the operators' kernels want.
+/// `costs` decides what scratch the operators' kernels want.
 StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs,
                      std::span<const core::OpId> operators);
 
@@ -51,13 +51,11 @@ struct MemoryRule {
 };
 
 /// Bytes on each of the stage's devices. `samples` of each micro-batch fall to one device; `in_flight` counts
-/// micro-batches. Receive buffers: one micro-batch of inputs ahead of the one computed, and two of
-/// gradients of outputs (one in use, one arriving).
-/// `whole` of them hold what they keep, the others, which are recomputed, only what is saved and the inputs;
-/// default: all.
-/// A device keeps one part of what replicas shard, rounded up; its workspace holds a table's gradient, or a
-/// layer's, before it is scattered, and of sharded weights those of the layer, or operator, that are in use
-/// and of one that arrive.
+/// micro-batches. Receive buffers: one micro-batch of inputs ahead of the one computed, and two of gradients
+/// of outputs (one in use, one arriving). `whole` of them hold what they keep, the others, which are
+/// recomputed, only what is saved and the inputs; default: all. A device keeps one part of what replicas
+/// shard, rounded up. Its workspace holds a table's gradient, or a layer's, before it is scattered. It also
+/// holds sharded weights of the layer, or operator, that are in use and of one that arrive.
 plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, const plan::Training& training,
                                 std::int64_t samples, std::int64_t in_flight,
                                 std::optional<std::int64_t> whole = {},

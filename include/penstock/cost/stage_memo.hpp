@@ -1,5 +1,5 @@
 #pragma once
-// What has been worked out about stages, for a search that asks for the same ones over and over.
+// Results about stages, for a search that needs the same ones over and over.
 
 #include <array>
 #include <cstdint>
@@ -22,10 +22,10 @@ class StageForms;
 class StageKey {
  public:
   StageKey(const char* question, const plan::Stage& stage) : StageKey(nullptr, question, stage) {}
-  /// For answers that name no operator and no device: stages that differ by numbers of operators and devices
-  /// that are alike alone have one key, where the problem remembers (stage_forms.hpp).
+  /// For results that name no operator and no device. Stages that differ only by numbers of equal operators
+  /// and devices have one key, where the problem remembers (stage_forms.hpp).
   StageKey(const char* question, const Problem& problem, const plan::Stage& stage);
-  /// For answers that depend on what is added alone.
+  /// For results that depend only on what is added.
   explicit StageKey(const char* question) : bytes_(question) {}
   StageKey& add(std::int64_t value);
   StageKey& add(std::span<const core::OpId> operators);

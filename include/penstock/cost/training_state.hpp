@@ -1,5 +1,5 @@
 #pragma once
-// What a model's parameters take in memory, whatever its plan.
+// Memory of a model's parameters, whatever its plan.
 
 #include "penstock/cost/problem.hpp"
 

@@ -1,12 +1,12 @@
 #pragma once
-// What devices could do at best, against which training is held.
+// Best rates that devices could reach, against which training is compared.
 
 #include "penstock/cluster/cluster.hpp"
 #include "penstock/graph/op_graph.hpp"
 
 namespace penstock::cost {
 
-/// What the graph's numbers are computed in: two-byte numbers at the bf16 rate, or the fp16 rate of a device
+/// Precision of the graph's numbers. Two-byte numbers run at the bf16 rate, or the fp16 rate of a device
 /// without bf16; four-byte ones at the fp32 rate (tf32 rounds, and is never assumed).
 cluster::Precision precision_of(const graph::OpGraph& graph, const cluster::DeviceType& device);
 

@@ -65,7 +65,7 @@ struct Against {
   std::vector<report::PublishedPrediction> unmeasured;  ///< runs without a measurement, in the same way
   /// With at least eight chosen runs: host_launch or kernel_slowdown, whichever leaves less error of these
   /// runs. With fewer: kernel_slowdown. A set without a chosen run uses the kernel_slowdown of all runs
-  /// chosen on its cluster, if any, because that belongs to the device more than to the software.
+  /// chosen on its cluster, if any. That belongs to the device more than to the software.
   FittedRung time;
   FittedRung memory;                  ///< reserved_memory, for sets with chosen runs
   std::vector<SetCoverage> coverage;  ///< by set, in order of appearance; empty for analytic costs

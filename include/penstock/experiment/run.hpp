@@ -57,10 +57,10 @@ struct RunOutcome {
 /// Files appear whole or not at all; files of cells that are no longer among the rows are removed.
 ///
 /// All files except timings.csv, provenance.json and claims about timings.csv are byte-identical for any
-/// number of threads and processes, and after any caching, interruption or kill, unless a limit on time or
-/// memory was hit. Throws BadInput if a file cannot be written, or if another leader writes into the folder;
-/// core::Error with kOccupied if it has another experiment's results. If the leader dies, another process of
-/// the same job replaces it.
+/// number of threads and processes, and after any caching, interruption or kill. Exception: a limit on time
+/// or memory was hit. Throws BadInput if a file cannot be written, or if another leader writes into the
+/// folder; core::Error with kOccupied if it has another experiment's results. If the leader dies, another
+/// process of the same job replaces it.
 RunOutcome run(const Spec& spec, const RunOptions& options, core::StopToken stop);
 
 }  // namespace penstock::experiment

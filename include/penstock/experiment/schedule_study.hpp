@@ -37,7 +37,7 @@ ScheduleStudy parse_schedule_study(const std::string& text, const std::string& p
                                    const Overrides& overrides = {});
 
 /// One row per cell: schedule, pipeline, ranks, micro_batches, chunks; makespan_s, span_s (of the longest
-/// rank), bubble (its idle share), bubble_s, peak_live (full-stage activations of the fullest rank),
+/// rank), bubble (its idle share), bubble_s. Then peak_live (full-stage activations of the fullest rank),
 /// weight_versions (maximum on a rank) and status: "ok", or the reason why the family does not support the
 /// cell.
 report::Rows run_cells(const ScheduleStudy& study);

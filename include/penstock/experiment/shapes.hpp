@@ -21,8 +21,8 @@ struct ModelShapes {
 Spec load_grid(const std::string& path);
 
 /// Models in the order of the cells. Samples: of every micro-batch size that planners try (or the fixed one),
-/// whole and divided by as many replicas as planners try (powers of two, or any number with any_degree).
-/// Degrees for planners that divide operators, up to their limits.
+/// whole and divided. The divisors are the replica counts that planners try (powers of two, or any number
+/// with any_degree). Degrees for planners that divide operators, up to their limits.
 std::vector<ModelShapes> shapes(const Spec& spec);
 
 }  // namespace penstock::experiment

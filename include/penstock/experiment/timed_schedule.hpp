@@ -30,8 +30,8 @@ struct TimedSchedule {
   schedule::WeightVersions weights;
 };
 
-/// Throws BadInput for times and shapes that contradict each other, an invalid-plan error for a file's
-/// schedule that breaks rules, Infeasible if a rank holds more than the limit allows.
+/// Throws BadInput for times and shapes that contradict each other, and an invalid-plan error for a file's
+/// schedule that breaks rules. Throws Infeasible if a rank holds more than the limit allows.
 TimedSchedule timed_schedule(const ScheduleRequest& asked);
 
 /// Returns its timeline with that heading.

@@ -31,8 +31,8 @@ struct WhatIfChange {
   double value = 0;  ///< factor, or B/s, B, FLOP/s, devices, samples
   bool factor = false;
 };
-/// Parses a list separated by commas. Throws BadInput for an unknown key, with the list of all keys; for a
-/// value that is neither in the key's unit nor a factor; and for a key given twice.
+/// Parses a list separated by commas. Throws BadInput for an unknown key, with the list of all keys, and for
+/// a key given twice. Also throws for a value that is neither in the key's unit nor a factor.
 std::vector<WhatIfChange> what_if_changes(std::string_view text);
 
 /// Begins the note of a plan that is too large.

@@ -11,7 +11,7 @@
 
 namespace penstock::frameworks {
 
-/// What a writer is told.
+/// Input of a writer.
 struct Handover {
   const graph::OpGraph& graph;
   const plan::Plan& plan;
@@ -70,7 +70,7 @@ class RunnablePlans {
   plan::LayerRow row_;
 };
 
-/// The order of a plan's passes as torch.distributed.pipelining loads it: forward and backward passes alone.
+/// The order of a plan's passes as torch.distributed.pipelining loads it: only forward and backward passes.
 std::string order_csv(const plan::Plan& plan);
 
 }  // namespace penstock::frameworks

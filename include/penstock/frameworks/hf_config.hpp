@@ -27,7 +27,7 @@ struct SampleTokens {
 /// Tokens of a sample where neither config nor user states them, on the command line and in Python.
 inline constexpr std::int64_t kUsualTokens = 4096;
 
-/// Whether a text is meant as such a config: it says `model_type` or `architectures`, and is none of our own
+/// True if a text is meant as such a config: it has `model_type` or `architectures`, and is none of our own
 /// files.
 bool is_hf_config(std::string_view text);
 
@@ -35,9 +35,9 @@ bool is_hf_config(std::string_view text);
 /// gpt2, gpt_neox, opt, bert, vit and llava, as the zoo computes them. `tokens` of a sample, llava's image
 /// among them; none: as many as the config has positions. Keys that change nothing here (dropout,
 /// initialisation, special tokens, where rotary positions turn to) are read over; every other key is either
-/// taken or refused. Throws BadInput naming file, line and key, and what is known: for an architecture that
-/// no family of the zoo computes (other experts, encoders with decoders, other ways to join images and text),
-/// a key that is not known, and a value that would make another network.
+/// taken or refused. Throws BadInput naming file, line and key, and what is known. Reasons: an architecture
+/// outside the zoo (other experts, encoders with decoders, other ways to join images and text), an unknown
+/// key, and a value that would make another network.
 HfModel parse_hf_config(const std::string& text, const std::string& file,
                         std::optional<std::int64_t> tokens = {});
 HfModel parse_hf_config(const std::string& text, const std::string& file, const SampleTokens& tokens);

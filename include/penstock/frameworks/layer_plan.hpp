@@ -40,19 +40,19 @@ struct LayerPlan {
   bool has_head(std::size_t stage) const { return ends[stage] == row.parts(); }
 };
 
-/// A plan read, and everything about it that no framework's pipeline can say, in words that continue the
+/// A plan read, and everything about it that no framework's pipeline can express, in words that continue the
 /// framework's name: "cannot cut inside a layer: ...".
 struct LayerReading {
   std::optional<LayerPlan> plan;  ///< where there is nothing
   std::vector<std::string> refusals;
 };
 
-/// Refused: a model that is no row of layers, a stage that begins inside a part, stages out of the row's
-/// order, ranks with unlike numbers of stages, micro-batches, degrees, ZeRO stages, recomputation or sequence
-/// parallelism that differ from stage to stage, kFkB, divisions that are not Megatron's rule
-/// (layout/infer.hpp), unequal shares, compression, devices out of order (ranks follow each other, then
-/// replicas, their context groups, then the devices of a tensor-parallel group), a schedule without a flush.
-/// Orders forced on a row (Stage::after) are its own. The plan is structurally valid.
+/// Refused are the following. A model that is no row of layers, a stage that begins inside a part, stages out
+/// of the row's order, ranks with unlike numbers of stages. Micro-batches, degrees, ZeRO stages,
+/// recomputation or sequence parallelism that differ from stage to stage. kFkB, divisions that are not
+/// Megatron's rule (layout/infer.hpp), unequal shares, compression. Devices out of order: ranks follow each
+/// other, then replicas, their context groups, then the devices of a tensor-parallel group. A schedule
+/// without a flush. Orders forced on a row (Stage::after) are its own. The plan is structurally valid.
 LayerReading read_layers(const graph::OpGraph& graph, const plan::Plan& plan);
 LayerReading read_layers(const graph::OpGraph& graph, const plan::LayerRow& row, const plan::Plan& plan);
 
@@ -70,7 +70,7 @@ struct Abilities {
   std::vector<plan::ContextExchange> context{};  ///< context parallelism by these; empty: none
   bool context_with_copies = false;         ///< also where replicas and groups hold a copy of everything each
   bool hybrid = false;                      ///< ZeRO over some of the devices with equal weights
-  bool recompute_core = true;               ///< attention's cores alone
+  bool recompute_core = true;               ///< only attention's cores
   bool recompute_first = true;              ///< a stage's first layers
   std::vector<std::string_view> schedules;  ///< families it has under a name of its own
   /// Families of `schedules` that take no fewer micro-batches than ranks; an order from a file may have
@@ -97,11 +97,11 @@ std::int64_t degree_of_whole_heads(const graph::OpGraph& graph, const Abilities&
 /// In which numbers a plan trains, by its name; "" for a mixture that has none.
 std::string_view precision_of(const graph::OpGraph& graph, const plan::Plan& plan);
 
-/// The plan next to `plan` that `read_layers` takes: stages rounded to whole parts (each part goes to the
-/// stage with most of its FLOPs), the most common degrees and micro-batch for all, the same devices in order,
-/// of ZeRO the first stage there is as high as the plan's or else the last, and what `can` has for the rest.
-/// Nothing where that is not to be had: the model is no row, there are more stages than parts, devices do not
-/// divide.
+/// The plan next to `plan` that `read_layers` takes. Stages are rounded to whole parts: each part goes to the
+/// stage with most of its FLOPs. All stages get the most common degrees and micro-batch; devices keep their
+/// order. The ZeRO stage is the first one there is as high as the plan's or else the last. The rest is as
+/// `can` has it. Nothing where that is impossible: the model is no row, there are more stages than parts,
+/// devices do not divide.
 std::optional<plan::Plan> mended(const graph::OpGraph& graph, const plan::Plan& plan, const Abilities& can);
 /// Like mended(), for a row that was read before. `before` is the plan with equal stages that `plan` was changed
 /// from: settings that differ from it count instead of the most common ones. null: there is no such plan.

@@ -8,7 +8,7 @@
 
 namespace penstock::frameworks {
 
-/// What one stage has, in the order E, t, m, L.
+/// Content of one stage, in the order E, t, m, L.
 struct StageLayers {
   bool embedding = false;
   std::int64_t layers = 0;      ///< of the decoder ("t")
@@ -22,8 +22,8 @@ struct StageLayers {
 std::string to_layout(const std::vector<StageLayers>& stages);
 
 /// Reads that: commas mean nothing, `(x)*n` and then `c*n` are written out, `|` parts stages. Throws BadInput
-/// for other letters, a stage out of the order above, no E at the very beginning or L at the very end, and
-/// more than 65,536 letters.
+/// for other letters, a stage out of the order above, and more than 65,536 letters. Also throws without an E
+/// at the very beginning or an L at the very end.
 std::vector<StageLayers> parse_layout(std::string_view text);
 
 }  // namespace penstock::frameworks

@@ -8,12 +8,13 @@
 
 namespace penstock::graph {
 
-/// Whether an operator has a core inside: attention, which has its projections beside it.
+/// True if an operator has a core inside: attention, which has its projections beside it.
 bool has_core(const Operator& op);
 
-/// What the core keeps beside its inputs and its context, per sample; zero of operators that have none. The
-/// shares, heads x queries x keys numbers, with dropout twice and a byte more; a flash core, for each query
-/// and head, what its shares were divided by, in fp32 (Dao, FlashAttention-2, 2023, section 3.1).
+/// Bytes per sample that the core keeps beside its inputs and its context; zero of operators without a core.
+/// Plain core: the shares, heads x queries x keys numbers, with dropout twice and a byte more. Flash core:
+/// for each query and head, what its shares were divided by, in fp32 (Dao, FlashAttention-2, 2023, section
+/// 3.1).
 core::Bytes core_bytes(const Operator& op, int element_bytes);
 
 /// Part of the operator's forward FLOPs that are the core's, between 0 and 1.
@@ -24,8 +25,8 @@ double core_share(const Operator& op);
 /// device a block from either end of the sequence.
 double unmasked_share(const Attention& attention);
 
-/// Cores that stand as operators of their own among these: a product, the softmax over it, and the product
-/// that weighs values by it. Each ascending, by their first operator.
+/// Cores among these that are operators of their own: a product, the softmax over it, and the product that
+/// weighs values by it. Each ascending, by their first operator.
 std::vector<std::vector<core::OpId>> split_cores(const OpGraph& graph, std::span<const core::OpId> operators);
 
 }  // namespace penstock::graph

@@ -1,7 +1,7 @@
 #pragma once
-// What an operator is asked to compute: one struct of attributes per kind. All extents are counts per sample;
-// one of zero is not said, as planning by analytic or profiled costs does without most of them. What works
-// row by row has `rows`, and features() of each row that it makes.
+// Attributes of operators: one struct per kind. All extents are counts per sample; zero means not stated, as
+// planning by analytic or profiled costs does without most of them. A kind that works row by row has `rows`,
+// and features() of each row that it makes.
 
 #include <array>
 #include <compare>
@@ -21,7 +21,7 @@ namespace penstock::graph {
 enum class Function : std::uint8_t { none, relu, sigmoid, tanh, gelu, swiglu };
 std::string_view name(Function function);
 
-/// Of inputs, and of views, whose elements are the leading ones of what they show.
+/// Attributes of inputs, and of views, whose elements are the leading ones of what they show.
 struct Elements {
   std::int64_t elements = 0;
   friend auto operator<=>(const Elements&, const Elements&) = default;
@@ -60,9 +60,9 @@ struct Attention {
   AttentionCore core = AttentionCore::counted;
   std::int64_t inner = 0;  ///< all heads side by side, where they are not as wide as its output; 0: hidden
   bool partial = false;    ///< some of the heads of a larger one: others add the last bias
-  bool qkv_bias = false;   ///< biases of query, key and value alone (Qwen2)
+  bool qkv_bias = false;   ///< biases of only query, key and value (Qwen2)
   bool qk_norm = false;    ///< queries and keys are normalised head by head, by their root (Qwen3)
-  /// Of the keys and values, those that it projects itself, where it is given the others projected already
+  /// Keys and values that it projects itself, where it is given the others projected already
   /// (layout/context.hpp); 0: all of them.
   std::int64_t own_keys = 0;
   std::int64_t projected_keys() const { return own_keys == 0 ? keys : own_keys; }
@@ -82,7 +82,7 @@ struct Attention {
   std::int64_t shared_width() const {
     return kv_heads == 0 || kv_heads == heads ? inner_width() : inner_width() / heads * kv_heads;
   }
-  /// Of these what is projected, without the part that heads share.
+  /// Part of shared_width() that is projected, without the part that heads share.
   std::int64_t projected_width() const { return shared_width() - key_heads() * rotary_width; }
   std::int64_t values_width() const { return value_head == 0 ? shared_width() : key_heads() * value_head; }
   /// Width of what the core makes, all heads side by side.
@@ -182,38 +182,38 @@ struct Concat {
   friend auto operator<=>(const Concat&, const Concat&) = default;
 };
 
-/// `experts` feed-forwards from `hidden` to `inner` and back. Every row takes the `chosen`
-/// ones that its router's probabilities, rows x experts, are largest for (of equal ones the first), and adds
-/// up what they make, weighed by these probabilities, which are divided by their sum (Jiang et al., Mixtral
-/// of Experts, 2024, section 2.1). Dropless: no row is turned away, however full an expert is (Gale et al.,
-/// MegaBlocks, MLSys 2023). A share weighs what is between an expert's matrices, as in Megatron-LM: what the
-/// last one makes need not be kept.
+/// `experts` feed-forwards from `hidden` to `inner` and back. Every row takes the `chosen` ones that its
+/// router's probabilities, rows x experts, are largest for (of equal ones the first). It adds up what they
+/// make, weighed by these probabilities, which are divided by their sum (Jiang et al., Mixtral of Experts,
+/// 2024, section 2.1). Dropless: no row is turned away, however full an expert is (Gale et al., MegaBlocks,
+/// MLSys 2023). A share weighs what is between an expert's matrices, as in Megatron-LM: what the last one
+/// makes need not be kept.
 struct Experts {
   std::int64_t rows = 0, hidden = 0, inner = 0, experts = 0, chosen = 0;
   bool gated = false;    ///< swiglu of two matrices side by side, gate and up; else gelu of one
   bool bias = false;     ///< each matrix has a bias, the last one's weighed by the share (GPT-OSS)
   bool clamped = false;  ///< what the first matrices make is clamped before the activation (GPT-OSS)
-  bool in_turn = false;  ///< a sample's rows take experts one after the other, whatever the router says
+  bool in_turn = false;  ///< a sample's rows take experts one after the other, whatever the router chooses
   std::int64_t features() const { return hidden; }
   std::int64_t matrices() const { return gated ? 3 : 2; }  ///< hidden x inner each, of an expert
   friend auto operator<=>(const Experts&, const Experts&) = default;
 };
 
-/// std::monostate of an operator that says nothing, as those do that only a profile knows.
+/// std::monostate of an operator without attributes, as those have that only a profile describes.
 using Attributes = std::variant<std::monostate, Elements, Linear, Attention, Embedding, Convolution, Matmul,
                                 Norm, Activation, Elementwise, Pool, Softmax, Concat, Experts>;
 
-/// Whether an operator of that kind may have them.
+/// True if an operator of that kind may have these attributes.
 bool suits(OpKind kind, const Attributes& attributes);
 
 /// Equal attributes have equal digests.
 std::uint64_t digest(const Attributes& attributes);
 
-/// Their file form: named extents, such as {"hidden", 1024}, and switches that are 1 where they hold. In
-/// model files and as keys of calibrations.
+/// File form of attributes: named extents, such as {"hidden", 1024}, and switches that are 1 where they hold.
+/// In model files and as keys of calibrations.
 using Shape = std::vector<std::pair<std::string, std::int64_t>>;
 
-/// In the order of docs/formats/model.md, what is said only.
+/// Only the stated extents, in the order of docs/formats/model.md.
 Shape shape_of(const Attributes& attributes);
 
 /// Throws ExtentFault for an extent the kind does not have, and one out of range.

@@ -11,8 +11,8 @@ namespace penstock::graph {
 using Vertex = std::int32_t;
 using Edge = std::pair<Vertex, Vertex>;  ///< from, to
 
-/// Vertices 0..size-1 stand in topological order: every edge leads from a lower to a higher number.
-/// Parallel edges are merged; neighbour lists are sorted. Compressed rows, immutable.
+/// Vertices 0..size-1 are in topological order: every edge leads from a lower to a higher number. Parallel
+/// edges are merged; neighbour lists are sorted. Compressed rows, immutable.
 class Dag {
  public:
   Dag() = default;

@@ -29,9 +29,9 @@ class GraphBuilder {
   const Operator& op(core::OpId id) const;
   std::size_t size() const;
 
-  /// Throws BadInput naming the operators of a cycle, a repeated name, a negative or non-finite size, or
-  /// parameters of an operator that is not there, has none or comes after their user.
-  /// Keeps the order of addition where it is topological, else takes the smallest ready operator first.
+  /// Throws BadInput naming the operators of a cycle, a repeated name, or a negative or non-finite size. Also
+  /// throws for parameters of an operator that is not there, has none or comes after their user. Keeps the
+  /// order of addition where it is topological, else takes the smallest ready operator first.
   OpGraph build() const;
 
  private:

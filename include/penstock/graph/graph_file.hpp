@@ -29,9 +29,10 @@
 //
 // `inputs` and `shape` may be left out when empty, counts and sizes when 0. Nothing else may be added.
 //
-// Version 1 has no `parameters_of`: a dense layer or table that has work for a weight gradient, but no
-// parameters, uses those of the first one before it whose matrix has its size. Nor does it say in which order
-// operands come: kernels tell them apart by their size, of two alike the lower number comes first.
+// Version 1 has no `parameters_of`. A dense layer or table that has work for a weight gradient, but no
+// parameters, uses those of the first one before it whose matrix has its size. Version 1 does not state the
+// order of operands either: kernels separate them by their size, and of two equal ones the lower number comes
+// first.
 
 #include <string>
 
@@ -39,12 +40,13 @@
 
 namespace penstock::graph {
 
-/// Operators in their topological order, every key written that says something; in version 1 where the order
-/// of operands is unknown. `parse_graph` gives back the same graph.
+/// Operators in their topological order, with every key that has a value; in version 1 where the order of
+/// operands is unknown. `parse_graph` gives back this graph.
 std::string to_json(const OpGraph& graph);
 
 /// Throws BadInput with file, line and key on malformed text, unknown keys or kinds, repeated names, inputs
-/// that name no operator, cycles, and numbers that are negative, not finite or above 10^15 (10^30 for FLOPs).
+/// that name no operator, and cycles. Also throws for numbers that are negative, not finite or above 10^15
+/// (10^30 for FLOPs).
 OpGraph parse_graph(const std::string& text, const std::string& filename);
 OpGraph load_graph(const std::string& path);
 

@@ -34,7 +34,7 @@ struct Operator {
   core::Bytes saved_bytes;  ///< held from forward to backward beyond its inputs: its output and internals
 };
 
-/// Its attributes of that kind; all unsaid where it has none of them.
+/// The operator's attributes of that kind; all unstated where it has none of them.
 template <class Kind>
 const Kind& as(const Operator& op) {
   static const Kind kUnsaid;
@@ -42,7 +42,7 @@ const Kind& as(const Operator& op) {
   return said != nullptr ? *said : kUnsaid;
 }
 
-/// Whether it has a weight gradient: tied operators have the work only.
+/// True if it has a weight gradient: tied operators have the work only.
 bool weighs(const Operator& op);
 
 /// True for the softmax of a cross entropy, where the backward pass begins.
@@ -59,18 +59,18 @@ class OpGraph {
   const Operator& op(core::OpId id) const { return operators_[id.index()]; }
   const std::vector<Operator>& operators() const { return operators_; }
   const Dag& dag() const { return dag_; }
-  /// The operators whose outputs it reads, in the order of its arguments; one that it reads twice stands
+  /// The operators whose outputs it reads, in the order of its arguments; one that it reads twice is there
   /// twice.
   const std::vector<core::OpId>& operands(core::OpId id) const { return operands_[id.index()]; }
   /// False of model files of version 1, which name every operand once, in any order.
   bool operands_ordered() const { return operands_ordered_; }
   /// The tensor it makes, by its attributes.
   const Tensor& output(core::OpId id) const { return outputs_[id.index()]; }
-  /// What it trains; not valid where that is nothing. Tied operators name one.
+  /// The parameter that it trains; not valid if it trains none. Tied operators name one.
   ParameterId parameter(core::OpId id) const { return parameter_[id.index()]; }
   const Parameter& parameter(ParameterId id) const { return parameters_[id.index()]; }
   const std::vector<Parameter>& all_parameters() const { return parameters_; }
-  /// Whose parameters it uses: its own, or those of the operator it is tied to.
+  /// Operator whose parameters it uses: itself, or the one it is tied to.
   core::OpId owner(core::OpId id) const {
     const ParameterId used = parameter(id);
     return used.valid() ? parameter(used).owner() : id;
@@ -80,9 +80,9 @@ class OpGraph {
     return core::Bytes(op(id).frozen_parameters * element_bytes_);
   }
 
-  /// Whether an operator above it weighs, so that training asks for the gradients of its inputs.
+  /// True if an operator above it weighs, so that training needs the gradients of its inputs.
   bool trains_above(core::OpId id) const { return trains_above_[id.index()]; }
-  /// Whether it weighs, or one above it does, so that training asks for the gradient of its output.
+  /// True if it weighs, or one above it does, so that training needs the gradient of its output.
   bool trains(core::OpId id) const { return trains_above(id) || weighs(op(id)); }
 
   std::int64_t parameters() const;                                       ///< that train: sum over operators

@@ -29,10 +29,10 @@ using DownsetVisitor = std::function<bool(const std::vector<bool>& downset)>;
 std::size_t for_each_downset(const Dag& dag, const DownsetVisitor& visit,
                              std::size_t limit = std::numeric_limits<std::size_t>::max());
 
-/// How many pairs of downsets there are of which one contains the other, or equals it: ways to label vertices
-/// 0, 1 and 2 so that none has less than its predecessors. Counted vertex by vertex, by the labels of those
-/// that have successors to come; nothing where these have more than `most` ways to be labelled at a time. At
-/// most the largest number that there is.
+/// Number of pairs of downsets of which one contains the other, or equals it. These are the ways to label
+/// vertices 0, 1 and 2 so that none has less than its predecessors. Counted vertex by vertex, by the labels
+/// of those that have successors to come; nothing where these have more than `most` ways to be labelled at a
+/// time. At most the largest number that there is.
 std::optional<std::uint64_t> count_nested_downsets(const Dag& dag, std::size_t most);
 
 struct CriticalPath {

@@ -9,7 +9,7 @@
 
 namespace penstock::graph {
 
-/// What an operator trains, its matrices and biases together.
+/// Parameters that an operator trains, its matrices and biases together.
 struct Parameter {
   std::string name;               ///< of the operator that brings it
   std::int64_t count = 0;         ///< of numbers, OpGraph::element_bytes() each

@@ -11,7 +11,7 @@
 
 namespace penstock::graph {
 
-/// One layer, measured for a whole mini-batch of the profiled size, which the file does not say.
+/// One layer, measured for a whole mini-batch of the profiled size, which the file does not state.
 struct PipedreamNode {
   std::string id;
   std::string description;  ///< may hold commas and parentheses
@@ -37,15 +37,15 @@ struct PipedreamGraph {
 ///     activation_size=[602112.0; 4.0], parameter_size=0.0
 ///             node1 -- node2
 /// A fourth field `stage_id=<n>` of partitioned graphs is checked and left out. Throws BadInput with file and
-/// line for anything else, numbers that are negative, not finite or above 10^15 (10^10 for times), ids that
-/// stand twice, edges from or to nowhere, cycles, and files of more than 2^16 nodes, 2^20 edges or no node.
+/// line for anything else, and for numbers that are negative, not finite or above 10^15 (10^10 for times).
+/// Also throws for ids that appear twice, edges from or to nowhere, cycles, and files of more than 2^16
+/// nodes, 2^20 edges or no node.
 PipedreamGraph parse_pipedream_graph(const std::string& text, const std::string& filename);
 PipedreamGraph load_pipedream_graph(const std::string& path);
 
-/// The graph without layers that do nothing and only multiply the ways to cut it: without time and weights,
-/// and read by nobody, they join the one layer they read; or, read by one, they join that reader, if what
-/// they read is no larger than what they make. Inputs stay. Activations of joined layers count no
-/// more.
+/// The graph without layers that do nothing and only multiply the ways to cut it. Such a layer has no time,
+/// no weights and no reader: it joins the one layer it reads. With one reader it joins that reader, if what
+/// it reads is no larger than what it makes. Inputs stay. Activations of joined layers count no more.
 PipedreamGraph without_idle(const PipedreamGraph& graph);
 
 /// A model of operators of kind profiled, inputs of kind input, named by their ids; sizes per sample, rounded

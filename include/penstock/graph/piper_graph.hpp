@@ -56,21 +56,22 @@ struct PiperWorkload {
 
 Dag dag_of(const PiperWorkload& workload);
 
-/// Unit of a file's `timePerSample`: the format does not say, and the published files differ (BERT seconds;
-/// GNMT and ResNet milliseconds, though the published program takes both for seconds).
+/// Unit of a file's `timePerSample`. The format does not state it, and the published files differ: BERT has
+/// seconds; GNMT and ResNet have milliseconds, though the published program takes both for seconds.
 enum class PiperTime { seconds, milliseconds };
 
-/// Throws BadInput naming file and key ("nodes[3].TMPCs.2[1].timePerSample") on malformed text, missing keys,
-/// numbers that are negative, not finite or beyond 1e15 bytes or 1e7 seconds, repeated ids, edges that repeat
-/// or join unknown layers, sync entries that do not match the edges, cycles, names above 128 bytes, more than
-/// 2,000 layers, 20,000 edges or 16 degrees per layer, and on what Piper refuses too: more than two
-/// configurations per degree, or two that differ in weights or sync bytes. Other keys are ignored.
+/// Throws BadInput naming file and key ("nodes[3].TMPCs.2[1].timePerSample") on malformed text and missing
+/// keys. Numbers must be finite, not negative and not beyond 1e15 bytes or 1e7 seconds. Ids must not repeat;
+/// edges must not repeat or join unknown layers; sync entries must match the edges; there are no cycles.
+/// Names have at most 128 bytes, files at most 2,000 layers, 20,000 edges and 16 degrees per layer. Piper's
+/// own limits hold too: at most two configurations per degree, which agree in weights and sync bytes. Other
+/// keys are ignored.
 PiperWorkload parse_piper(const std::string& text, const std::string& file, PiperTime unit);
 PiperWorkload load_piper(const std::string& path, PiperTime unit);
 
 /// The layers at their smallest degree, plain, as a model of ours in which one sample is one micro-batch of
-/// Piper's: weights in numbers of four bytes, the largest outgoing edge as the one output tensor, `a` as
-/// saved activations. What `b` holds beyond weights and gradients has no place in it.
+/// Piper's. Weights are numbers of four bytes, the largest outgoing edge is the one output tensor, and `a` is
+/// the saved activations. The part of `b` beyond weights and gradients has no place in it.
 OpGraph op_graph_of(const PiperWorkload& workload, const std::string& name);
 
 }  // namespace penstock::graph

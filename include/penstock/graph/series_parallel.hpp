@@ -1,5 +1,5 @@
 #pragma once
-// Series-parallel structure: is an order built from single vertices by "then" and "beside" alone?
+// Series-parallel structure: is an order built from single vertices by only "then" and "beside"?
 
 #include <cstdint>
 #include <optional>
@@ -20,7 +20,7 @@ struct SpTree {
     int first_child = 0;  ///< index into `children`
     int child_count = 0;  ///< 0 for a leaf, else at least 2
   };
-  std::vector<Node> nodes;    ///< parents stand before their children
+  std::vector<Node> nodes;    ///< parents come before their children
   std::vector<int> children;  ///< node numbers, the children of one node side by side
   int root = 0;
 
@@ -33,7 +33,7 @@ struct SpTree {
 };
 
 /// The tree of the order the graph means, transitive edges aside; nothing when the order is not
-/// series-parallel. Kinds alternate from level to level; series children stand in order, parallel children by
+/// series-parallel. Kinds alternate from level to level; series children are in order, parallel children by
 /// their smallest vertex. Several sources and sinks are welcome. Throws an internal error for an empty graph.
 ///
 /// Valdes, Tarjan, Lawler, "The Recognition of Series Parallel Digraphs", SIAM J. Comput. 11(2), 1982:

@@ -14,7 +14,7 @@ namespace penstock::graph {
 struct CutSearch {
   /// Cuts the exact search may look at for one piece; beyond it, and beyond 64 vertices, cuts are estimated.
   std::size_t exact_cuts = 100'000;
-  /// Pairs of promising cuts to try to the end by estimate alone; 0: trust the estimate.
+  /// Pairs of promising cuts to try to the end by only their estimate; 0: trust the estimate.
   int trials = 12;
 };
 
@@ -33,11 +33,11 @@ struct SpResult {
 ///
 /// Where a piece falls apart it becomes parallel, where a series cut exists it becomes series: both lose
 /// nothing. Else some downset must come first as a whole. Small pieces try every downset, with memory and
-/// bounds, and are optimal; large ones try to the end the cuts that minimise (critical path of the downset) +
-/// (of the rest). Same aim as the edge-adding variant of series-parallelisation in FlexFlow Train ("flexible"
-/// sp-ization) and Gonzalez-Escribano, van Gemund, Cardenoso-Payo, "Mapping Unstructured Applications into
-/// Nested Parallelism", VECPAR 2002; differs in that synchronisation is placed by search instead of by
-/// layers. Asks `stop` before each cut.
+/// bounds, and are optimal. Large ones try to the end the cuts that minimise (critical path of the downset) +
+/// (of the rest). Shares the aim of the edge-adding variant of series-parallelisation in FlexFlow Train
+/// ("flexible" sp-ization) and Gonzalez-Escribano, van Gemund, Cardenoso-Payo, "Mapping Unstructured
+/// Applications into Nested Parallelism", VECPAR 2002. Differs in that synchronisation is placed by search
+/// instead of by layers. Checks `stop` before each cut.
 SpResult make_series_parallel(const Dag& dag, std::span<const double> weights, const CutSearch& search = {},
                               core::StopToken stop = {});
 

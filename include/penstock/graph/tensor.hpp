@@ -1,5 +1,5 @@
 #pragma once
-// What operators hand on: tensors with named axes, per sample.
+// Tensors that operators hand on: named axes, per sample.
 
 #include <cstdint>
 #include <string_view>
@@ -25,11 +25,11 @@ struct Axis {
   friend bool operator==(const Axis&, const Axis&) = default;
 };
 
-/// `number` is what the model computes in, OpGraph::element_bytes() each; `index` points at a row of a table,
-/// in 64 bits; `byte` is all that is known of operators without attributes.
+/// `number` is what the model computes in, OpGraph::element_bytes() each. `index` points at a row of a table,
+/// in 64 bits. `byte` is used for operators without attributes.
 enum class DType : std::uint8_t { number, index, byte };
 
-/// Its axes from the slowest to the fastest in memory; channels of images are last.
+/// A tensor's axes from the slowest to the fastest in memory; channels of images are last.
 struct Tensor {
   std::vector<Axis> axes;
   DType dtype = DType::number;

@@ -14,13 +14,13 @@ namespace penstock::graph {
 core::Flops model_flops(const Operator& op);
 
 /// Sum of model_flops() over the graph: the "model FLOPs" of Chowdhery et al., PaLM, 2022, appendix B.
-/// Differs in that they are the sum over the graph's operators, not 6 N + 12 L H Q T per token, and in the
-/// mask. Zero of graphs that are known through a profile only.
+/// Differs: they are the sum over the graph's operators, not 6 N + 12 L H Q T per token, and in the mask.
+/// Zero for graphs that come from a profile only.
 core::Flops training_flops(const OpGraph& graph);
 
-/// Tokens of a sample: the queries of every attention that no other attention stands before, whole operators
-/// and matrix products under a softmax alike. So the sequences of an encoder and a decoder, or of branches
-/// side by side, add up. Nothing where there is no attention.
+/// Tokens of a sample: the queries of every attention that has no other attention before it. Whole operators
+/// and matrix products under a softmax count equally. So the sequences of an encoder and a decoder, or of
+/// branches side by side, add up. Nothing where there is no attention.
 std::optional<std::int64_t> tokens(const OpGraph& graph);
 
 }  // namespace penstock::graph

@@ -162,8 +162,8 @@ class Backend {
                                               Precision precision) = 0;
 
   /// Collectives of the vendor's library among `ranks`, which include this backend. Null if the library has
-  /// none for these. Throws core::Error if the library fails. Ranks of other processes are null: all their
-  /// hosts then call this with one invitation, made by one of them, and the result is ready once
+  /// none for these. Throws core::Error if the library fails. Ranks of other processes are null. All their
+  /// hosts then call this with one invitation, made by one of them. The result is ready once
   /// Collectives::settled is true for their ranks.
   virtual std::unique_ptr<Collectives> collectives(const std::vector<Backend*>& ranks,
                                                    const Invitation& invitation = {});

@@ -13,7 +13,7 @@ std::vector<std::string> device_kinds();     ///< "host"; "cuda:0" and "cuda:0/2
 std::vector<std::string> devices_present();  ///< "host", and every CUDA device that this build can use
 
 /// Opens "host", or "cuda:0", "cuda:1", ..., or "cuda:0/4": one of four equal partitions of the device's
-/// multiprocessors, the one with the fewest backends, so that four have one each; memory is shared.
+/// multiprocessors. It is the one with the fewest backends, so that four have one each; memory is shared.
 /// `threads`: number of threads of host kernels, at least 1 (0: as many as the machine has processors); other
 /// devices ignore it. Throws BadInput for an unknown device, and naming what this build or this machine
 /// lacks.

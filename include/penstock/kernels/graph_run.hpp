@@ -21,7 +21,7 @@ class GraphRun {
   void forward(Stream& stream);
   void backward(Stream& stream);
 
-  /// Runs one operator. Gradients run in reverse order of operators: the gradient of a tensor with several
+  /// Runs one operator. Gradients run in reverse order of operators. The gradient of a tensor with several
   /// consumers is written by the last one's pass, and the others' passes add to it. A view of part of a
   /// tensor works in the forward and input gradient passes; a view of everything is only another name.
   bool runs(core::OpId op, graph::Pass pass) const;

@@ -11,8 +11,8 @@
 namespace penstock::replay {
 
 /// Puts all work of an iteration on the streams of its devices at once, ordered only by events between
-/// streams, and launches it as one graph if the devices support it (Stream::bundle). No thread waits for
-/// another, so the time is that of the devices. Each of the measured `launches` is timed between events; two
+/// streams. Launches it as one graph if the devices support it (Stream::bundle). No thread waits for another,
+/// so the time is that of the devices. Each of the measured `launches` is timed between events; two
 /// iterations come before, one without a graph. Messages go as fast as the devices copy, replicas sum around
 /// a ring, and message buffers are held to the end of the iteration. Every launch is an iteration of
 /// training, except for Adam, whose step number is fixed in a captured graph.

@@ -66,11 +66,11 @@ struct DevicePrograms {
 /// forward, then its backward.
 ///
 /// Precondition: plan::structural_violations and the order have no violations. Throws BadInput like
-/// program::lower, and for features that cannot be replayed: colocated stages whose groups differ in size
-/// from those of their devices' other stages, ZeRO, compression, predicted weights, another precision
-/// (precision_of), and parameters shared between stages without a flush, or by groups that divide them
-/// differently. Also throws BadInput naming rank and pass if a policy needs weights that do not exist yet.
-/// Error(limit): more than 2^24 messages.
+/// program::lower, and for features that cannot be replayed. These are colocated stages whose groups differ
+/// in size from those of their devices' other stages, ZeRO, compression, predicted weights, and another
+/// precision (precision_of). Further ones are parameters shared between stages without a flush, or by groups
+/// that divide them differently. Also throws BadInput naming rank and pass if a policy needs weights that do
+/// not exist yet. Error(limit): more than 2^24 messages.
 DevicePrograms lower(const graph::OpGraph& graph, const schedule::ScheduledPlan& scheduled);
 
 }  // namespace penstock::replay

@@ -14,7 +14,7 @@ namespace penstock::report {
 std::vector<std::string> column_names(std::span<const CellResult> rows);
 
 /// Parses names such as "model,mfu". Throws BadInput for a name that column_names lacks, with a hint and the
-/// list, for a repeated name, for no name, and for `ratio` if no row has one.
+/// list. Also throws for a repeated name, for no name, and for `ratio` if no row has one.
 std::vector<std::string> parse_columns(const std::string& text, std::span<const CellResult> rows);
 
 /// At most nine columns, for a page of a paper: model, planner and the other columns that distinguish rows.

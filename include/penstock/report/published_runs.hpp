@@ -40,9 +40,9 @@ struct PublishedRun {
 };
 
 /// Parses CSV (RFC 4180) whose header has at least these columns, in any order (`beside`, called ignored, cp,
-/// ep, vpp and parameters are optional); others are ignored. Throws BadInput naming file, line and column
-/// for: a missing column, an invalid number, an unknown word, degrees whose product is not the number of
-/// devices, a mini-batch that replicas cannot share, stages that do not have all layers.
+/// ep, vpp and parameters are optional); others are ignored. Throws BadInput naming file, line and column for
+/// a missing column, an invalid number, an unknown word, or degrees whose product is not the number of
+/// devices. Also for a mini-batch that replicas cannot share, and for stages that do not have all layers.
 std::vector<PublishedRun> parse_published_runs(const std::string& text, const std::string& file);
 
 }  // namespace penstock::report

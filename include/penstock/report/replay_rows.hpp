@@ -61,8 +61,8 @@ std::string to_json(const ReplayTable& table, const Provenance& provenance);
 /// Parses rows that to_json wrote. Throws BadInput naming file and row.
 std::vector<ReplayRow> parse_replay_rows(const std::string& text, const std::string& file);
 
-/// Table for people: a line per plan; mean and worst error of time and memory, with noisy plans separated;
-/// and Kendall's tau of the ranking over all plans and within each (model, devices).
+/// Table for people: a line per plan; mean and worst error of time and memory, with noisy plans separated.
+/// Also Kendall's tau of the ranking over all plans and within each (model, devices).
 std::string replay_table(const ReplayTable& table, const Screen& screen = {});
 
 }  // namespace penstock::report

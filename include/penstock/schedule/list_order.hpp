@@ -49,7 +49,7 @@ ListOrder list_order(const Pipeline& pipeline);
 /// - 1
 /// - s) on a chain.
 /// Proof. One micro-batch takes 4D - 3 cycles. Starting one every p cycles satisfies every rule of the cyclic
-/// order: F_s of micro-batch m is p K_s >= d_s cycles after that of m - K_s, whose B is thus done. All rules
+/// order. F_s of micro-batch m is p K_s >= d_s cycles after that of m - K_s, whose B is thus done. All rules
 /// have the form "not before", and the cyclic order is their earliest solution, so no task comes in a later
 /// cycle. A cycle whose tasks each machine executes one after the other lasts at most W, and eager execution
 /// ends no later.

@@ -32,8 +32,8 @@ using ScheduleSource =
 ///  any other family of families(): its schedule, for stages with one micro-batch size on as many device
 ///        sets as the family has ranks. The stages need not be a chain of the model: an order for a chain
 ///        suits every DAG whose stages are listed producers first. Heuristics use `costs`.
-///  a file (*.csv): the user's own schedule; explicit messages in it are dropped, the simulator adds them.
-/// Colocated stages (plan/colocated.hpp) are added around that order: each rank runs all forward passes of
+/// a file (*.csv): the user's own schedule; explicit messages in it are dropped, the simulator adds them.
+/// Colocated stages (plan/colocated.hpp) are added around that order. Each rank runs all forward passes of
 /// its parts before it, and all their backward passes after it, as in Megatron-LM's colocated MIMO. Throws
 /// BadInput naming what the family does not support. A plan cannot express activations moved to another rank,
 /// recomputation that it does not state, or recomputation of layers with split backward passes.

@@ -56,14 +56,13 @@ struct Estimate {
 /// Estimates the iteration time: max over stages i of (B TPS_i + the time that one micro-batch's longest path
 /// through i takes elsewhere, transfers in both directions included). Exact for equal stages and for a single
 /// stage. Differs from the logs of GraphPipe's authors, who count one micro-batch of the slowest stage twice,
-/// also on its path; otherwise both agree to all digits (tests/score).
-/// For a stage with tensor parallelism or ZeRO, `compute` includes its collectives (cost/sharding.hpp), each
-/// device of a group sends its part of a message, and `reduce` is that of the device itself.
-/// Without a flush the path is left out, and a stage's R replicas take R micro-batches at a time. Times of
-/// stages on the same devices add up. With v stages per device the rest of the path is divided by v, because
-/// other micro-batches run meanwhile (interleaved schedules: Narayanan et al., SC 2021, section 2.2.2). The
-/// iteration is never shorter than the whole path. Colocated stages are on no path: the time of the busiest
-/// rank in them is added.
+/// also on its path; otherwise both agree to all digits (tests/score). For a stage with tensor parallelism or
+/// ZeRO, `compute` includes its collectives (cost/sharding.hpp). Each device of a group sends its part of a
+/// message, and `reduce` is that of the device itself. Without a flush the path is left out, and a stage's R
+/// replicas take R micro-batches at a time. Times of stages on the same devices add up. With v stages per
+/// device the rest of the path is divided by v, because other micro-batches run meanwhile (interleaved
+/// schedules: Narayanan et al., SC 2021, section 2.2.2). The iteration is never shorter than the whole path.
+/// Colocated stages are on no path: the time of the busiest rank in them is added.
 Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages);
 Estimate estimate(const cost::Problem& problem, const plan::Plan& plan);
 /// Estimates one of many plans. `network` is assumed once, for sizes_in() of all of them, with the problem's

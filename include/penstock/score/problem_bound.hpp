@@ -37,14 +37,14 @@ std::string_view name(PlanFamily family);  ///< text such as "with ZeRO"
 /// Tensor parallelism: r replicas have groups of g <= D / r devices, with or without ZeRO. Groups may divide
 /// tokens and experts (a local model), and the rest of an operator in one of four ways. The device of a group
 /// with the largest part has at least 1/g of the operator. So F, I and W are minima over local models, ways
-/// and parts, because launches do not shrink with a part; W ends with the update of 1/D of the weights. All
+/// and parts, because launches do not shrink with a part. W ends with the update of 1/D of the weights. All
 /// parts together take as long as the whole operator, so rates are those of whole operators, on r g devices.
 /// A share fits if 1/g of its activations and 1/D of the weights fit.
 enum class ProblemBoundKind : std::uint8_t {
   /// All devices together do all the work. Devices of type t have weight y_t, their share of the cluster's
   /// speed: sum over operators of min_t y_t B rate_t. Proof: a device of type t works no longer than the
-  /// iteration, and the y of all devices add up to 1 (linear programming duality; for one type this is work
-  /// over devices). Every parameter is updated somewhere.
+  /// iteration. The y of all devices add up to 1 (linear programming duality; for one type this is work over
+  /// devices). Every parameter is updated somewhere.
   work,
   /// One sample goes down to v and its gradient comes back from v: max over v of down(v) + up(v).
   chain,
@@ -66,7 +66,7 @@ enum class ProblemBoundKind : std::uint8_t {
   /// sample has come down (release dates of machine scheduling: Carlier, EJOR 1982). Any mean of them is also
   /// below it. Such a mean is a sum of terms, one per operator, that depend only on how that operator is
   /// divided: its share, group size and way. So time >= the sum of each term's minimum. Work counts g devices
-  /// for as long as the largest part takes, if that is more than the whole operator's rate: a group's devices
+  /// for as long as the largest part takes, if that is more than the whole operator's rate. A group's devices
   /// proceed together, and smaller kernels are slower. Paths tried: the longest by minimum times, the one
   /// with the most work, and the mean of many paths. The mean is valid because each path gives a bound; with
   /// it, branches beside the longest path cannot have any share at no cost. This is a Lagrangian relaxation
@@ -74,13 +74,13 @@ enum class ProblemBoundKind : std::uint8_t {
   /// valid.
   relaxation,
   /// Small shares are slow, and large shares hold memory long. For a path p as in `relaxation`, a sample's
-  /// bytes are held at an operator while the operators behind it on p run, down and up, each for as long as
-  /// its share takes. Or they are recomputed, whole or only attention's core, which is work. So two times are
-  /// below the iteration's: all work over all devices, and bytes times duration over the memory left (as
-  /// `memory`, where no operator holds longer than itself). Any mean of both is a bound, minimised over all
-  /// divisions of all operators (src/score/residency.hpp). Both are sums over samples; each sample is at an
-  /// operator with others, on a device of one type, divided in one way. So floor(b / r) and ceil(b / r) count
-  /// separately here.
+  /// bytes are held at an operator while the operators behind it on p run, down and up. Each runs for as long
+  /// as its share takes. Or they are recomputed, whole or only attention's core, which is work. So two times
+  /// are below the iteration's. One is all work over all devices, the other bytes times duration over the
+  /// memory left (as `memory`, where no operator holds longer than itself). Any mean of both is a bound,
+  /// minimised over all divisions of all operators (src/score/residency.hpp). Both are sums over samples;
+  /// each sample is at an operator with others, on a device of one type, divided in one way. So floor(b / r)
+  /// and ceil(b / r) count separately here.
   residency,
 };
 inline constexpr std::size_t kProblemBoundKinds = 7;
@@ -118,8 +118,8 @@ using BoundCheck = std::function<void()>;
 /// samples, and no longer than a larger part (tests/cost/sharding_test). Time is proportional to operators
 /// times device count times divisors of the mini-batch; with groups, also times the logarithm of the device
 /// count. On more than 128 devices, groups use the whole operator's rate and the smallest part. Throws
-/// Infeasible if the weights do not fit, or no share of some operator fits, however the family divides them;
-/// BadInput if the mini-batch is not a valid number of samples.
+/// Infeasible if the weights do not fit, or no share of some operator fits, however the family divides them.
+/// Throws BadInput if the mini-batch is not a valid number of samples.
 ProblemBounds problem_bounds(const cost::Problem& problem, Reduction reduction = Reduction::closed_form,
                              PlanFamily family = PlanFamily::replicated, const BoundCheck& check = {});
 

@@ -21,9 +21,9 @@ std::vector<std::string> memory_violations(const cost::Problem& problem, const p
 bool fits_memory(const cost::Problem& problem, const plan::Plan& judged);
 
 /// Violations in words; empty if the plan is valid. Checks C1 to C3 and batch sizes
-/// (plan::structural_violations), shards and gradients of shared parameters (layout::tie_violations), C4 of
-/// its task order, and device memory ("stage 2 needs 18.2 GiB on device 3, which has 16.0 GiB: 2.20 GiB
-/// missing").
+/// (plan::structural_violations), shards and gradients of shared parameters (layout::tie_violations), and C4
+/// of its task order. Also checks device memory ("stage 2 needs 18.2 GiB on device 3, which has 16.0 GiB:
+/// 2.20 GiB missing").
 std::vector<std::string> violations(const cost::Problem& problem, const plan::Plan& judged);
 
 }  // namespace penstock::score

@@ -99,9 +99,9 @@ struct PathRun {
 /// about equal length.
 std::vector<PathRun> compressed(const Explanation& explanation, std::size_t most);
 
-/// Settings without effect, in words. They are: a collective or bucket size if no stage has gradients to
-/// reduce, devices that serve no stage, in-flight counts that the order never reaches, and given routes that
-/// no transfer takes.
+/// Settings without effect, in words. They are a collective or bucket size if no stage has gradients to
+/// reduce, and devices that serve no stage. Also in-flight counts that the order never reaches, and given
+/// routes that no transfer takes.
 std::vector<std::string> unused(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                                 const SimulationOptions& options = {});
 

@@ -84,9 +84,9 @@ Perturbation parse_perturbation(const std::string& text, const std::string& file
 /// (uniform 1 to 512)".
 std::string in_words(const Perturbation& perturbation);
 
-/// Parts of the perturbation without effect in an iteration, in words with file and line. They are: a device
-/// that computed nothing, a link without transfers, a kind of task that did not occur, and a window or fault
-/// that begins after the end.
+/// Parts of the perturbation without effect in an iteration, in words with file and line. They are a device
+/// that computed nothing, a link without transfers, and a kind of task that did not occur. Also a window or
+/// fault that begins after the end.
 std::vector<std::string> unmet(const Perturbation& perturbation, const cluster::Cluster& cluster,
                                const trace::Trace& trace);
 

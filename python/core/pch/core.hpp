@@ -1,4 +1,4 @@
-// What most files of the module include, compiled once.
+// Headers that most files of the module include, compiled once.
 
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>

@@ -1,6 +1,6 @@
 """PyTorch and ONNX models in, plans out to torch.distributed.pipelining, costs measured by torch.
 
-Files alone join it to Penstock: model files, plans, schedules and profiles of docs/formats. See docs/pytorch.md.
+Only files join it to Penstock: model files, plans, schedules and profiles of docs/formats. See docs/pytorch.md.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    """What is asked for is imported then: ONNX needs no torch, and a plan no onnx."""
+    """Names are imported at their first use: ONNX needs no torch, and a plan no onnx."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,4 +1,4 @@
-"""The operators of torch that Penstock knows: a rule for each, from its tensors to its work per sample."""
+"""The operators of torch that Penstock supports: a rule for each, from its tensors to its work per sample."""
 
 from __future__ import annotations
 

@@ -16,19 +16,19 @@ from .tensors import VIEWS, Tensors, packet
 
 aten = torch.ops.aten
 
-# What may stand between a projection and the core: views, rotary positions, norms of queries and keys.
+# Operators that may come between a projection and the core: views, rotary positions, norms of queries and keys.
 _LIGHT = VIEWS | {getattr(aten, name) for name in "mul add neg cat stack pow mean rsqrt rms_norm".split()}
 _LIGHT |= {operator.getitem}
 
 
 @dataclass
 class _Path:
-    """What leads to one argument of the core."""
+    """Nodes that lead to one argument of the core."""
 
     layers: set[fx.Node] = field(default_factory=set)  #: dense layers it begins with
     inside: set[fx.Node] = field(default_factory=set)  #: between
     beside: list[fx.Node] = field(default_factory=list)  #: values from outside that no gradient flows to
-    complete: bool = True  #: nothing else stands before
+    complete: bool = True  #: nothing else comes before
 
 
 def _path(t: Tensors, end: fx.Node) -> _Path:
@@ -50,7 +50,7 @@ def _path(t: Tensors, end: fx.Node) -> _Path:
 
 
 def _behind(t: Tensors, core: fx.Node) -> tuple[fx.Node, set[fx.Node]] | None:
-    """The dense layer that reads the core's result alone, and the views between."""
+    """The dense layer that is the only reader of the core's result, and the views between."""
     inside: set[fx.Node] = set()
     node = core
     while len(node.users) == 1:
@@ -64,7 +64,7 @@ def _behind(t: Tensors, core: fx.Node) -> tuple[fx.Node, set[fx.Node]] | None:
 
 
 def attention(t: Tensors, core: fx.Node) -> Match | None:
-    """One operator for a core and its projections; None where something else stands between or reads a part."""
+    """One operator for a core and its projections; None where something else is between or reads a part."""
     paths = [_path(t, argument_node) for argument_node in core.args[:3]]
     end = _behind(t, core)
     if end is None or not all(path.complete and len(path.layers) == 1 for path in paths):

@@ -1,4 +1,4 @@
-"""What an attention with its projections costs per sample: Layers::attention of models/layers.cpp."""
+"""Cost of an attention with its projections per sample: Layers::attention of models/layers.cpp."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Attention:
     key_width: int  #: of what keys are projected from
     value_width: int
     bias: bool = False  #: of all four projections
-    qkv_bias: bool = False  #: of the first three alone
+    qkv_bias: bool = False  #: of only the first three
     rotary: bool = False
     qk_norm: bool = False
     core: str = "flash"  #: or "plain"; as docs/formats/model.md

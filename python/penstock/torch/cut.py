@@ -37,7 +37,7 @@ class Part:
 
 
 class Cutter:
-    """What no gradient flows to (inputs, masks, positions) is computed anew where it is needed and never sent."""
+    """Values that no gradient flows to (inputs, masks, positions) are computed again where they are needed and never sent."""
 
     def __init__(self, captured: Capture, grouping: Grouping, plan: Plan):
         self._graph, self._plan = captured.graph, plan
@@ -92,7 +92,7 @@ class Cutter:
                 yield f"the stages are no row: stage {stage} reads nothing of stage {stage - 1} and is not after it"
 
     def _crossing(self, stage: int) -> tuple[fx.Node, ...]:
-        """What goes from the stage before to this one, in the order of the graph."""
+        """Values that go from the stage before to this one, in the order of the graph."""
         return tuple(n for n, made in self._stage.items() if made < stage and max(self._users[n], default=-1) >= stage)
 
     def _needed(self, stage: int) -> set[fx.Node]:

@@ -12,7 +12,7 @@ _CONTEXTS = ("wrap_with_set_grad_enabled", "wrap_with_autocast")
 
 
 def inline_contexts(graph_module: fx.GraphModule) -> None:
-    """Puts the operators of regions without gradient, or with another autocast, where the region stood.
+    """Puts the operators of regions without gradient, or with another autocast, in the place of the region.
 
     Checks of dtypes, which export leaves behind, go too.
     """
@@ -66,7 +66,7 @@ def without_mutation(graph_module: fx.GraphModule) -> None:
 
 
 def _twin(node: fx.Node) -> Any:
-    """The same operator without mutation, of one that writes over its first argument."""
+    """The operator without mutation, of one that writes over its first argument."""
     target = node.target
     if not isinstance(target, torch._ops.OpOverload) or not isinstance(node.args[0] if node.args else None, fx.Node):
         return None

@@ -18,7 +18,7 @@ from .tensors import Tensors, packet
 
 @dataclass
 class Group:
-    """One operator and the nodes that it stands for, in the order of the graph."""
+    """One operator and the nodes that it replaces, in the order of the graph."""
 
     name: str
     nodes: list[fx.Node]

@@ -12,7 +12,7 @@ _LAYERS = ("linear", "convolution", "attention", "embedding", "norm")
 
 
 def with_sums_in_place(operators: Iterable[Operator], returned: Collection[str] = ()) -> tuple[Operator, ...]:
-    """A sum keeps nothing where it replaces a term of a layer or norm that nobody else reads.
+    """A sum keeps nothing where it replaces a term of a layer or norm that has no other reader.
 
     `returned`: operators whose outputs leave the model, which counts as a reader.
     """

@@ -27,7 +27,7 @@ class Operator:
     kept_bytes: int = 0  #: saved activations beyond its inputs
 
     def to_dict(self) -> dict[str, Any]:
-        """Its entry in a model file; what is 0 or empty is left out."""
+        """Entry of the operator in a model file; what is 0 or empty is left out."""
         values = dict(vars(self), inputs=list(self.inputs), shape=dict(self.shape))
         values["shape"] = {key: value for key, value in self.shape.items() if value or key in _ZERO_TOO}
         return {key: value for key, value in values.items() if value}
@@ -43,7 +43,7 @@ class Model:
     name: str
     element_bytes: int  #: of one number: 4 is fp32
     operators: tuple[Operator, ...]
-    notes: tuple[str, ...] = ()  #: what a reader should know of the reading, one sentence each
+    notes: tuple[str, ...] = ()  #: facts about the reading for a reader, one sentence each
 
     def operator(self, name: str) -> Operator:
         """The operator of that name; KeyError where there is none."""
@@ -77,7 +77,7 @@ class Model:
         return path
 
     def summary(self) -> str:
-        """Kinds and totals, then the notes; `profiled` are those of no kind that Penstock knows."""
+        """Kinds and totals, then the notes; `profiled` are those of no kind that Penstock has."""
         kinds = Counter(op.kind for op in self.operators)
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
         flops = sum(self.total(f"{which}_flops") for which in ("forward", "input_gradient", "weight_gradient"))

@@ -20,11 +20,11 @@ class Namer:
         self._names = UniqueNames()
 
     def name(self, match: Match, weights: list[fx.Node]) -> str:
-        """Of the layer whose parameters it has; else the module's and what it does."""
+        """Name by the layer whose parameters it has; else by the module and what it does."""
         return self._names.take(self._base(match, weights) or match.anchor.name)
 
     def name_beside(self, match: Match, word: str) -> str:
-        """Of what an operator reads and no module makes."""
+        """Name of a value that an operator reads and no module makes."""
         module, _ = module_of(match.anchor)
         return self._names.take(".".join(filter(None, (module, word))))
 
@@ -47,14 +47,14 @@ class Namer:
 
 
 def _does(match: Match) -> str:
-    """What it does in a word: the kind's, where that says more than torch's."""
+    """Word for what a node does: the kind's, where it is more precise than torch's."""
     if match.work.shape.get("swiglu"):
         return "swiglu"
     return re.sub(r"\d+$", "", word_for(match.anchor))
 
 
 def word_for(node: fx.Node) -> str:
-    """What torch calls the operator of a node."""
+    """Name that torch has for the operator of a node."""
     return str(getattr(packet(node), "__name__", node.name)).strip("_")
 
 

@@ -1,4 +1,4 @@
-"""What is asked of an ONNX file before it is read: that onnx itself accepts it, and that its numbers can be true."""
+"""Checks of an ONNX file before it is read: that onnx itself accepts it, and that its numbers can be true."""
 
 from __future__ import annotations
 

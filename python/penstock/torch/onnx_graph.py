@@ -40,9 +40,9 @@ class OnnxGraph:
         self._batched = self._find_batched()
 
     def _fix(self, graph: Any, sizes: Mapping[str, int]) -> bool:
-        """Extents known by name alone become numbers: the first axis one sample, others as `sizes` says.
+        """Extents that have only a name become numbers: the first axis one sample, others as in `sizes`.
 
-        Whether there were any.
+        True if there were any.
         """
         found = False
         for tensor in graph.input:
@@ -61,7 +61,7 @@ class OnnxGraph:
         return found
 
     def _find_constants(self) -> set[str]:
-        """What follows from no input and no parameter."""
+        """Nodes that follow from no input and no parameter."""
         found = {name for name in self.weights if name not in self._floats}
         for node in self.nodes:
             read = {x for x in node.input if x}

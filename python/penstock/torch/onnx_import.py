@@ -21,10 +21,10 @@ _SCALES = ("Mul", "Div", "Add", "Sub")  # of which an initializer of one number 
 def from_onnx(path: str | Path, sizes: Mapping[str, int] | None = None, name: str | None = None) -> Model:
     """Reads an ONNX file; shapes are inferred by the onnx package, no runtime is needed.
 
-    `sizes`: extents that the file knows by name only; one on a first axis counts one sample otherwise. Weights may lie
-    in files that are not there. Floating-point initializers count as trained.
-    Raises ValueError naming the file where onnx.checker refuses it (its full check), where a shape stays unknown, and
-    where the graph is none that a network has; OSError where there is no file.
+    `sizes`: extents that the file has by name only; one on a first axis counts one sample otherwise. Weights may lie in files
+    that are not there. Floating-point initializers count as trained. Raises ValueError naming the file where onnx.checker refuses
+    it (its full check), where a shape stays unknown, and where the graph is none that a network has. Raises OSError where there
+    is no file.
     """
     try:
         return _Reader(OnnxGraph(path, sizes or {}), name or Path(path).stem).model()

@@ -1,4 +1,4 @@
-"""The operators of ONNX that Penstock knows: a rule for each, from its tensors to its work per sample."""
+"""The operators of ONNX that Penstock supports: a rule for each, from its tensors to its work per sample."""
 
 from __future__ import annotations
 

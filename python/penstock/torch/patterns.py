@@ -25,7 +25,7 @@ class Match:
 
 
 def only_reader(node: fx.Node, *packets: object) -> fx.Node | None:
-    """The reader of a tensor behind views, if it is one alone and of these operators."""
+    """The reader of a tensor behind views, if it is the only one and of these operators."""
     users = list(node.users)
     if len(users) != 1:
         return None
@@ -33,7 +33,7 @@ def only_reader(node: fx.Node, *packets: object) -> fx.Node | None:
 
 
 def _behind_casts(node: fx.Node) -> fx.Node:
-    """The last of a row of casts that the node alone goes through."""
+    """The last of a row of casts that only the node goes through."""
     while nxt := only_reader(node, aten.to, aten._to_copy, aten.type_as):
         node = nxt
     return node
@@ -58,7 +58,7 @@ def rms_norm(t: Tensors, root: fx.Node) -> Match | None:
 
 
 def _between(first: fx.Node, last: fx.Node) -> set[fx.Node]:
-    """Of a row of single readers, those after `first` and before `last`."""
+    """Nodes of a row of single readers after `first` and before `last`."""
     found = set()
     node = next(iter(first.users))
     while node is not last:

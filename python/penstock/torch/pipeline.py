@@ -158,7 +158,7 @@ class Pipeline:
 
 
 def _schedule(plan: Plan, places: list[int], order: str, stages: list[PipelineStage], loss: Loss) -> Any:
-    """Of torch by name for three families, else by the file; `places`: of every stage in its pipeline.
+    """Schedule of torch by name for three families, else by the file; `places`: of every stage in its pipeline.
 
     The loss is divided already, hence no scale.
     """

@@ -27,8 +27,8 @@ class Plan:
     micro_batch: int  #: samples, of all replicas together
     schedule: str  #: a family, or the path of a schedule file
     operators: tuple[tuple[str, ...], ...]  #: names, by stage
-    ranks_of: tuple[tuple[int, ...], ...]  #: by stage and replica: devices numbered anew in their order
-    after: tuple[tuple[int, ...], ...]  #: by stage: those that the plan puts before it although no data says so
+    ranks_of: tuple[tuple[int, ...], ...]  #: by stage and replica: devices renumbered in their order
+    after: tuple[tuple[int, ...], ...]  #: by stage: those that the plan puts before it although no data requires it
 
     @property
     def micro_batches(self) -> int:

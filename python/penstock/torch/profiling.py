@@ -71,7 +71,7 @@ def profile(
     device: str | torch.device = "cpu",
     device_name: str | None = None,
 ) -> Profile:
-    """Times every operator alone, forward and backward, once to warm up and then `repeats` times.
+    """Times every operator by itself, forward and backward, once to warm up and then `repeats` times.
 
     `batches`: example inputs as for from_torch, each of another number of samples; the module is moved to `device`.
     `device_name`: what the cluster file calls the device; left out, the processor's or GPU's own name.

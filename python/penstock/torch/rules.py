@@ -1,7 +1,7 @@
-"""What an operator of each kind costs per sample: the conventions of models/layers.hpp, kept equal to them by tests.
+"""Cost of an operator of each kind per sample: the conventions of models/layers.hpp, kept equal to them by tests.
 
-A multiply-add is two FLOPs; biases are not counted. `needs` says for each operand whether a trainable operator stands
-before it, so that its gradient is asked for. `kept` counts numbers, not bytes.
+A multiply-add is two FLOPs; biases are not counted. `needs` has for each operand whether a trainable operator comes before it, so
+that its gradient is needed. `kept` counts numbers, not bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Work:
     kind: str
     shape: dict[str, int] = field(default_factory=dict)
     forward: int = 0  #: FLOPs
-    to_inputs: int = 0  #: FLOPs of the gradients that are asked for
+    to_inputs: int = 0  #: FLOPs of the gradients that are needed
     to_weights: int = 0  #: FLOPs
     kept: int = 0  #: numbers saved beyond the inputs
     kept_bytes: int = 0  #: bytes saved beside these, whatever a number's size
@@ -104,7 +104,7 @@ def swiglu(elements: int, needs: bool) -> Work:
 
 
 def total(elements: int, terms: int) -> Work:
-    """A sum of tensors; backward hands the gradient on. Whether it lies on a term is said later."""
+    """A sum of tensors; backward hands the gradient on. If it lies on a term is decided later."""
     shape = {"elements": elements, "terms": terms}
     return Work("elementwise", shape, (terms - 1) * elements, 0, 0, elements)
 
@@ -126,7 +126,7 @@ def pool(window: Window, work_per_output: int, average: bool, needs: bool) -> Wo
     shape = {"elements": elements, "window": work_per_output, "channels": window.channels}
     shape |= {"height": window.image[0], "width": window.image[1]} | window.extents() | {"average": int(average)}
     work = elements * work_per_output
-    # Which input of a window was the largest is a byte per output.
+    # A byte per output stores which input of a window was the largest.
     return Work("pool", shape, work, work * needs, 0, elements, 0 if average else elements)
 
 

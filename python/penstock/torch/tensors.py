@@ -1,4 +1,4 @@
-"""What every tensor of a captured graph is: input, parameter, constant or value, and its size per sample."""
+"""Kinds of tensors of a captured graph: input, parameter, constant or value, and their size per sample."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def packet(node: fx.Node) -> Any:
 
 
 def is_view(node: fx.Node) -> bool:
-    """Whether its result shows numbers of its first argument, all or some; a copy or a cast counts as one."""
+    """True if its result shows numbers of its first argument, all or some; a copy or a cast counts as one."""
     if node.op != "call_function":
         return False
     if packet(node) in (aten.dropout, aten.feature_dropout, aten.alpha_dropout):
@@ -88,11 +88,11 @@ class Tensors:
         return self._role[node]
 
     def computed(self, node: fx.Node) -> bool:
-        """Whether it depends on an input or holds what parameters were made into."""
+        """True if it depends on an input or holds what parameters were made into."""
         return self._role[node] in ("input", "value")
 
     def needs(self, node: fx.Node) -> bool:
-        """Whether a gradient flows to it: something trainable comes before."""
+        """True if a gradient flows to it: something trainable comes before."""
         return node in self._needs
 
     def elements(self, node: fx.Node) -> int:
@@ -121,7 +121,7 @@ class Tensors:
         return node
 
     def shows_all(self, node: fx.Node) -> bool:
-        """Whether it is a view, other than a flattening, of all numbers of a computed tensor."""
+        """True if it is a view, other than a flattening, of all numbers of a computed tensor."""
         if not is_view(node) or not self.computed(node) or packet(node) is aten.flatten:
             return False
         return self.elements(node) == self.elements(node.args[0])

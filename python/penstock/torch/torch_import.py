@@ -68,7 +68,7 @@ def _operator(grouping: Grouping, group: Group, owners: dict[int, str], notes: l
 
 
 def _notes(grouping: Grouping) -> list[str]:
-    """What the reading left open."""
+    """Questions that the reading left open."""
     t, notes = grouping.tensors, []
     unknown = Counter(word_for(group.anchor) for group in grouping.groups if group.work.kind == "profiled")
     if unknown:

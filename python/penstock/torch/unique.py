@@ -13,7 +13,7 @@ class UniqueNames:
         self._asked: Counter[str] = Counter()
 
     def take(self, wanted: str) -> str:
-        """The wanted name, or the first like it that nobody has."""
+        """The wanted name, or the first similar one that is free."""
         while True:
             self._asked[wanted] += 1
             count = self._asked[wanted]

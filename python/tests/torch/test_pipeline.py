@@ -1,7 +1,7 @@
 """Plans run by torch.distributed.pipelining in processes of this machine: losses and gradients of the uncut module.
 
-The oracle is plain autograd on the whole mini-batch in one process. In fp64 both may differ by rounding of sums in
-another order alone: 1e-10 relative and absolute.
+The oracle is plain autograd on the whole mini-batch in one process. In fp64 both may differ only by rounding of sums in another
+order: 1e-10 relative and absolute.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ MODULES = {"skipping": Skipping, "tied": Tied, "bert": bert, "normed": Normed, "
 
 
 def problem(name):
-    """The same in every process: module, inputs and targets of a mini-batch."""
+    """Equal in every process: module, inputs and targets of a mini-batch."""
     torch.manual_seed(7)
     module = MODULES[name]().double()
     if name == "bert":
@@ -161,7 +161,7 @@ def trained_all(cases):
 
 @pytest.fixture(scope="module")
 def on_two(penstock, tmp_path_factory):
-    """What two processes found, by case and rank."""
+    """Results of two processes, by case and rank."""
     cases = {"tied": ("tied", plan_of("tied", [0, 1])), "bert": ("bert", plan_of("bert", [0, 1]))}
     for family, (name, rank_of) in ON_TWO.items():
         schedule = family
@@ -219,7 +219,7 @@ def test_four_processes_pass_a_skip_through(on_four):
 
 
 def test_branches_that_a_plan_puts_in_a_row_run_in_a_row(on_four):
-    """Stage 1 reads nothing of stage 0, but `after` says that it comes next: its result passes through."""
+    """Stage 1 reads nothing of stage 0, but `after` puts it next: its result passes through."""
     check(on_four["branches"], "branches")
 
 

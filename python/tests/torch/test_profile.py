@@ -29,23 +29,23 @@ def test_every_operator_with_work_has_times_of_both_passes(tmp_path):
 
 
 def test_operators_together_take_about_as_long_as_the_step():
-    """Each alone waits for its own launch, the whole step has the copies between; another process may run beside:
-    a fifth to five times, on convolutions that take milliseconds."""
+    """Each by itself waits for its own launch, the whole step has the copies between. Another process may run beside: a fifth to
+    five times, on convolutions that take milliseconds."""
     measured = profile(convolutions(), [torch.randn(16, 3, 64, 64)], repeats=5)
     assert 0.2 < measured.sum(16) / measured.whole[16] < 5
 
 
 def test_saved_bytes_are_those_of_autograd():
-    """Of 4 samples. fc1 multiplies x (3 x 4 bytes each) and relu keeps its result (5 x 4), which fc2 multiplies too;
-    the last layer's output is not kept, and fc1's is not either, as relu's result says enough."""
+    """With 4 samples, fc1 multiplies x (3 x 4 bytes each) and relu keeps its result (5 x 4), which fc2 multiplies too. The last
+    layer's output is not kept, and fc1's is not either, as relu's result suffices."""
     module = nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 2))
     model = profile(module, [torch.randn(4, 3)], repeats=1).model
     assert {op.name: op.kept_bytes for op in model.operators} == {"input_1": 12, "0": 0, "1": 20, "2": 0}
 
 
 def test_measured_memory_is_that_of_the_rules():
-    """Of 4 samples: the rules also keep the last layer's output, 10 x 4 bytes, which no gradient needs; autograd also
-    keeps the norm's mean and deviation of 32 channels, 2 x 32 x 4 bytes for all 4 samples."""
+    """With 4 samples the rules also keep the last layer's output, 10 x 4 bytes, which no gradient needs. Autograd also keeps the
+    norm's mean and deviation of 32 channels, 2 x 32 x 4 bytes for all 4 samples."""
     module, image = convolutions(), torch.randn(4, 3, 32, 32)
     ruled = from_torch(module, image).total("kept_bytes")
     measured = profile(module, [image], repeats=1).model.total("kept_bytes")
@@ -85,7 +85,7 @@ def test_penstock_plans_with_the_file(penstock, tmp_path):
 
 
 def test_medians_that_fall_are_pooled(monkeypatch):
-    """Of 14, 12, 10 and 20 us for 1, 2, 4 and 8 samples, the nearest curve that rises has 12 three times."""
+    """Times are 14, 12, 10 and 20 us for 1, 2, 4 and 8 samples: the nearest curve that rises has 12 three times."""
     clock = {1: 14e-6, 2: 12e-6, 4: 10e-6, 8: 20e-6}
 
     def timed(runner, grouping, group, repeats):

@@ -1,4 +1,4 @@
-"""Small modules read by torch.export: each count told in words."""
+"""Small modules read by torch.export: each count derived in words."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_frozen_parameters_are_said_and_ask_for_no_gradient():
     module.fc1.requires_grad_(False)
     model, ops = by_name(module, torch.zeros(2, 8))
     assert ops["fc1"].parameters == 0 and ops["fc1"].weight_gradient_flops == 0
-    assert ops["fc2"].input_gradient_flops == 0  # nothing trainable stands before
+    assert ops["fc2"].input_gradient_flops == 0  # nothing trainable comes before
     assert "144 numbers are frozen" in model.summary()
 
 

@@ -1,4 +1,4 @@
-"""From a module to a measured iteration, by files alone: read, profiled, planned, simulated, run by torch."""
+"""From a module to a measured iteration, by files only: read, profiled, planned, simulated, run by torch."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def edges(operators: list[dict]) -> list[list[int]]:
 
 @pytest.mark.parametrize("name", ["resnet50", "vgg16"])
 def test_networks_of_torchvision_equal_the_zoos(name, zoo):
-    """Same operators in the same order: kinds, extents, FLOPs, parameters, bytes; same edges."""
+    """Equal operators in the same order: kinds, extents, FLOPs, parameters, bytes; equal edges."""
     torchvision = pytest.importorskip("torchvision")
     with torch.device("meta"):
         module, image = getattr(torchvision.models, name)(), torch.empty(3, 3, 224, 224)
@@ -67,9 +67,9 @@ def test_bert_with_flash_attention_equals_the_zoos(zoo):
 
 
 def test_bert_by_single_kernels_has_a_scale_and_a_mask_more(zoo):
-    """transformers multiplies scores by 1 / sqrt(64) and adds a mask of zeros, kernels that the zoo's split attention
-    leaves out: per layer 12 x 128 x 128 numbers, one FLOP each, and one for the gradient of the scale. Nothing is
-    saved for them. The zoo is right about what must be computed, ours about what torch runs."""
+    """transformers multiplies scores by 1 / sqrt(64) and adds a mask of zeros, kernels that the zoo's split attention leaves out.
+    They are per layer 12 x 128 x 128 numbers, one FLOP each, and one for the gradient of the scale. Nothing is saved for them.
+    The zoo is right about what must be computed, ours about what torch runs."""
     ours, theirs = read(*bert("eager")), zoo("bert", layers=2, sequence=128, attention="split")
     scores = 12 * 128 * 128
     scales = [op for op in ours if op["kind"] == "elementwise" and op["shape"]["terms"] == 1]
@@ -82,7 +82,7 @@ def test_bert_by_single_kernels_has_a_scale_and_a_mask_more(zoo):
 
 
 def test_constant_positions_are_inputs_as_in_the_zoo(zoo):
-    """With the tokens alone, positions and segments are constants of the module; the graph is the same."""
+    """With only the tokens, positions and segments are constants of the module; the graph is the same."""
     module, inputs = bert("sdpa")
     ours = read(module, {"input_ids": inputs["input_ids"]})
     theirs = zoo("bert", layers=2, sequence=128, attention="flash")

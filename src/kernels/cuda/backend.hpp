@@ -12,8 +12,8 @@ namespace penstock::kernels {
 int cuda_devices();
 
 /// Opens "cuda:0", "cuda:1", ..., or "cuda:0/4" (devices.hpp). Throws BadInput naming what is missing: the
-/// backend in this build, a driver, a recent enough driver, a device, one of that number, or one that is
-/// recent enough and has so many partitions.
+/// backend in this build, a driver, a recent enough driver, or a device. The device may also lack that
+/// number, be too old, or have too few partitions.
 std::unique_ptr<Backend> open_cuda(const std::string& device);
 
 }  // namespace penstock::kernels

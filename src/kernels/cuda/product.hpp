@@ -14,7 +14,7 @@ struct Factor {
   bool transposed = false;  ///< stored as its transpose
 };
 
-/// c (rows x columns) = factor a (rows x inner) b (inner x columns); then the bias is added to every row and
+/// c (rows x columns) = factor a (rows x inner) b (inner x columns). Then the bias is added to every row and
 /// a relu applied, if given; `batch` times, but only once with a bias.
 struct ProductSizes {
   std::int64_t rows, inner, columns, batch = 1;
@@ -22,7 +22,7 @@ struct ProductSizes {
   bool bias = false, relu = false;
 };
 
-/// Arguments for cuBLASLt, which expects column-major matrices: a row-major matrix is its transpose there,
+/// Arguments for cuBLASLt, which expects column-major matrices. A row-major matrix is its transpose there,
 /// and c^T = b^T a^T. Its bias, one number per row of its result, is ours, one per column.
 struct Asked {
   struct Matrix {

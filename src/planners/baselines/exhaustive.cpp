@@ -215,11 +215,11 @@ const std::vector<PlannerOption>& exhaustive_options() {
 }
 
 // An addition of ours: minimises the iteration time, by options.evaluate or score::estimate, over all plans
-// of a small space. It varies the partition into stages that wait only for the data they read, every replica
-// count (powers of two without any_degree), tensor-parallel degree (powers of two, operators divided by the
-// rule of layout/infer.hpp) and micro-batch size (one for all stages, or one each). Under the estimate, on
-// devices of one type, the result is the best 1f1b plan without recomputation and with separate devices per
-// stage. An order imposed beyond the data could only add to paths and samples in flight.
+// of a small space. It varies the partition into stages that wait only for the data they read, and every
+// replica count (powers of two without any_degree). It also varies tensor-parallel degree (powers of two,
+// operators divided by the rule of layout/infer.hpp) and micro-batch size (one for all stages, or one each).
+// Under the estimate, on devices of one type, the result is the best 1f1b plan without recomputation and with
+// separate devices per stage. An order imposed beyond the data could only add to paths and samples in flight.
 SearchResult exhaustive(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   const SearchOptions within = limited(options, OwnValues("exhaustive", exhaustive_options(), options.own));
   return Exhaustive(problem, within, stop).run();

@@ -69,7 +69,7 @@ class Partition {
   friend class Trace;
 
   /// Choices behind an opened block: the slice that the next stage took (index), and the boundary that the
-  /// rest of the block then has downstream; with the device counts for which they exist.
+  /// rest of the block then has downstream. The value: the device counts for which they exist.
   using Behind = std::map<std::pair<int, Boundary>, std::vector<int>>;
   /// Solutions of [p, end) of one sequence for every p, for a given boundary downstream of `end`.
   struct Tail {
@@ -80,8 +80,8 @@ class Partition {
     std::map<std::pair<int, int>, LevelRow> opened;  ///< {element, slice taken by the run in front}
     std::map<int, Behind> behind;                    ///< [element]
   };
-  /// A stage at the start of a row: a run of whole elements up to `end`, with or without a slice of the
-  /// opened block that follows, and one way to run it within bound and memory.
+  /// A stage at the start of a row, and one way to run it within bound and memory. It is a run of whole
+  /// elements up to `end`, with or without a slice of the opened block that follows.
   struct Start {
     int end;    ///< first element behind the run
     int front;  ///< slice of the block there

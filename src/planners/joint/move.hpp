@@ -34,7 +34,7 @@ Moves memory_moves(const Sight& sight);
 Moves mesh_moves(const Sight& sight);
 /// Partitions of operators in tensor-parallel stages: all of a kind, those of one stage, or one operator.
 Moves partition_moves(const Sight& sight);
-/// Another schedule family with its number of stages per device, or half or twice as many ranks: the row of
+/// Another schedule family with its number of stages per device, or half or twice as many ranks. The row of
 /// units is cut again in proportion to the previous ranks.
 Moves shape_moves(const Sight& sight);
 /// Parallel branches go to separate ranks, each with all samples at once: without a pipeline, devices have

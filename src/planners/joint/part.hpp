@@ -9,9 +9,9 @@
 
 namespace penstock::planners {
 
-/// Device counts, ascending, that can be a part: at least sixteen, at most a quarter of the devices; whole
-/// nodes whose device types repeat through the cluster; with a whole number of samples and ample memory.
-/// Empty if plans of other problems cannot be evaluated, or if a user's option concerns all devices.
+/// Device counts, ascending, that can be a part: at least sixteen, at most a quarter of the devices. A part
+/// has whole nodes whose device types repeat through the cluster, with a whole number of samples and ample
+/// memory. Empty if plans of other problems cannot be evaluated, or if a user's option concerns all devices.
 std::vector<std::size_t> part_sizes(const cost::Problem& problem, const SearchOptions& options);
 
 /// A problem on part of the devices, with as many samples per device as the whole problem.

@@ -27,11 +27,11 @@ struct ClimbResult {
 using PlanJudge = std::function<core::Seconds(const plan::Plan&, core::Seconds to_beat)>;
 
 /// Climbs from a valid graph pipeline to one that no step makes faster. Steps: move some units from the front
-/// or the end of a stage to another; merge two stages; split one; give a device to another stage; swap all
-/// devices of two stages, or one; double or halve all micro-batches (unless fixed). Stages are any convex
-/// sets, also of pieces of several branches; replicas come in any number. In-flight counts follow `rule`. A
-/// step is the fastest of the next 64 changes, in a fixed order, so the result does not depend on the number
-/// of threads. References must outlive the climb.
+/// or the end of a stage to another; merge two stages; split one. Further steps: give a device to another
+/// stage; swap all devices of two stages, or one; double or halve all micro-batches (unless fixed). Stages
+/// are any convex sets, also of pieces of several branches; replicas come in any number. In-flight counts
+/// follow `rule`. A step is the fastest of the next 64 changes, in a fixed order, so the result does not
+/// depend on the number of threads. References must outlive the climb.
 class Climb {
  public:
   Climb(const cost::Problem& problem, const SearchOptions& options, plan::Plan start, schedule::InFlight rule,

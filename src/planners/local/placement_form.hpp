@@ -11,7 +11,7 @@
 namespace penstock::planners {
 
 /// For clusters whose network is a tree. Two placements are equivalent if exchanging equal sub-trees (and
-/// devices of one type with equal cables) turns one into the other: every message then uses equal links
+/// devices of one type with equal cables) turns one into the other. Every message then uses equal links
 /// beside equal other messages. The form is the canonical name of the tree with stages at its leaves (Aho,
 /// Hopcroft, Ullman, The Design and Analysis of Computer Algorithms, 1974, example 3.2), here for labelled
 /// trees.

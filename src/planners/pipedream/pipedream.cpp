@@ -223,7 +223,7 @@ const std::vector<PlannerOption>& pipedream_options() {
 // Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for DNN Training", SOSP 2019, section 3.1,
 // in the paper's form, at every micro-batch size. By default weights are updated once per mini-batch, so an
 // all-reduce counts once for all its micro-batches. Differs: memory is a constraint (section 3.3 leaves it to
-// the user); replica counts divide the micro-batches (required by the runtime, ignored by the optimizer); the
+// the user). Replica counts divide the micro-batches (required by the runtime, ignored by the optimizer); the
 // micro-batch size is chosen by simulation.
 SearchResult pipedream(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   check(options);

@@ -32,8 +32,8 @@ struct TwoBwShape {
 double two_bw_seconds(const std::vector<TwoBwStage>& stages, const TwoBwShape& shape);
 
 /// Bytes on each device of a stage in a pipeline of `depth` stages: two versions of the weights, and
-/// activations of `depth` micro-batches; with recomputation, of one micro-batch and the inputs of the others
-/// (same source).
+/// activations of `depth` micro-batches. With recomputation: activations of one micro-batch and the inputs of
+/// the others (same source).
 double two_bw_bytes(const TwoBwStage& stage, const TwoBwShape& shape, int depth);
 
 /// Cuts a row of work into `parts` non-empty runs whose maximum is smallest; returns the ends of the runs.

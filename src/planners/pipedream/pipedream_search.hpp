@@ -61,13 +61,13 @@ struct PipedreamResult {
 
 /// Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for DNN Training", SOSP 2019, section 3.1.
 /// Minimises the time of the slowest stage over all splits of the row into stages and of the machines over
-/// them; a stage of one level is the optimum of the level inside. With c the compute of a stage, w its
+/// them. A stage of one level is the optimum of the level inside. With c the compute of a stage, w its
 /// weights, m its replicas, a the bytes across a cut, B the bandwidth:
 ///   paper: max(c, 2 (m-1) w / B) / m, and 2 a / B at each cut between stages;
 ///   code: (c + 4 (m-1) w / (B m)) / m, and 2 a / (B m) at the cuts on both sides. If one stage uses all
 ///     machines of a level, weights are further divided by the machine count of the level inside.
 /// As in the code, and unless the rules state otherwise, the cost of an interval between any two cuts is the
-/// difference of their sums, nested or not. Exact. Each entry considers only cuts between two bounds: stages
+/// difference of their sums, nested or not. Exact. Each entry considers only cuts between two bounds. Stages
 /// that start at or before a cut take at least the minimum of them, and so do pipelines that end at or behind
 /// one. PipeDream's O(N^3 M^2) scan becomes nearly O(N^2 M^2). Ties: the first cut, then the fewest replicas
 /// of the last stage, whatever the thread count. Returns nothing if no plan fits. Throws Interrupted when

@@ -40,7 +40,7 @@ struct CutState {
 /// order: breadth first from the first source, then reverse post-order. A member of a cut is replaced by a
 /// reader that has nothing later in the cut. Missing predecessors of the reader are done with it, so further
 /// sources are never entered separately. As in the code, a tensor read by two members of a cut counts
-/// although nothing behind the cut needs it, and layers that the first source does not reach are never done.
+/// although nothing behind the cut needs it. Layers that the first source does not reach are never done.
 /// Returns nothing if there are more than `most` cuts. Throws like `stop`.
 std::optional<std::vector<CutState>> antichain_states(const LayerGraph& graph, std::size_t most,
                                                       core::StopToken stop = {});

@@ -54,7 +54,7 @@ class PiperTable {
   static constexpr int kNone = 1 << 30;  ///< the row is empty
 
   /// Uses found for a prefix so far. If all devices must work, only uses of equally many devices are
-  /// compared, and each device count has a separate list, because a row has thousands of steps to check.
+  /// compared. Each device count then has a separate list, because a row has thousands of steps to check.
   class Frontier {
    public:
     /// `fewest`: [devices] minimum replicas and stages of any entry with this many devices.

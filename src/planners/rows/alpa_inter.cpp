@@ -181,7 +181,7 @@ class AlpaInter {
 
 // Zheng et al., "Alpa: Automating Inter- and Intra-Operator Parallelism for Distributed Deep Learning", OSDI
 // 2022, section 5.2. Differs: a stage runs on a submesh only with data parallelism (no sharded operators),
-// its all-reduce divided by the micro-batches; limits are tried exactly; the micro-batch size is chosen
+// its all-reduce divided by the micro-batches. Limits are tried exactly; the micro-batch size is chosen
 // differently.
 SearchResult alpa_inter(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   if (options.any_degree)

@@ -14,7 +14,7 @@ namespace penstock::planners {
 ///     T_w = sum of F_s, s <= Q;   T_s = (M - 1)(F_Q + B_Q);
 ///     T_e = max over s of AR_s + (sum of B_a, s <= a <= Q, or minus that of Q < a <= s).
 /// Differs: the pivot is the one with the largest L. The paper (as recalled) moves it from the last stage to
-/// the left by comparing T_s, which finds the largest L in five of six random rows and a smaller one
+/// the left by comparing T_s. That finds the largest L in five of six random rows and a smaller one
 /// otherwise. L ignores idle time, so a simulated pipeline takes longer.
 double dapple_latency(const std::vector<PhaseTimes>& row, int micro_batches);
 

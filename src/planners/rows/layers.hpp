@@ -23,8 +23,8 @@ struct PassSums {
 };
 
 /// Planning units in their own order, one layer each. More than `most` are first clustered, as in Alpa (Zheng
-/// et al., OSDI 2022, section 5.2): no layer has more than twice the mean work unless it is a single unit,
-/// the largest tensor between layers is minimal, and among such clusterings works are the most even.
+/// et al., OSDI 2022, section 5.2): no layer has more than twice the mean work unless it is a single unit.
+/// The largest tensor between layers is minimal, and among such clusterings works are the most even.
 class Layers {
  public:
   /// `largest`: samples of the largest micro-batch. Throws BadInput naming an operator that takes too long,

@@ -42,7 +42,7 @@ struct MappedStage {
 
 /// SPP's dynamic programme (Luo et al., INFOCOM 2022; reconstructed): W(x, l, r, i), the minimum time of the
 /// slowest machine (stage or link), for every stage count x at once. Ours runs from the back, layers l to the
-/// end on devices i to the end, so that a stage has its number of followers: with x - 1 behind it, it needs
+/// end on devices i to the end, so that a stage has its number of followers. With x - 1 behind it, it needs
 /// room for min(x, M) micro-batches. Exact.
 class Mapping {
  public:

@@ -200,7 +200,7 @@ class SppLuo {
 // Luo, Yi, Long, Fan, Wu, Yang, Lin, "Efficient Pipeline Planning for Expedited Distributed DNN Training",
 // INFOCOM 2022. Reconstructed from the abstract: recursive min-cut device order, partition and mapping along
 // it, list ordering, minimum makespan over stage counts. Differs: memory is a constraint, with at least the
-// in-flight counts of 1F1B; links carry both directions at once; halves of the order may be flipped; further
+// in-flight counts of 1F1B. Links carry both directions at once; halves of the order may be flipped; further
 // limits are stated in the catalogue.
 SearchResult spp_luo(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   if (options.any_degree && problem.cluster.size() > kMostForAnyDegree)

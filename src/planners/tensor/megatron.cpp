@@ -96,7 +96,7 @@ const std::vector<PlannerOption>& tensor_parallel_options() {
 }
 
 // Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC
-// 2021. Pipeline times tensor times data parallel size is the device count, tensor parallelism stays within a
+// 2021. Pipeline times tensor times data parallel size is the device count. Tensor parallelism stays within a
 // node, and layers are assigned uniformly, in v chunks per device if they divide (section 2).
 //
 // Differs: a layer is a planning unit of any model in one row (or a whole layer, as an option), divided by

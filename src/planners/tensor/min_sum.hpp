@@ -13,7 +13,7 @@ namespace penstock::planners {
 /// Variable elimination (Bertele and Brioschi, Nonserial Dynamic Programming, 1972), always of the variable
 /// that leaves the smallest table: exact, and linear in the size of chains and series-parallel structures. If
 /// every variable would need a table of more than `most_cells`, the variable with the most neighbours that
-/// has a `fallback` label is fixed at it, and the result is an upper bound. The order is computed once, for
+/// has a `fallback` label is fixed at it. Then the result is an upper bound. The order is computed once, for
 /// any costs.
 class MinSum {
  public:

@@ -17,7 +17,7 @@ double lone_stage_seconds(const cost::Problem& problem, const plan::Stage& stage
 
 /// The dynamic programme of AccPar (Song et al., HPCA 2020) over whole graphs. There is a variable per
 /// operator for its type, and one per tensor with several readers for its layouts, so that two readers pay a
-/// conversion once; the terms are those of layout/convert.hpp. The paper splits multi-path structures at
+/// conversion once. The terms are those of layout/convert.hpp. The paper splits multi-path structures at
 /// their forks and joins; here variable elimination (MinSum) handles them. A reduction uses the fastest of
 /// several algorithms for the sum of all bytes: every choice of algorithms is solved, and the minimum is
 /// exact. The slowest device counts. The result is exact if all devices of a stage are equal, and the links

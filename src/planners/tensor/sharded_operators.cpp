@@ -192,7 +192,7 @@ ShardedTimes::Passes ShardedTimes::of(std::span<const OpId> operators) const {
 }
 
 /// Additional output time. In the whole model the first reader that needs all of a sharded tensor gathers it
-/// for all others, and the first whose gradients are partial sums adds them up for all others.
+/// for all others. The first whose gradients are partial sums adds them up for all others.
 double ShardedTimes::output_time(OpId made, OpId reader) const {
   const bool for_others = operators_.whole_readers(made).size() > 1;
   const double gather = operators_.part(made).whole_output || for_others ? all_gather_time(made) : 0;

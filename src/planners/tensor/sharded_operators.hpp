@@ -58,7 +58,7 @@ class ShardedOperators {
 ///    differently. The reader pays the maximum additional time of itself and all operators behind it whose
 ///    division may change.
 /// The sum is exact if tensors are replicated at the ends of a stage and each is read by at most one operator
-/// of another stage; otherwise it is an upper bound. Exception: a tensor gathered on entering counts once,
+/// of another stage. Otherwise it is an upper bound. Exception: a tensor gathered on entering counts once,
 /// though a stage that recomputes gathers it again.
 class ShardedTimes {
  public:

@@ -9,7 +9,7 @@
 
 namespace penstock::planners {
 
-/// Shares in proportion to each device's speed with the whole model; empty if all devices of a group have one
+/// Shares in proportion to each device's speed with the whole model. Empty if all devices of a group have one
 /// type, or if groups differ in their types, because shares apply to every group.
 std::vector<std::int64_t> even_load(const cost::Problem& problem, const plan::Stage& stage);
 

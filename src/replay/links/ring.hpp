@@ -13,7 +13,7 @@
 namespace penstock::replay {
 
 /// Reduce-scatter, then all-gather around a ring (Patarasuk and Yuan, JPDC 2009): n - 1 steps in which every
-/// replica passes on a growing sum of one n-th, and n - 1 that pass the sums around. Parts travel in slices,
+/// replica passes on a growing sum of one n-th. Another n - 1 pass the sums around. Parts travel in slices,
 /// so that one is added while the next is sent. Part q is summed in the order of the replicas from q on and
 /// then copied, so that all end with identical bits. Sums are in fp32.
 class Ring {

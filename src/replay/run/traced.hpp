@@ -8,7 +8,8 @@
 namespace penstock::replay {
 
 /// First start to last end. For several mini-batches without a flush, the time per mini-batch in the second
-/// half of the program, from the times at which mini-batches have passed all stages, as in the simulator.
+/// half of the program. It follows from the times at which mini-batches have passed all stages, as in the
+/// simulator.
 core::Seconds iteration_time(const DevicePrograms& program, const plan::Plan& plan, const Record& record);
 
 /// Time zero is the first start. A gradient sum appears on each replica from the time at which all are ready

@@ -35,8 +35,8 @@ struct OperatorShard {
 class Division {
  public:
   /// `wires` belong to the whole graph. Throws BadInput naming the operator if a part has no kernel (layer
-  /// norms divided by features, views of a part), if it has fewer rows, columns, channels or heads than there
-  /// are devices, or if operators of a stage that share parameters divide them differently.
+  /// norms divided by features, views of a part). Also throws if it has fewer rows, columns, channels or
+  /// heads than there are devices, or if operators of a stage that share parameters divide them differently.
   Division(const graph::OpGraph& graph, const plan::Plan& plan, core::DeviceId device,
            const std::vector<kernels::Wire>& wires);
 

@@ -9,7 +9,7 @@
 namespace penstock::replay {
 
 /// Messages of one micro-batch between the same stages (for a colocated one, all parts) fill parts of the
-/// same buffers; between groups of devices each carries one part of the bytes. Receiving is safe at the same
+/// same buffers. Between groups of devices each carries one part of the bytes. Receiving is safe at the same
 /// time as all other calls.
 class MessageBuffers {
  public:

@@ -18,8 +18,8 @@ class Segments {
   const std::vector<core::OpId>& members(std::size_t segment) const { return members_[segment]; }
   /// Segment with which an operator of the stage is recomputed.
   std::optional<std::size_t> of(core::OpId op) const;
-  /// True if a tensor of the stage stays from its forward pass until the end of its backward pass: it is not
-  /// recomputed, or an operator outside its segment reads it.
+  /// True if a tensor of the stage stays from its forward pass until the end of its backward pass. Then it is
+  /// not recomputed, or an operator outside its segment reads it.
   bool lasts(core::OpId op) const { return lasting_.contains(op); }
 
  private:

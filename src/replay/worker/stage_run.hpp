@@ -29,9 +29,9 @@ struct InFlight {
   std::map<core::OpId, Lease> partial;
 };
 
-/// Gradients of a tensor are summed in a fixed order: received ones by ascending stage, then the stage's own
-/// operators' in descending order, by descending slot within one; those of one sharding before those of the
-/// next.
+/// Gradients of a tensor are summed in a fixed order. Received ones come by ascending stage, then the stage's
+/// own operators' in descending order, by descending slot within one. Gradients of one sharding come before
+/// those of the next.
 ///
 /// Devices of a tensor-parallel group compute their shards (division.hpp) and run the collectives listed by
 /// layout::infer, which take time in the replay. Stage inputs and outputs are whole on each device:

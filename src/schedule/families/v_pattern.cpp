@@ -10,8 +10,8 @@ namespace {
 
 constexpr int kBlockSlots = 6;  ///< slots of the repeating block: two chunks of F, I and W
 
-/// [kind] ascending slots of one rank's passes: F down, F up, I on the way back down, I on the way back up,
-/// then W once it is placed (one list for both chunks, or two).
+/// [kind] ascending slots of one rank's passes: F down, F up, I on the way back down, I on the way back up.
+/// Then W once it is placed (one list for both chunks, or two).
 using Slots = std::vector<std::vector<int>>;
 using Block = std::array<int, 4>;
 

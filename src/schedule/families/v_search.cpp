@@ -13,8 +13,8 @@ enum Sort : int { kF = 0, kI = 1, kW = 2 };
 
 struct Stuck {};  ///< thrown if the input or the memory of a due pass is missing
 
-/// Passes of one rank so far. Chunk 0 is the first that a sort of pass meets: for F the chunk on the way
-/// down, for I and W the chunk on the way up.
+/// Passes of one rank so far. Chunk 0 is the first that a sort of pass meets. For F it is the chunk on the
+/// way down, for I and W the chunk on the way up.
 struct Filling {
   RankOrder row;
   std::array<int, 6> count{};  ///< per 2 * sort + chunk

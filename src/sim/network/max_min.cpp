@@ -61,7 +61,7 @@ void MaxMin::widen(const Flow& flow) {
   for (const LinkId l : flow.route) links_[l].widest = std::max(links_[l].widest, most);
 }
 
-/// A link that can carry the maximum of every flow, with a margin for rounding, never fills: no rate depends
+/// A link that can carry the maximum of every flow, with a margin for rounding, never fills. No rate depends
 /// on it, and flows that share it do not interact.
 void MaxMin::tighten_or_slacken(LinkId id) {
   constexpr double kMargin = 1 + 1e-9;

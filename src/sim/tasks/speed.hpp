@@ -13,8 +13,8 @@ class Speed {
 
   /// Changes must come in time order; of several at one moment the last counts.
   void change(std::int64_t at, double speed);
-  /// End of `work` (ps at speed one) that begins at `start`: the time at which the integral of the speed has
-  /// reached it, to the nearest ps; kNever if it never does.
+  /// End of `work` (ps at speed one) that begins at `start`. It is the time at which the integral of the
+  /// speed has reached it, to the nearest ps; kNever if it never does.
   std::int64_t finish(std::int64_t start, std::int64_t work) const;
 
   /// Work (ps at speed one) done from `start` to `end`.

@@ -29,7 +29,7 @@ struct Task {
 };
 
 /// A list of tasks. All fields except `next` and `micro_batch` form the work, stored once for all tasks that
-/// share it: a pass of one stage on one device takes equally long for every micro-batch.
+/// share it. A pass of one stage on one device takes equally long for every micro-batch.
 class Tasks {
  public:
   Tasks() = default;

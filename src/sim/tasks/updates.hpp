@@ -18,7 +18,7 @@ struct BuiltRows {
 
 /// Adds reductions and barriers. The reduce stream of a rank runs one all-reduce at a time; a STEP waits for
 /// its own. After those of a rank come the reductions among stages that share parameters
-/// (cost/shared_reduction.hpp), in the order of their owners on every rank; the k-th has k as its task's
+/// (cost/shared_reduction.hpp), in the order of their owners on every rank. The k-th has k as its task's
 /// micro-batch. Reductions of stages behind the pipeline come before all others. Without a flush they are
 /// left out. The k-th barriers of all ranks are one task.
 void add_updates(const cost::Problem& problem, const plan::Plan& plan, const SimulationOptions& options,
