@@ -139,6 +139,10 @@ class Source:
         piece = self.text[start:end]
         alone = not re.match(r"[\w.>:]", self.text[start - 1]) and not re.match(r"[\w.(\[{:<]|->", self.text[end:end + 2])
         if re.fullmatch(r"\w+", piece) and alone:
+            while not self.code[start - 1] and not self.code[start]:  # a word in quotes: the whole text
+                start -= 1
+            while not self.code[start] and not self.code[end]:
+                end += 1
             return start, end, "expression"
         found = self.member(start, end) or self.operand(start, end)
         if found and self.text[found[0]] != "{":

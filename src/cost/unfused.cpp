@@ -42,9 +42,17 @@ OpTime unfused(const graph::Operator& op, const OpTime& fused) {
 
 core::Bytes unfused_saved(const graph::Operator& op, int element_bytes) {
   constexpr std::int64_t kWhole = 4;  // bytes of a number in fp32
-  if (by_root(op)) return core::Bytes(op.output_bytes.value() / element_bytes * kWhole);
-  if (const auto& a = as<graph::Attention>(op); a.qk_norm)
-    return core::Bytes((a.queries * a.inner_width() + a.projected_keys() * a.shared_width()) * kWhole);
+  if (by_root(op)) {
+    const std::int64_t numbers = op.output_bytes.value() / element_bytes,
+                       roots =
+                           numbers / as<graph::Norm>(op).channels;  // counted in the model's numbers so far
+    return core::Bytes(numbers * kWhole + roots * (kWhole - element_bytes));
+  }
+  if (const auto& a = as<graph::Attention>(op); a.qk_norm) {
+    const std::int64_t numbers = a.queries * a.inner_width() + a.projected_keys() * a.shared_width(),
+                       roots = a.queries * a.heads + a.projected_keys() * a.key_heads();
+    return core::Bytes((numbers + roots) * kWhole);
+  }
   return gated(op) ? op.output_bytes : core::Bytes(0);
 }
 

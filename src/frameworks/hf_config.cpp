@@ -116,7 +116,7 @@ std::string dtype_precision(const core::Yaml& root) {
       "'{}' is no type that training keeps weights in: expected bfloat16, float16 or float32", dtype));
 }
 
-/// Says that weights are stored otherwise than they are trained; "" if they are not.
+/// Note on weights that are stored in another number format than they are trained in; "" if there are none.
 std::string storage_note(ConfigKeys& keys, const std::string& precision) {
   const auto given = keys.find("quantization_config");
   if (!given) return "";

@@ -61,6 +61,8 @@ constexpr Foreign kForeign[] = {
     {"moe_layer_recompute", nullptr, "recomputation of experts alone"},
     {"distribute_saved_activations", nullptr, "saved activations divided over tensor-parallel groups"},
     {"overlap_moe_expert_parallel_comm", nullptr, "a micro-batch more in flight, to hide experts' messages"},
+    {"defer_embedding_wgrad_compute", nullptr,
+     "inputs and gradients of the head kept for several micro-batches"},
     {"moe_expert_rank_capacity_factor", "", "experts that turn tokens away"},
     {"moe_paged_stash", nullptr, "activations of experts in pages"},
     {"fp8_e4m3", nullptr, "8-bit numbers"},
@@ -161,9 +163,9 @@ constexpr std::string_view kUnreadPrefixes = R"(
     cuda_graph_ eval_ profile_ manual_gc timing_ dataloader_ straggler_ yarn_ ddp_ no_flight_recorder_
     disable_flight_recorder_ enable_flight_recorder_ logits_save_ hf_tokenizer_ sft_ nsys_ use_turbo_ turbo_)";
 
-/// Names that change neither model, time nor memory here: of Megatron-LM 0.19 and before, of
-/// Megatron-Bridge 0.6 and of Megatron-DeepSpeed, torchrun's, DeepSpeed's, srun's; and names that count only
-/// beside another argument, which then reads them.
+/// Names that change neither model, time nor memory here. They are of Megatron-LM until 0.19, Megatron-Bridge
+/// 0.6, Megatron-DeepSpeed, torchrun, DeepSpeed and srun. Others count only beside another argument, which
+/// then reads them.
 constexpr std::string_view kUnreadNames = R"(
     abort_on_unmet_fused_kernel_constraints account accumulate_allreduce_grads_in_fp32
     activation_func_clamp_value activation_func_fp8_input_store activation_offload_fraction
@@ -192,7 +194,7 @@ constexpr std::string_view kUnreadNames = R"(
     data_per_class_fraction data_sharding dataset dataset_additional_keys dataset_path dataset_type DDP_impl
     deallocate_pipeline_outputs decode_only_cuda_graphs decoupled_lr decoupled_min_lr decoupled_weight_decay
     decrease_batch_size_if_needed deepspeed deepspeed_activation_checkpointing deepspeed_mpi
-    defer_embedding_wgrad_compute defer_npy_index_mmap delay delay_grad_reduce delay_offload_until_cuda_graph
+    defer_npy_index_mmap delay delay_grad_reduce delay_offload_until_cuda_graph
     delay_param_gather delay_wgrad_compute delta_offload_bytes_across_pp_ranks deprecated_use_mcore_models
     deterministic_mode device disable_align_grad_reduce disable_bf16_reduced_precision_matmul
     disable_ckpt_load_validate_sharding_integrity disable_clone_scatter_output_in_embedding

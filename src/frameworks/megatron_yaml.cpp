@@ -44,8 +44,8 @@ bool is_base(std::string_view key) {
   return key == "extends" || key == "includes" || key == "bases";
 }
 
-/// A file is named relative to the one that names it. Primus' jobs name those of its own folders, which stand in
-/// a folder above.
+/// A file is named relative to the one that names it. Primus' jobs name those of its own folders, which are
+/// in a folder above.
 std::string path_of(const core::Yaml& name) {
   const std::string text = with_defaults(name.text());
   const auto folder = std::filesystem::path(name.place().file).parent_path();

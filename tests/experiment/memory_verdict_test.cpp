@@ -20,7 +20,7 @@ MemoryVerdict verdict(std::int64_t first, std::int64_t second) {
 
 }  // namespace
 
-TEST_CASE("a peak within the measured error of a device's memory is too close to say") {
+TEST_CASE("a peak within the measured error of a device's memory is too close to decide") {
   CHECK(verdict(0, 961) == MemoryVerdict::fits);  // 961 * 1.04 = 999.4
   CHECK(verdict(0, 962) == MemoryVerdict::close);
   CHECK(verdict(962, 0) == MemoryVerdict::close);

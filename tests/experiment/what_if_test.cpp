@@ -239,7 +239,7 @@ TEST_CASE("an answer that breaks a limit has a note") {
   for (const WhatIfRow& row : asked(fast, "memory=2x")) CHECK(holds(row.note, "warning: MFU "));
 }
 
-TEST_CASE("the least memory of an answer is that of the smallest device, wherever it stands") {
+TEST_CASE("the least memory of an answer is that of the smallest device, in any place") {
   auto today = input("mixed", 2, 4, 16);  // four V100, then four P100
   const std::size_t switches = today.cluster.points().size() - today.cluster.size();
   for (const bool small_first : {true, false}) {

@@ -631,7 +631,7 @@ TEST_CASE("a job of Primus takes its model from the file that it names, and over
   CHECK(plan.stages.front().zero == 1);
 }
 
-TEST_CASE("a script's own arguments are given, or the refusal says how") {
+TEST_CASE("a script's own arguments are given, or the refusal shows how") {
   const auto started = [](const std::string& text, const std::string& arguments) {
     return from_megatron(text, "train.sh", {"8xH100", 8}, 8, {}, {}, true, arguments).plan;
   };

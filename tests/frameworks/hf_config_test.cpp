@@ -121,7 +121,7 @@ TEST_CASE("keys whose value turns them off are read over, and are refused with a
   CHECK(models::build(model.name, model.parameters).parameters() == 30'532'122'624);
 }
 
-TEST_CASE("a checkpoint in fewer bits is the same model, which is said") {
+TEST_CASE("a checkpoint in fewer bits is the same model, with a note") {
   const auto read = [](const std::string& name, const std::string& more) {
     return parse_hf_config(changed(name, "\"vocab_size\"", more + "\"vocab_size\""), "config.json", 64);
   };

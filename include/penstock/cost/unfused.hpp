@@ -11,9 +11,9 @@ namespace penstock::cost {
 /// other operators do not change. Counted by hand from the operators of torch 2.6 and transformers 5.24.
 OpTime unfused(const graph::Operator& op, const OpTime& fused);
 
-/// Bytes per sample that such kernels save for the backward pass beyond those of the fused operator: in fp32
-/// the input of a norm, and queries and keys before theirs; the activated gate. torch 2.15's saved-tensor hooks
-/// over layers of transformers 5.24 count the same (tools/framework_checks/torch_saved.py).
+/// Bytes per sample that such kernels save for the backward pass beyond those of the fused operator. These are
+/// the input of a norm in fp32, queries and keys before their norms in fp32, and the activated gate. Counted by
+/// torch 2.15's saved-tensor hooks over layers of transformers 5.24 (tools/framework_checks/torch_saved.py).
 core::Bytes unfused_saved(const graph::Operator& op, int element_bytes);
 
 /// Kernels in addition to those of the fused operator.
