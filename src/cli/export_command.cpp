@@ -42,7 +42,7 @@ core::ExitCode run(const ExportFlags& flags) {
       flags.file, flags.model, run_by(flags.cluster, flags.costs, flags.file, framework.name), flags.costs);
   input.plan.model = experiment::resolved(input.plan.model);  // writers name modules by the zoo's families
   const cost::Problem problem = input.problem();
-  experiment::complete(problem, input.plan, flags.file);
+  experiment::complete(problem, input.plan, fmt::format("{}, as {} runs it", flags.file, framework.title));
   const plan::Plan given = handed_over(flags, framework, problem, input.plan);
   const std::string out = frameworks::exported(framework, input.graph, given, flags.csv);
   if (!flags.csv.empty()) core::write_file(flags.csv, frameworks::order_csv(given));

@@ -98,7 +98,7 @@ Cluster Cluster::run_by(const Runtime& runtime) const {
 
 Cluster Cluster::without_host_times() const {
   Cluster out = *this;
-  for (DeviceType& type : out.types_) type.runtime = Runtime{.fused = type.host().fused};
+  for (DeviceType& type : out.types_) type.runtime = type.host().with_host(core::Seconds(0));
   return out;
 }
 

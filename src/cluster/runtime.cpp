@@ -34,7 +34,7 @@ NamedRuntime fusing(const char* name, const char* summary) {
   return {name, {.per_kernel = kEager}, summary, kFitted};
 }
 NamedRuntime unfused(const char* name, const char* summary) {
-  return {name, {.per_kernel = kEager, .fused = false}, summary, kFitted};
+  return {name, {.per_kernel = kEager, .fused_gates = false, .fused_norms = false}, summary, kFitted};
 }
 
 }  // namespace
@@ -43,7 +43,10 @@ const std::vector<NamedRuntime>& runtimes() {
   static const std::vector<NamedRuntime> all = {
       fusing("megatron", "Megatron-LM without CUDA graphs: Transformer Engine's or Apex's fused kernels"),
       fusing("deepspeed", "DeepSpeed with Megatron's fused kernels"),
-      unfused("torchtitan", "torchtitan without torch.compile: PyTorch's operators one by one"),
+      {"torchtitan",
+       {.per_kernel = kEager, .fused_gates = false},
+       "torchtitan without torch.compile: PyTorch's operators one by one, of which RMSNorm is one",
+       kFitted},
       fusing("automodel",
              "NeMo AutoModel with Transformer Engine's kernels, as its benchmark recipes have them"),
       unfused("accelerate", "accelerate with models of transformers: PyTorch's operators one by one"),

@@ -20,7 +20,7 @@ OpTime launch_time(const graph::OpGraph& graph, core::OpId id, const cluster::De
                    std::int64_t samples, const OpShard& part) {
   const core::Seconds each = device.host().per_kernel;
   if (each == core::Seconds(0)) return {};
-  const Launches count = launches(graph, id, matrices_of(graph.op(id), samples, part), device.host().fused);
+  const Launches count = launches(graph, id, matrices_of(graph.op(id), samples, part), device.host());
   return {each * count.forward, each * count.input_gradient, each * count.weight_gradient};
 }
 

@@ -97,15 +97,14 @@ bool fetches_batch(const graph::OpGraph& graph, core::OpId id) {
   return true;
 }
 
-Launches launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matrices, bool fused) {
+Launches launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matrices,
+                  const cluster::Runtime& runtime) {
   const graph::Operator& op = graph.op(id);
   Launches out = kernels(op);
-  if (!fused) {
-    const Launches more = unfused_launches(op);
-    out.forward += more.forward;
-    out.input_gradient += more.input_gradient;
-    out.weight_gradient += more.weight_gradient;
-  }
+  const Launches more = unfused_launches(op, runtime);
+  out.forward += more.forward;
+  out.input_gradient += more.input_gradient;
+  out.weight_gradient += more.weight_gradient;
   if (fetches_batch(graph, id)) out.forward = kBatch;
   if (const auto& a = as<graph::Attention>(op); op.kind == OpKind::attention && !a.bias) {
     const int none = a.qkv_bias ? kBiases - 1 : kBiases;

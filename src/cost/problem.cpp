@@ -8,9 +8,10 @@
 namespace penstock::cost {
 
 core::Bytes saved_bytes(const Problem& problem, const graph::Operator& op) {
-  const bool fused =
-      std::ranges::all_of(problem.cluster.types(), [](const auto& type) { return type.host().fused; });
-  return op.saved_bytes + (fused ? core::Bytes(0) : unfused_saved(op, problem.graph.element_bytes()));
+  core::Bytes more;
+  for (const cluster::DeviceType& type : problem.cluster.types())
+    more = std::max(more, unfused_saved(op, problem.graph.element_bytes(), type.host()));
+  return op.saved_bytes + more;
 }
 
 StageLoad stage_load(const Problem& problem, std::span<const core::OpId> operators) {
@@ -25,7 +26,7 @@ StageLoad stage_load(const Problem& problem, std::span<const core::OpId> operato
 OpTime kernel_time(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
                    std::int64_t samples, const OpShard& part) {
   OpTime time = problem.costs.part_time(problem.graph, op, device, samples, part);
-  if (!device.host().fused) time = unfused(problem.graph.op(op), time);
+  time = unfused(problem.graph.op(op), time, device.host());
   // Behind only frozen operators no operator needs the gradient of an input.
   if (problem.graph.frozen_parameters() > 0 && !problem.graph.trains_above(op))
     time.input_gradient = core::Seconds(0);

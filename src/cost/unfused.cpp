@@ -31,17 +31,24 @@ bool gated(const graph::Operator& op) {
          as<graph::Activation>(op).function == graph::Function::swiglu;
 }
 
+/// True if the framework runs such operators kernel by kernel.
+bool apart(const graph::Operator& op, const cluster::Runtime& runtime) {
+  const bool norms = by_root(op) || (op.kind == graph::OpKind::attention && as<graph::Attention>(op).qk_norm);
+  return (norms && !runtime.fused_norms) || (gated(op) && !runtime.fused_gates);
+}
+
 }  // namespace
 
-OpTime unfused(const graph::Operator& op, const OpTime& fused) {
-  if (!by_root(op) && !gated(op)) return fused;
+OpTime unfused(const graph::Operator& op, const OpTime& fused, const cluster::Runtime& runtime) {
+  if (!apart(op, runtime) || op.kind == graph::OpKind::attention) return fused;
   const RowMoves times = by_root(op) ? kRootNorm / kFusedNorm : kGated / kFusedGated;
   return {fused.forward * times.forward, fused.input_gradient * times.backward,
           fused.weight_gradient * times.backward};
 }
 
-core::Bytes unfused_saved(const graph::Operator& op, int element_bytes) {
+core::Bytes unfused_saved(const graph::Operator& op, int element_bytes, const cluster::Runtime& runtime) {
   constexpr std::int64_t kWhole = 4;  // bytes of a number in fp32
+  if (!apart(op, runtime)) return core::Bytes(0);
   if (by_root(op)) {
     const std::int64_t numbers = op.output_bytes.value() / element_bytes,
                        roots =
@@ -53,10 +60,11 @@ core::Bytes unfused_saved(const graph::Operator& op, int element_bytes) {
                        roots = a.queries * a.heads + a.projected_keys() * a.key_heads();
     return core::Bytes((numbers + roots) * kWhole);
   }
-  return gated(op) ? op.output_bytes : core::Bytes(0);
+  return op.output_bytes;
 }
 
-Launches unfused_launches(const graph::Operator& op) {
+Launches unfused_launches(const graph::Operator& op, const cluster::Runtime& runtime) {
+  if (!apart(op, runtime)) return {};
   if (by_root(op)) return {6, 9, 2};  // the root and its epsilon are two small kernels
   if (gated(op)) return {1, 2, 0};
   return {};

@@ -64,8 +64,7 @@ PublishedPrediction StatedRun::predict(core::StopToken stop) const {
 PublishedPrediction StatedRun::predict(Constant what, double value, core::StopToken stop) const {
   const cluster::Cluster fitted =
       what == Constant::host_launch
-          ? cool_cluster_.run_by(
-                {.per_kernel = core::Seconds(value), .fused = cool_cluster_.types().front().host().fused})
+          ? cool_cluster_.run_by(cool_cluster_.types().front().host().with_host(core::Seconds(value)))
           : cluster_.slowed_by(value);
   return predict(on(fitted), stop);
 }

@@ -37,8 +37,11 @@ TEST_CASE("each runtime of the list has its own name, a description and the sour
   CHECK(names == std::set<std::string>{"megatron", "deepspeed", "torchtitan", "automodel", "accelerate",
                                        "pytorch", "none", "cuda_graph", "eager_pytorch", "legion_flexflow"});
   CHECK(cluster::usual_runtime().name == "megatron");
-  CHECK(cluster::runtime("megatron").fused);
-  CHECK_FALSE(cluster::runtime("torchtitan").fused);
+  CHECK(cluster::runtime("megatron").fused_gates);
+  CHECK(cluster::runtime("megatron").fused_norms);
+  CHECK_FALSE(cluster::runtime("torchtitan").fused_gates);
+  CHECK(cluster::runtime("torchtitan").fused_norms);
+  CHECK_FALSE(cluster::runtime("accelerate").fused_norms);
   CHECK(cluster::runtime("legion_flexflow") == Runtime{.per_task = Seconds(50e-6)});
 }
 

@@ -16,8 +16,15 @@ struct Runtime {
   /// Time from the end of a task (an operator's pass) to the start of the task that waits for it, in addition
   /// to transfer time.
   core::Seconds per_task{};
-  /// False: norms by root mean square and gated activations run operator by operator (cost/unfused.hpp).
-  bool fused = true;
+  /// False: gated activations run operator by operator (cost/unfused.hpp).
+  bool fused_gates = true;
+  /// False: norms by root mean square run operator by operator. PyTorch's own have one kernel on GPUs from 2.8
+  /// on; those of transformers are written in operators.
+  bool fused_norms = true;
+  /// Returns the same kernels with another host time for each.
+  Runtime with_host(core::Seconds time_per_kernel) const {
+    return {.per_kernel = time_per_kernel, .fused_gates = fused_gates, .fused_norms = fused_norms};
+  }
   /// Host time of a pass with one kernel, such as a collective.
   core::Seconds one_kernel() const { return per_kernel + per_task; }
   friend bool operator==(const Runtime&, const Runtime&) = default;

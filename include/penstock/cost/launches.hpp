@@ -1,6 +1,7 @@
 #pragma once
 // How many kernels a framework launches for an operator.
 
+#include "penstock/cluster/runtime.hpp"
 #include "penstock/graph/op_graph.hpp"
 
 namespace penstock::cost {
@@ -15,11 +16,12 @@ struct Launches {
 /// (extent "flash"). One each for queries and keys that are turned by their positions. A product's two
 /// gradients; a concatenation's parts. A mixture's two products of all experts (Transformer Engine's
 /// GroupedLinear), and its choice, dispatch, activation and combination. A batch's way from the data loader;
-/// a cross entropy over the vocabulary. Without `fused` as in unfused.hpp. Megatron-LM fuses scale, mask and
+/// a cross entropy over the vocabulary. Kernels that `runtime` does not fuse as in unfused.hpp. Megatron-LM fuses scale, mask and
 /// softmax of plain attention only for a multiple of four matrices of scores: `matrices`, heads times samples
 /// on the device. Views launch none, nor do operators known through a profile, whose times have the host in
 /// them.
-Launches launches(const graph::OpGraph& graph, core::OpId op, std::int64_t matrices, bool fused = true);
+Launches launches(const graph::OpGraph& graph, core::OpId op, std::int64_t matrices,
+                  const cluster::Runtime& runtime = {});
 
 /// True if the operator is the model's first input, where a batch comes from the data loader.
 bool fetches_batch(const graph::OpGraph& graph, core::OpId op);
