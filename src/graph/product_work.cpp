@@ -201,8 +201,8 @@ std::optional<WorkFault> work_fault(const Operator& op) {
 }
 
 std::optional<CountFault> count_fault(const Operator& op, std::int64_t element_bytes, bool lends) {
-  if (const auto fault = parameter_fault(op, "parameters", op.parameters, lends)) return fault;
-  if (const auto fault = parameter_fault(op, "frozen_parameters", op.frozen_parameters, lends)) return fault;
+  if (auto fault = parameter_fault(op, "parameters", op.parameters, lends)) return fault;
+  if (auto fault = parameter_fault(op, "frozen_parameters", op.frozen_parameters, lends)) return fault;
   const std::int64_t stated = op.output_bytes.value();
   const double outputs = outputs_of(op);
   if (stated == 0 || outputs == 0) return std::nullopt;
