@@ -61,8 +61,8 @@ ProductWork work_of(const Attention& a) {
                                   product({a.projected_keys(), a.key_width, a.projected_width()}) +
                                   product({a.projected_keys(), a.value_width, a.values_width()}) +
                                   product({a.queries, a.result_width(), a.hidden}));
-  const std::int64_t scores = a.queries * a.keys * std::max(std::int64_t{1}, a.heads);
-  return {core, core + projections, static_cast<double>(scores + a.queries * a.hidden)};
+  const double scores = product({a.queries, a.keys, std::max(std::int64_t{1}, a.heads)});
+  return {core, core + projections, scores + product({a.queries, a.hidden})};
 }
 
 std::optional<ProductWork> work_of(const Operator& op) {
