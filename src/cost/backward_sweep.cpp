@@ -107,8 +107,8 @@ void BackwardSweep::show(const BackwardStep& step) {
   need(source);
 }
 
-/// A loss writes the gradient of the logits over its own; Transformer Engine's has it in the logits' place since
-/// the forward pass.
+/// A loss writes the gradient of the logits over its own, and Transformer Engine's over the logits
+/// (transformer_engine/pytorch/triton/cross_entropy.py).
 void BackwardSweep::begin(const BackwardStep& step) {
   if (!runs_input_gradient(step)) return;
   if (as<graph::Softmax>(graph_.op(step.op)).loss == graph::LossKernel::te)

@@ -16,9 +16,10 @@ Scratch of_attention(const graph::Attention& a, std::int64_t element_bytes) {
   return {each(a.queries * a.result_width() + scores + given), {}, each(projected)};
 }
 
-/// Scratch of a cross entropy beside the kept 4 bytes per logit and the gradient. Megatron-LM's fused one: the
-/// logits in fp32 beside their exponentials, in the forward pass. PyTorch's: gradients of the negative log
-/// likelihood and of the log-softmax, both in fp32, before they are cast.
+/// Scratch of a cross entropy beside the kept 4 bytes per logit and the gradient. Megatron-LM's fused one
+/// (megatron/core/fusions/fused_cross_entropy.py): compiled, its in-place steps make a copy of the logits in
+/// fp32, as its tests measured; later sources note and avoid that copy. PyTorch's: gradients of the negative
+/// log likelihood and of the log-softmax, both in fp32, before they are cast.
 Scratch of_loss(const graph::Softmax& loss, std::int64_t element_bytes) {
   std::int64_t each = 0;
   if (loss.loss == graph::LossKernel::native) each = 4;

@@ -31,7 +31,8 @@ bool gated(const graph::Operator& op) {
          as<graph::Activation>(op).function == graph::Function::swiglu;
 }
 
-/// True if the framework runs such operators kernel by kernel.
+/// True if the framework runs such operators kernel by kernel. Of attention only what it saves is counted: its
+/// norms of queries and keys keep their time.
 bool apart(const graph::Operator& op, const cluster::Runtime& runtime) {
   const bool norms = by_root(op) || (op.kind == graph::OpKind::attention && as<graph::Attention>(op).qk_norm);
   return (norms && !runtime.fused_norms) || (gated(op) && !runtime.fused_gates);

@@ -2,6 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
+#include "penstock/core/files.hpp"
+#include "penstock/report/csv_record.hpp"
+#include "support/checkout.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -26,6 +31,13 @@ TEST_CASE("a peak within the measured error of a device's memory is too close to
   CHECK(verdict(962, 0) == MemoryVerdict::close);
   CHECK(verdict(1000, 5) == MemoryVerdict::close);
   CHECK(verdict(5, 1001) == MemoryVerdict::full);
+}
+
+TEST_CASE("the error of memory is that of the committed results, in whole percent") {
+  const auto rows = report::csv_records(
+      core::read_file(support::checkout("/results/measured_memory/errors.csv")), "errors.csv");
+  REQUIRE(rows.front().text("tests") == "all");
+  CHECK(std::round(rows.front().positive("mean") * 100) == std::round(experiment::kMemoryError * 100));
 }
 
 TEST_CASE("a line of text names a verdict that is not plain") {

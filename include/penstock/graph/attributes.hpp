@@ -161,8 +161,8 @@ struct Pool {
 enum class LossKernel : std::uint8_t {
   none,      ///< a plain softmax
   in_place,  ///< Megatron-LM: softmax and gradient are written over the fp32 copy of the logits
-  native,    ///< Megatron-LM's --cross-entropy-loss-fusion: one fp32 copy more in the forward pass
-  te,        ///< Transformer Engine's: the forward pass writes the gradient over the logits
+  native,    ///< Megatron-LM's --cross-entropy-loss-fusion, as measured: one fp32 copy more
+  te,        ///< Transformer Engine's: the gradient is written over the logits
   torch      ///< torch.nn.functional.cross_entropy of logits in fp32
 };
 
