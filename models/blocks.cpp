@@ -61,28 +61,30 @@ Tensor dense_layers(Layers& net, const std::string& name, Tensor x, std::int64_t
 
 namespace {
 
-Tensor split_attention(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads) {
+Tensor split_attention(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads,
+                       bool biases) {
   const std::int64_t tokens = x.rows(), hidden = x.width(), head = hidden / heads;
-  const Tensor query = net.linear(name + ".query", x, hidden, {.bias = true});
-  const Tensor key = net.linear(name + ".key", x, hidden, {.bias = true});
-  const Tensor value = net.linear(name + ".value", x, hidden, {.bias = true});
+  const Tensor query = net.linear(name + ".query", x, hidden, {.bias = biases});
+  const Tensor key = net.linear(name + ".key", x, hidden, {.bias = biases});
+  const Tensor value = net.linear(name + ".value", x, hidden, {.bias = biases});
   const Tensor scores =
       net.matmul(name + ".scores", query, key, {heads, tokens, head, tokens}, {heads, tokens, tokens});
   const Tensor shares = net.softmax(name + ".softmax", scores);
   const Tensor context =
       net.matmul(name + ".context", shares, value, {heads, tokens, tokens, head}, {tokens, hidden});
-  return net.linear(name + ".output", context, hidden, {.bias = true});
+  return net.linear(name + ".output", context, hidden, {.bias = biases});
 }
 
 }  // namespace
 
 Tensor self_attention(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads,
-                      const std::string& how, AttentionMask mask, bool dropout) {
-  if (how == "split") return split_attention(net, name, x, heads);
+                      const std::string& how, AttentionMask mask, bool dropout, bool biases) {
+  if (how == "split") return split_attention(net, name, x, heads, biases);
   const AttentionCore core = how == "plain"   ? AttentionCore::plain
                              : how == "flash" ? AttentionCore::flash
                                               : AttentionCore::counted;
-  return net.attention(name, x, x, x, heads, {.bias = true, .core = core, .mask = mask, .dropout = dropout});
+  return net.attention(name, x, x, x, heads,
+                       {.bias = biases, .core = core, .mask = mask, .dropout = dropout});
 }
 
 std::string read_attention(const Parameters& p) {
@@ -125,25 +127,30 @@ ParameterInfo loss_parameter() {
 }
 
 Tensor feed_forward(Layers& net, const std::string& name, const Tensor& x, std::int64_t width,
-                    Activation middle) {
+                    Activation middle, bool biases) {
   if (middle == Activation::swiglu) {
-    const Tensor both = net.linear(name + ".dense1", x, 2 * width, {.bias = true});
-    return net.linear(name + ".dense2", net.swiglu(name + ".activation", both), x.width(), {.bias = true});
+    const Tensor both = net.linear(name + ".dense1", x, 2 * width, {.bias = biases});
+    return net.linear(name + ".dense2", net.swiglu(name + ".activation", both), x.width(), {.bias = biases});
   }
   const bool fuse = middle == Activation::relu;
   Tensor wide =
-      net.linear(name + ".dense1", x, width, {.bias = true, .fused = fuse ? middle : Activation::none});
+      net.linear(name + ".dense1", x, width, {.bias = biases, .fused = fuse ? middle : Activation::none});
   if (!fuse) wide = net.activation(name + ".activation", wide, middle);
-  return net.linear(name + ".dense2", wide, x.width(), {.bias = true});
+  return net.linear(name + ".dense2", wide, x.width(), {.bias = biases});
 }
 
 Tensor pre_norm_layer(Layers& net, const std::string& name, const Tensor& x, const PreNorm& sizes) {
-  const Tensor attended = self_attention(net, name + ".attention", net.layer_norm(name + ".norm1", x),
-                                         sizes.heads, sizes.attention, sizes.mask, sizes.dropout);
+  const Tensor attended =
+      self_attention(net, name + ".attention", net.layer_norm(name + ".norm1", x), sizes.heads,
+                     sizes.attention, sizes.mask, sizes.dropout, sizes.biases);
   const Tensor middle = net.add(name + ".add1", {x, attended}, sizes.dropout);
-  const Tensor fed =
-      feed_forward(net, name, net.layer_norm(name + ".norm2", middle), sizes.width, sizes.middle);
-  return net.add(name + ".add2", {middle, fed}, sizes.dropout);
+  const Tensor normed = net.layer_norm(name + ".norm2", middle);
+  std::vector<Tensor> terms = {middle};
+  if (sizes.experts)
+    for (Tensor& term : mixture(net, name, normed, *sizes.experts)) terms.push_back(std::move(term));
+  else
+    terms.push_back(feed_forward(net, name, normed, sizes.width, sizes.middle, sizes.biases));
+  return net.add(name + ".add2", terms, sizes.dropout);
 }
 
 }  // namespace penstock::models

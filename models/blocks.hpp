@@ -1,10 +1,12 @@
 #pragma once
 // Groups of layers that several Transformer families share.
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/layers.hpp"
+#include "models/mixture.hpp"
 #include "models/parameters.hpp"
 
 namespace penstock::models {
@@ -32,11 +34,12 @@ std::vector<ParameterInfo> bare_branches_parameters(const std::string& branches,
 /// Dense layers with ReLU, without bias, all of one width: <name>.dense<i>.
 Tensor dense_layers(Layers& net, const std::string& name, Tensor x, std::int64_t layers, std::int64_t width);
 
-/// Self-attention with biases, in the form that a model's parameter `attention` names. `split` uses seven
+/// Self-attention, in the form that a model's parameter `attention` names. `split` uses seven
 /// operators for projections, scores, softmax and context; the other forms are one operator (AttentionCore).
 /// The seven operators have no mask: they compute every pair.
 Tensor self_attention(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads,
-                      const std::string& how, AttentionMask mask = AttentionMask::none, bool dropout = false);
+                      const std::string& how, AttentionMask mask = AttentionMask::none, bool dropout = false,
+                      bool biases = true);
 std::string read_attention(const Parameters& p);
 ParameterInfo attention_parameter(const std::string& otherwise);
 /// Parameter `mask` of decoders: causal or none.
@@ -45,20 +48,23 @@ ParameterInfo mask_parameter();
 /// Appends the cross entropy that the parameter `loss` names, if any.
 void add_loss(Layers& net, const Parameters& p, const std::string& name, const Tensor& logits);
 ParameterInfo loss_parameter();
-/// Two dense layers with biases and `middle` between: fused if it is ReLU, otherwise an operator of its own.
+/// Two dense layers with `middle` between: fused if it is ReLU, otherwise an operator of its own.
 /// SwiGLU has gate and up as one layer of twice the width.
 Tensor feed_forward(Layers& net, const std::string& name, const Tensor& x, std::int64_t width,
-                    Activation middle);
+                    Activation middle, bool biases = true);
 
 struct PreNorm {
   std::int64_t heads, width;  ///< between the two dense layers
   std::string attention;      ///< as in self_attention
   Activation middle;
   AttentionMask mask = AttentionMask::none;
-  bool dropout = false;  ///< of shares, and of what either branch adds
+  bool dropout = false;              ///< of shares, and of what either branch adds
+  bool biases = true;                ///< of dense layers and projections
+  std::optional<Mixture> experts{};  ///< instead of the dense layers
 };
 /// The layer of GPT-2 and ViT: norms come before attention and feed-forward, inside the residual branch.
-/// Operators are named <name>.norm1, .attention, .add1, .norm2, .dense1, .activation, .dense2, .add2.
+/// Operators are named <name>.norm1, .attention, .add1, .norm2, .dense1, .activation, .dense2, .add2; experts
+/// as in mixture().
 Tensor pre_norm_layer(Layers& net, const std::string& name, const Tensor& x, const PreNorm& sizes);
 
 }  // namespace penstock::models

@@ -7,8 +7,14 @@
 namespace penstock::models {
 namespace {
 
+/// Parameters of GPT's decoders that OPT's do not have.
+struct GptForm {
+  bool biases = true;
+  std::optional<Mixture> experts{};
+};
+
 /// `spare_positions`: rows of the position table beyond those of the positions known.
-graph::OpGraph decoder(const Parameters& p, std::int64_t spare_positions) {
+graph::OpGraph decoder(const Parameters& p, std::int64_t spare_positions, const GptForm& form) {
   const std::int64_t vocabulary = p.integer("vocabulary", 1, 10 * kWidest),
                      hidden = p.integer("hidden", 1, kWidest);
   const std::int64_t sequence = p.integer("sequence", 1, kWidest), heads = p.heads("heads", hidden);
@@ -33,19 +39,45 @@ graph::OpGraph decoder(const Parameters& p, std::int64_t spare_positions) {
   const std::int64_t layers = p.integer("layers", 1, kDeepest);
   for (std::int64_t i = 0; i < layers; ++i)
     x = pre_norm_layer(net, "layer" + std::to_string(i), x,
-                       {heads, width, attention, activation, mask, dropout});
+                       {heads, width, attention, activation, mask, dropout, form.biases, form.experts});
   x = net.linear("head", net.layer_norm("norm", x), vocabulary,
                  {.parameters_of = p.flag("tied_head") ? "token.embedding" : ""});
   add_loss(net, p, "loss", x);
   return net.build();
 }
 
+/// Experts as Megatron-LM makes them of a GPT: as wide as its feed-forward, with its activation.
+GptForm gpt_form(const Parameters& p) {
+  GptForm out{p.flag("biases")};
+  const std::int64_t count = p.integer("experts", 0, kWidest);
+  Mixture experts{count, p.integer("chosen", 1, count > 0 ? count : kWidest),
+                  p.integer("expert_width", 0, kWidest)};
+  if (count == 0) return out;
+  const std::string activation = p.word("activation", {"gelu", "relu", "swiglu"});
+  if (activation == "relu") p.fail("activation", "gelu or swiglu, where there are experts");
+  const std::int64_t dense = p.integer("feed_forward", 0, 4 * kWidest);
+  if (experts.width == 0) experts.width = dense > 0 ? dense : 4 * p.integer("hidden", 1, kWidest);
+  experts.bias = out.biases;
+  experts.gated = activation == "swiglu";
+  out.experts = experts;
+  return out;
+}
+
 graph::OpGraph build_gpt(const Parameters& p) {
-  return decoder(p, 0);
+  return decoder(p, 0, gpt_form(p));
 }
 
 graph::OpGraph build_opt(const Parameters& p) {
-  return decoder(p, 2);
+  return decoder(p, 2, {});
+}
+
+std::vector<ParameterInfo> gpt_parameters(std::vector<ParameterInfo> all) {
+  all.push_back({"biases", "yes", "yes: dense layers, projections and experts have biases; no: none has"});
+  all.push_back({"experts", "0", "experts of a layer instead of its dense layers; 0: none"});
+  all.push_back({"chosen", "2", "experts that a token takes"});
+  all.push_back({"expert_width", "0", "width of an expert; 0: feed_forward"});
+  for (ParameterInfo& one : router_statements(false)) all.push_back(std::move(one));
+  return all;
 }
 
 std::vector<ParameterInfo> decoder_parameters(const char* vocabulary, const char* sequence,
@@ -85,7 +117,7 @@ ModelInfo gpt() {
           "decoder with embeddings, norms, residual sums, GELU and language-model head",
           "Radford et al., Language Models are Unsupervised Multitask Learners, 2019 (GPT-2 small); Brown et "
           "al., 2020, table 2.1",
-          decoder_parameters("50257", "1024", "gelu"),
+          gpt_parameters(decoder_parameters("50257", "1024", "gelu")),
           build_gpt,
           {size("gpt2", "12", "768", "12", "1024"), size("gpt2-xl", "48", "1600", "25", "1024"),
            size("gpt3-6.7b", "32", "4096", "32", "2048"), size("gpt3-13b", "40", "5120", "40", "2048"),

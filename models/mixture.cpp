@@ -37,9 +37,9 @@ std::vector<Tensor> mixture(Layers& net, const std::string& name, const Tensor& 
   const Tensor logits = net.linear(name + ".router", x, m.experts);
   const Tensor scores = m.sigmoid ? net.activation(name + ".scores", logits, Activation::sigmoid)
                                   : net.softmax(name + ".scores", logits);
-  std::vector<Tensor> terms = {
-      net.experts(name + ".experts", x, scores,
-                  {.chosen = m.chosen, .inner = m.width, .bias = m.bias, .clamped = m.clamped})};
+  std::vector<Tensor> terms = {net.experts(
+      name + ".experts", x, scores,
+      {.chosen = m.chosen, .inner = m.width, .gated = m.gated, .bias = m.bias, .clamped = m.clamped})};
   if (m.shared == 0) return terms;
   const Tensor shared = gated_feed_forward(net, name + ".shared", x, m.shared);
   terms.push_back(m.shared_gate ? gated_by_token(net, name + ".shared.gate", x, shared) : shared);

@@ -13,6 +13,7 @@ struct Mixture {
   std::int64_t shared = 0;              ///< width of the feed-forward that every token takes; 0: none
   bool shared_gate = false;             ///< a sigmoid of the token multiplies the shared output (Qwen2)
   bool bias = false, clamped = false;   ///< of experts (GPT-OSS): graph::Experts
+  bool gated = true;                    ///< experts with gate and up projection; else one matrix and GELU
   bool sigmoid = false;                 ///< scores of the router by sigmoid (DeepSeek-V3), not by softmax
 };
 

@@ -8,10 +8,10 @@
 namespace penstock::check {
 namespace {
 
-/// Devices `size` apart in the order of replicas and context groups, of one tensor-parallel number: together
-/// they have all experts.
+/// Devices that follow each other in the order of replicas and context groups, of one tensor-parallel number
+/// or, with whole experts, of all: together they have all experts.
 std::vector<std::vector<DeviceId>> groups_of(const plan::Stage& stage) {
-  const auto t = static_cast<std::size_t>(stage.tensor_parallel),
+  const auto t = static_cast<std::size_t>(stage.whole_experts ? 1 : stage.tensor_parallel),
              e = static_cast<std::size_t>(stage.expert_parallel);
   std::vector<std::vector<DeviceId>> out(stage.devices.size() / e);
   for (std::size_t i = 0; i < stage.devices.size(); ++i)
@@ -27,13 +27,14 @@ double received_rows(const graph::OpGraph& graph, const plan::Stage& stage) {
   for (const core::OpId id : stage.operators)
     if (const auto* m = std::get_if<graph::Experts>(&graph.op(id).attributes))
       rows += static_cast<double>(m->rows * m->chosen * m->hidden);
-  return 2 * rows * graph.element_bytes() * (e - 1) / e / stage.context_parallel;
+  const int tokens = stage.sequence_parallel ? stage.tensor_parallel : 1;  // parts of a context group's
+  return 2 * rows * graph.element_bytes() * (e - 1) / e / stage.context_parallel / tokens;
 }
 
 /// The devices of a group together hold the weights of all experts.
 void check_weights(Evidence& evidence, StageId id) {
   const plan::Stage& stage = evidence.plan.stages[id.index()];
-  if (stage.zero == 3 || stage.tensor_parallel > 1) return;
+  if (stage.zero == 3 || (stage.tensor_parallel > 1 && !stage.whole_experts)) return;
   std::int64_t experts = 0;
   for (const core::OpId op : stage.operators)
     if (evidence.problem.graph.op(op).kind == graph::OpKind::experts)
@@ -53,7 +54,7 @@ void check_experts(Evidence& evidence) {
   const bool known = evidence.perfect() && evidence.problem.cluster.collectives() == nullptr;
   for (std::size_t s = 0; s < evidence.plan.stages.size(); ++s) {
     const plan::Stage& stage = evidence.plan.stages[s];
-    if (stage.expert_parallel == 1) continue;
+    if (!stage.experts_apart()) continue;
     check_weights(evidence, StageId(s));
     if (!known) continue;
     const double bytes = received_rows(evidence.problem.graph, stage);

@@ -55,7 +55,7 @@ Collectives group_collectives(const Problem& whole, const Problem& local, const 
     }
     if (stage.expert_parallel > 1)
       inner.add(layout::expert_collectives(id, layout::copied_rows(op, bytes) / stage.context_parallel, stage,
-                                           op.input_gradient_flops.value() > 0));
+                                           partition_of(how, id), op.input_gradient_flops.value() > 0));
   }
   if (stage.tensor_parallel == 1) return {inside({}, inner.forward), inside({}, inner.backward)};
   const Collectives outer = layout::infer(local.graph, stage).collectives;

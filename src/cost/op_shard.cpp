@@ -9,7 +9,8 @@ namespace {
 /// Takes its share of what a part has less of.
 struct Divide {
   double share;
-  bool row;  ///< of matrices: of what they read
+  bool row;     ///< of matrices: of what they read
+  bool tokens;  ///< of mixtures: of their rows
   bool whole_known = true;
 
   /// At least one is left.
@@ -24,7 +25,7 @@ struct Divide {
     for (std::int64_t* extent : {&a.kv_heads, &a.inner})
       if (*extent > 0) (*this)(*extent);
   }
-  void operator()(graph::Experts& a) { (*this)(a.inner); }
+  void operator()(graph::Experts& a) { (*this)(tokens ? a.rows : a.inner); }
   void operator()(graph::Embedding& a) { (*this)(a.rows); }
   void operator()(graph::Activation& a) { (*this)(a.elements); }
   void operator()(graph::Elementwise& a) { (*this)(a.elements); }
@@ -39,7 +40,8 @@ core::Bytes scaled(core::Bytes bytes, double share) {
 
 std::optional<graph::Attributes> divided(const graph::Operator& op, const OpShard& part) {
   graph::Attributes out = op.attributes;
-  Divide divide{part.part, part.partition == plan::Partition::row};
+  Divide divide{part.part, part.partition == plan::Partition::row,
+                part.partition == plan::Partition::sequence};
   std::visit(divide, out);
   return divide.whole_known ? std::optional(out) : std::nullopt;
 }
@@ -59,7 +61,7 @@ Work shard_work(const graph::OpGraph& graph, core::OpId id, cluster::Precision p
                       written * (part.whole_output ? 1 : part.part) + gathered * part.part;
   for (core::Flops& flops : work.flops) flops = flops * part.part;
   if (whole > 0) work.moved = scaled(work.moved, kept / whole);
-  work.weights = scaled(work.weights, part.part);
+  if (part.partition != plan::Partition::sequence) work.weights = scaled(work.weights, part.part);
   return work;
 }
 

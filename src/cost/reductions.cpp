@@ -26,7 +26,7 @@ SummedWeights summed_weights(const Problem& problem, const plan::Stage& stage,
   for (const OpId id : operators) {
     const Partition divided = partition_of(how, id);
     const Bytes weights = weights_of(problem.graph, id, divided, largest_part(stage));
-    if (stage.expert_parallel > 1 && problem.graph.op(id).kind == graph::OpKind::experts) {
+    if (stage.experts_apart() && problem.graph.op(id).kind == graph::OpKind::experts) {
       out.by_experts += rounded_up(weights, 1.0 / stage.expert_parallel);
       continue;
     }
@@ -49,7 +49,7 @@ struct StageHolders {
     weights.equal = plan::replica_groups(stage);
     if (plan::replica_placement(stage).shards_state()) weights.sharing = plan::shard_groups(stage);
     if (plan::replica_placement(stage).copies > 1) weights.copies = plan::copy_groups(stage);
-    if (stage.expert_parallel == 1) return;
+    if (!stage.experts_apart()) return;
     experts.equal = experts.sharing = layout::expert_replicas(stage);
     experts.copies = weights.copies;
   }
@@ -85,7 +85,7 @@ std::vector<Reduction> reductions_of(const Problem& problem, const plan::Stage& 
   if (weights.in_group > Bytes(0))  // each device has the gradient of its tokens
     out.push_back({holders.tensor, gradients(weights.in_group), false});
   add_replica_sums(problem, stage, holders.weights, weights.by_replica, all_gathers_later, out);
-  if (stage.expert_parallel > 1)
+  if (stage.experts_apart())
     add_replica_sums(problem, stage, holders.experts, weights.by_experts, all_gathers_later, out);
   if (weights.by_all > Bytes(0) && stage.devices.size() > 1)
     out.push_back({holders.all, gradients(weights.by_all), false});
@@ -171,13 +171,13 @@ std::vector<WeightExchange> weight_exchanges(const Problem& problem, const plan:
     const SummedWeights weights = summed_weights(problem, stage, operators, how);
     all_reduce(holders.tensor, weights.in_group, true);
     add_gradients(problem, stage, holders.weights, weights.by_replica, out);
-    if (stage.expert_parallel > 1) add_gradients(problem, stage, holders.experts, weights.by_experts, out);
+    if (stage.experts_apart()) add_gradients(problem, stage, holders.experts, weights.by_experts, out);
     all_reduce(holders.all, weights.by_all, false);
     updated += weights.by_replica;
     experts += weights.by_experts;
   }
   add_weights(stage, holders.weights, updated, out);
-  if (stage.expert_parallel > 1) add_weights(stage, holders.experts, experts, out);
+  if (stage.experts_apart()) add_weights(stage, holders.experts, experts, out);
   return out;
 }
 

@@ -12,6 +12,7 @@
 #include "penstock/graph/attention_core.hpp"
 #include "penstock/graph/in_place.hpp"
 #include "penstock/graph/ties.hpp"
+#include "penstock/layout/experts.hpp"
 #include "penstock/plan/mesh.hpp"
 #include "weight_parts.hpp"
 #include "zero_collectives.hpp"
@@ -74,16 +75,23 @@ bool keeps_sum(const graph::Operator& op, Partition how) {
          !graph::follows_from_output(function);
 }
 
+/// True for mixtures divided by columns: a part of every expert reads whole rows.
+bool copies_whole_rows(const graph::Operator& op, Partition how) {
+  return op.kind == OpKind::experts && how == Partition::column;
+}
+
 /// `cut` takes a device's part of bytes, or all of them.
 template <class Cut>
-BackwardStep divided_step(BackwardStep step, Partition how, const OpShard& mine, bool holds_whole,
-                          const Cut& cut) {
-  const bool whole = how == Partition::whole, all_weights = how != Partition::column && how != Partition::row;
+BackwardStep divided_step(BackwardStep step, const graph::Operator& op, Partition how, const OpShard& mine,
+                          bool holds_whole, const Cut& cut) {
+  const bool whole = how == Partition::whole, rows = whole || copies_whole_rows(op, how),
+             all_weights = how != Partition::column && how != Partition::row;
   step.gradient = cut(step.gradient, holds_whole);
   step.terms = cut(step.terms, mine.whole_input);
   step.fresh = cut(step.fresh, all_weights);
-  for (Line* line : {&step.scratch.input_gradient, &step.scratch.weight_gradient, &step.scratch.handed})
-    *line = {cut(line->fixed, whole), cut(line->each, whole)};
+  for (Line* line : {&step.scratch.input_gradient, &step.scratch.weight_gradient})
+    *line = {cut(line->fixed, rows), cut(line->each, rows)};
+  step.scratch.handed = {cut(step.scratch.handed.fixed, whole), cut(step.scratch.handed.each, whole)};
   return step;
 }
 
@@ -97,7 +105,8 @@ void divide_boundaries(StageLoad& load, const graph::OpGraph& graph, const plan:
   for (const OpId id : stage.operators) {
     for (const graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))
       if (const OpId producer(static_cast<std::size_t>(v)); !how.contains(producer))
-        inputs[producer] |= layout::rule(graph.op(id), how.at(id)).reads != layout::Placement::shard_tokens;
+        inputs[producer] |=
+            layout::stage_rule(graph.op(id), how.at(id), stage).reads != layout::Placement::shard_tokens;
     const auto readers = graph.dag().successors(static_cast<graph::Vertex>(id.index()));
     if (std::ranges::any_of(
             readers, [&](graph::Vertex v) { return !how.contains(OpId(static_cast<std::size_t>(v))); }))
@@ -398,9 +407,13 @@ StageLoad load_of(const Problem& given, const plan::Stage& stage, std::size_t me
     const OpShard mine = op_shard(op, how.at(id), share);
     const Bytes output = std::min(op.output_bytes, op.saved_bytes);
     const bool whole = holds_whole(id);
-    const Bytes sum = keeps_sum(op, how.at(id)) ? op.output_bytes : Bytes(0);
-    return Activations{cut(output, whole) + cut(sum, whole) +
-                           cut(saved_bytes(problem, op) - output, mine.partition == Partition::whole),
+    const Bytes sum = keeps_sum(op, how.at(id)) ? op.output_bytes : Bytes(0),
+                rest = saved_bytes(problem, op) - output,
+                gathered = copies_whole_rows(op, how.at(id))
+                               ? std::min(rest, layout::copied_rows(op, graph.element_bytes()))
+                               : Bytes(0);
+    return Activations{cut(output, whole) + cut(sum, whole) + gathered +
+                           cut(rest - gathered, mine.partition == Partition::whole),
                        cut(op.output_bytes, whole),
                        cut(graph::core_bytes(op, graph.element_bytes()), mine.partition == Partition::whole)};
   };
@@ -417,7 +430,7 @@ StageLoad load_of(const Problem& given, const plan::Stage& stage, std::size_t me
     if (op.kind == OpKind::experts) load.experts += weights_of(graph, id, how.at(id), share);
     load.activations += activations_of(id).all;
     steps.push_back(
-        divided_step(backward_step(graph, problem.costs, id), how.at(id), mine, holds_whole(id), cut));
+        divided_step(backward_step(graph, problem.costs, id), op, how.at(id), mine, holds_whole(id), cut));
   }
   for (const HeldCopy& copy : copies) load.activations += copy.bytes;
   for (const auto& [owner, users] : graph::borrowed(graph, stage.operators))  // divided as for the first

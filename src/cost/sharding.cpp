@@ -11,6 +11,7 @@ namespace penstock::cost {
 OpShard op_shard(const graph::Operator& op, plan::Partition how, double part) {
   using layout::Placement;
   if (how == plan::Partition::whole) return {};
+  if (how == plan::Partition::sequence && op.kind == graph::OpKind::experts) return {how, part, false, false};
   // A part of the tokens is as many numbers as that part of the features.
   if (how == plan::Partition::sequence) return {plan::Partition::column, part, false, false};
   const layout::Rule rule = layout::rule(op, how);

@@ -20,7 +20,7 @@ StageKey::StageKey(StageForms* forms, const char* question, const plan::Stage& s
   // All members by name: a new one does not compile before it has its place here.
   const auto& [operators, devices, micro_batch, k, in_flight, after, recompute, tensor_parallel, partition,
                shares, zero, zero_over, sequence_parallel, context_parallel, context_exchange,
-               expert_parallel, imbalance, part] = stage;
+               expert_parallel, whole_experts, imbalance, part] = stage;
   const auto whole = [](auto value) { return static_cast<std::int64_t>(value); };
   add(forms != nullptr);
   if (forms != nullptr) {
@@ -38,7 +38,11 @@ StageKey::StageKey(StageForms* forms, const char* question, const plan::Stage& s
   add(whole(shares.size()));
   for (const std::int64_t share : shares) add(share);
   add(zero).add(zero_over).add(sequence_parallel).add(context_parallel).add(whole(context_exchange));
-  add(expert_parallel).add(std::bit_cast<std::int64_t>(imbalance)).add(part.before).add(part.of);
+  add(expert_parallel)
+      .add(whole_experts)
+      .add(std::bit_cast<std::int64_t>(imbalance))
+      .add(part.before)
+      .add(part.of);
 }
 
 /// By its place in the stage, plus one; another's by its number, behind a zero.

@@ -8,7 +8,7 @@ ZeroTraffic zero_traffic(const Problem& local, const plan::Stage& stage, core::O
   ZeroTraffic out;
   const plan::ReplicaPlacement placement = plan::replica_placement(stage);
   if (!placement.shards_gradients()) return out;
-  if (stage.expert_parallel > 1 && local.graph.op(op).kind == graph::OpKind::experts)
+  if (stage.experts_apart() && local.graph.op(op).kind == graph::OpKind::experts)
     out.among = layout::Among::expert_sharers;
   const double part = largest_part(stage);
   const core::Bytes weights = weights_of(local.graph, op, how, part);

@@ -33,6 +33,7 @@ plan::Strategy kind_of(const plan::Plan& plan) {
     out.divided[i] = usual(plan, [&](const plan::Stage& stage) { return stage.*plan::kStatedDims[i].size; });
   out.sequence_parallel = usual(plan, [](const plan::Stage& s) { return s.sequence_parallel; }).most > 0;
   out.expert_parallel = usual(plan, [](const plan::Stage& stage) { return stage.expert_parallel; });
+  out.whole_experts = usual(plan, [](const plan::Stage& s) { return s.whole_experts; }).most > 0;
   out.zero = usual(plan, [](const plan::Stage& stage) { return stage.zero; });
   out.zero_over = usual(plan, [](const plan::Stage& stage) { return stage.zero_over; });
   out.recomputing = usual(plan, [](const plan::Stage& s) { return bool(s.recompute); }).most * out.stages;
@@ -118,6 +119,7 @@ std::string differences(const plan::Plan& best, const plan::Plan& other) {
   for (std::size_t i = plan::kStatedDims.size(); i-- > 0;)
     add(plan::kStatedDims[i].letters, text(from.divided[i]), text(to.divided[i]));
   add("EP", text(from.expert_parallel), text(to.expert_parallel));
+  add("whole experts", on(from.whole_experts), on(to.whole_experts));
   add("SP", on(from.sequence_parallel), on(to.sequence_parallel));
   if (from.pipeline_parallel == to.pipeline_parallel)
     add("stages", std::to_string(from.stages), std::to_string(to.stages));

@@ -87,7 +87,8 @@ std::string replicas_sentence(const plan::Strategy& strategy) {
       fmt::format("{} has {} (data parallelism)", who, counted(strategy.data_parallel, "replica"));
   if (const std::string ways = divided_by(strategy); !ways.empty()) out += "; a replica has " + ways;
   if (strategy.expert_parallel.most > 1)
-    out += fmt::format("; {} replicas divide the experts", plan::text(strategy.expert_parallel));
+    out += fmt::format("; {} {} divide the experts", plan::text(strategy.expert_parallel),
+                       strategy.whole_experts ? "devices" : "replicas");
   return out + "." + zero_words(strategy.zero);
 }
 

@@ -88,7 +88,7 @@ class Check {
       refuse(fmt::format("gives every tensor-parallel rank whole heads{}: the plan has TP{}, TP{} would do",
                          can_.key_heads_shared ? "" : " of queries and of keys", layers_.tensor_parallel,
                          fits));
-    if (layers_.expert_parallel > 1 && !can_.expert_parallel)
+    if ((layers_.expert_parallel > 1 || layers_.whole_experts) && !can_.expert_parallel)
       refuse(fmt::format("is told nothing of experts here: the plan has EP{}", layers_.expert_parallel));
     if (can_.experts_divide_tokens && layers_.tensor_parallel > 1 && !layers_.sequence_parallel &&
         has_experts(graph_))

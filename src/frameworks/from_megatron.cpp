@@ -129,7 +129,25 @@ void deal(const graph::OpGraph& graph, const std::vector<StageLayers>& stages, P
 
 struct Degrees {
   std::int64_t tensor, context, ranks, data, expert;
+  bool whole_experts = false;
 };
+
+bool is_mixture(MegatronArguments& args) {
+  return args.has("num_experts") || args.has("num_moe_experts");
+}
+
+/// True if tensor parallelism divides no expert.
+bool has_whole_experts(MegatronArguments& args, std::int64_t tensor) {
+  constexpr const char* kSize = "expert_tensor_parallel_size";
+  const std::int64_t size = args.count(kSize, tensor);
+  if (size == tensor || !is_mixture(args)) return false;
+  if (size != 1)
+    args.fail(kSize,
+              fmt::format("expected 1, or {} as operators beside experts: no plan states another", tensor));
+  if (!args.flag("sequence_parallel"))
+    args.fail(kSize, "expected --sequence-parallel beside it: Megatron-LM divides no experts without");
+  return true;
+}
 
 Degrees read_degrees(MegatronArguments& args, std::int64_t devices) {
   Degrees out{args.count(args.spelling({"tensor_model_parallel_size", "model_parallel_size"}), 1),
@@ -141,13 +159,13 @@ Degrees read_degrees(MegatronArguments& args, std::int64_t devices) {
               fmt::format("{} devices are not replicas of TP{}{} x PP{}", devices, out.tensor,
                           out.context > 1 ? fmt::format(" x CP{}", out.context) : "", out.ranks));
   out.data = devices / (out.tensor * out.context * out.ranks);
-  if (out.data * out.context % out.expert != 0)
+  out.whole_experts = has_whole_experts(args, out.tensor);
+  const std::int64_t places = out.data * out.context * (out.whole_experts ? out.tensor : 1);
+  if (places % out.expert != 0)
     args.fail("expert_model_parallel_size",
-              fmt::format("{} replicas are not groups of {}", out.data * out.context, out.expert));
-  if (args.count("expert_tensor_parallel_size", out.tensor) != out.tensor)
-    args.fail("expert_tensor_parallel_size",
-              fmt::format("expected {}, as operators beside experts: no plan states another", out.tensor));
-  if (out.expert > 1 && !args.has("num_experts") && !args.has("num_moe_experts"))
+              fmt::format("{} {} are not groups of {}", places,
+                          out.whole_experts ? "devices with whole experts" : "replicas", out.expert));
+  if (out.expert > 1 && !is_mixture(args))
     args.fail("expert_model_parallel_size", "expected 1, or num_experts: the model has no experts");
   return out;
 }
@@ -271,12 +289,13 @@ MegatronRun from_megatron(const std::string& text, const std::string& file, cons
     stage.micro_batch = micro_batch * degrees.data;
     stage.tensor_parallel = static_cast<int>(degrees.tensor);
     stage.expert_parallel = static_cast<int>(degrees.expert);
+    stage.whole_experts = degrees.whole_experts;
     stage.recompute = stages[s].layers > 0 || recompute.of == plan::Recomputation::Of::nothing
                           ? recompute
                           : plan::Recomputation{};
     stage.context_parallel = static_cast<int>(degrees.context);
     if (degrees.context > 1) stage.context_exchange = exchange;
-    stage.zero = stage.weight_replicas() > 1 && sharded ? 1 : 0;
+    stage.zero = stage.has_copies() && sharded ? 1 : 0;
     if (stage.zero > 0) stage.zero_over = over;
     stage.sequence_parallel = degrees.tensor > 1 && args.flag("sequence_parallel");
   }

@@ -109,6 +109,7 @@ class Reader {
     demand_same("exchange of keys and values", [](const Stage& s) { return plan::name(s.context_exchange); });
     demand_same("data-parallel degree", [](const Stage& s) { return s.replicas(); });
     demand_same("expert-parallel degree", [](const Stage& s) { return s.expert_parallel; });
+    demand_same("division of single experts", [](const Stage& s) { return s.whole_experts; });
     demand_same("micro-batch", [](const Stage& s) { return s.micro_batch; });
     demand_same("ZeRO stage", [](const Stage& s) { return s.zero; });
     demand_same("number of devices that ZeRO is over", [](const Stage& s) { return s.zero_over; });
@@ -119,6 +120,7 @@ class Reader {
     out_.context_exchange = first.context_exchange;
     out_.data_parallel = first.replicas();
     out_.expert_parallel = first.expert_parallel;
+    out_.whole_experts = first.whole_experts;
     out_.sequence_parallel = first.sequence_parallel;
     out_.zero = first.zero;
     out_.zero_over = first.zero_over;

@@ -122,12 +122,12 @@ void add_shared_experts(MegatronArguments& args, Parameters& out) {
   out["shared_width"] = width;
 }
 
-/// How rows come to their experts, and how these are run, changes no model.
-void read_experts(MegatronArguments& args, Parameters& out) {
+/// How rows come to their experts, and how these are run, changes no model. `dense`: width of a feed-forward.
+void read_experts(MegatronArguments& args, Parameters& out, std::int64_t dense) {
   out["experts"] = in_text(args.count(args.has("num_experts") ? "num_experts" : "num_moe_experts"));
   out["chosen"] = in_text(args.count("moe_router_topk", 2));
   const char* const width = args.spelling({"moe_ffn_hidden_size", "moe_intermediate_size"});
-  out["expert_width"] = in_text(args.count(width, feed_forward(args)));
+  out["expert_width"] = in_text(args.count(width, dense));
   constexpr const char* kShared = "moe_shared_expert_intermediate_size";
   if (args.has(kShared)) out["shared_width"] = in_text(args.count(kShared));
   if (args.has("n_shared_experts")) add_shared_experts(args, out);
@@ -182,7 +182,7 @@ void read_mixtral(MegatronArguments& args, Parameters& out) {
   if (dense_layers(args) > 0)
     args.fail("moe_layer_freq", "layers without experts between Llama's attention: no plan states this");
   read_rotary(args, out);
-  read_experts(args, out);
+  read_experts(args, out, feed_forward(args));
   if (args.flag("moe_shared_expert_gate")) out["shared_gate"] = "yes";
 }
 
@@ -200,7 +200,7 @@ void read_deepseek(MegatronArguments& args, Parameters& out) {
   out["dense_layers"] = in_text(dense_layers(args));
   out["scores"] = args.word("moe_router_score_function", {"softmax", "sigmoid"}, "softmax");
   out["shared_width"] = "0";
-  read_experts(args, out);
+  read_experts(args, out, feed_forward(args));
 }
 
 /// --no-position-embedding takes GPT's table away, and changes nothing beside rotary positions.
@@ -211,10 +211,17 @@ void refuse_table_changes(MegatronArguments& args) {
               "the zoo's gpt has a table of positions");
 }
 
+/// Every layer of a GPT has experts, or none.
+void read_gpt_experts(MegatronArguments& args, Parameters& out) {
+  if (dense_layers(args) > 0)
+    args.fail("moe_layer_freq", "layers without experts between GPT's: no plan states this");
+  read_experts(args, out, std::stoll(out["feed_forward"]));
+  if (const auto shared = out.find("shared_width"); shared != out.end())
+    args.fail("moe_shared_expert_intermediate_size", "the zoo's gpt has no shared experts");
+}
+
 void read_gpt(MegatronArguments& args, Parameters& out) {
-  if (!has_biases(args))
-    args.fail(args.flag("disable_bias_linear") ? "disable_bias_linear" : "add_bias_linear",
-              "the zoo's gpt has biases");
+  if (!has_biases(args)) out["biases"] = "no";
   if (args.flag("group_query_attention"))
     args.fail("group_query_attention", "the zoo's gpt has keys and values of each head");
   refuse_table_changes(args);
@@ -232,6 +239,7 @@ void read_gpt(MegatronArguments& args, Parameters& out) {
   if (args.number("attention_dropout", kDropout) > 0 || args.number("hidden_dropout", kDropout) > 0)
     out["dropout"] = "yes";
   out["positions"] = in_text(args.count("max_position_embeddings"));
+  if (has_experts(args)) read_gpt_experts(args, out);
 }
 
 /// By --untie-embeddings-and-output-weights, or what Megatron-Bridge calls it.
@@ -250,8 +258,6 @@ bool tied_head(MegatronArguments& args) {
 std::string family_of(MegatronArguments& args) {
   const bool latent = args.flag("multi_latent_attention"), experts = has_experts(args);
   if (!is_llama(args)) {
-    if (experts)
-      args.fail("num_experts", "the zoo's experts are between Llama's attention: RMSNorm, rope and swiglu");
     if (latent) args.fail("multi_latent_attention", "the zoo has it with RMSNorm, rope and swiglu");
     return "gpt";
   }

@@ -70,7 +70,7 @@ void read_megatron_statements(MegatronArguments& args, plan::ModelRef& model) {
     const std::string positions = std::to_string(args.count("max_position_embeddings", 1));
     if (args.has("max_position_embeddings") && positions != p["sequence"]) p["positions"] = positions;
   }
-  if (model.name == "mixtral" || model.name == "deepseek_v3") read_router(args, p);
+  if (p.contains("experts")) read_router(args, p);
   leave_out_usual(model.name, p);
 }
 

@@ -111,6 +111,7 @@ int zero_of(const Plan& plan, const Plan* before, const Abilities& can) {
 struct CommonDegrees {
   std::size_t ranks;
   std::int64_t tensor, context, data, expert = 1;
+  bool whole_experts = false;
   std::int64_t zero_over = 0;  ///< devices that share state; 0: all with equal weights
 };
 
@@ -134,7 +135,9 @@ std::optional<CommonDegrees> degrees_of(const graph::OpGraph& graph, const Plan&
   out.data = static_cast<std::int64_t>(devices / group);
   if (can.expert_parallel)
     out.expert = most_common(plan, before, [](const Stage& s) { return s.expert_parallel; });
-  if (out.data * out.context % out.expert != 0) return {};
+  out.whole_experts = can.expert_parallel && can.sequence_parallel && out.tensor > 1 &&
+                      most_common(plan, before, [](const Stage& s) { return s.whole_experts; });
+  if (out.data * out.context * (out.whole_experts ? out.tensor : 1) % out.expert != 0) return {};
   const std::int64_t over = most_common(plan, before, [](const Stage&s) { return s.zero_over; }),
                      alike = out.data * out.context;
   if (can.hybrid && over > 0 && over < alike && alike % over == 0 && over % out.context == 0)
@@ -152,6 +155,7 @@ void deal_devices(Plan& plan, const CommonDegrees& degrees) {
     plan.stages[s].context_parallel = static_cast<int>(degrees.context);
     plan.stages[s].context_exchange = plan.stages.front().context_exchange;
     plan.stages[s].expert_parallel = static_cast<int>(degrees.expert);
+    plan.stages[s].whole_experts = degrees.whole_experts;
     plan.stages[s].zero_over = static_cast<int>(degrees.zero_over);
   }
 }
@@ -204,7 +208,7 @@ std::optional<Plan> mended(const graph::OpGraph& graph, const plan::LayerRow& ro
   const bool wanted = before && before->stages.front().tensor_parallel > 1
                           ? most_common(plan, before, divided)
                           : std::ranges::any_of(plan.stages, divided),
-             must = can.experts_divide_tokens && has_experts(graph);
+             must = degrees->whole_experts || (can.experts_divide_tokens && has_experts(graph));
   const bool sequence = can.sequence_parallel && degrees->tensor > 1 && (wanted || must);
   const Recomputation recompute =  // of stages that have layers
       before ? changed_recomputation(plan, *before, can) : recomputation_of(plan, can);
@@ -216,9 +220,7 @@ std::optional<Plan> mended(const graph::OpGraph& graph, const plan::LayerRow& ro
     stage.partition.clear();
     stage.shares.clear();
     stage.recompute = plan::applies(graph, stage.operators, recompute) ? recompute : Recomputation{};
-    stage.zero = stage.weight_replicas() <= 1 ? 0
-                 : without_pipeline           ? can.zero.back()
-                                              : zero_of(plan, before, can);
+    stage.zero = !stage.has_copies() ? 0 : without_pipeline ? can.zero.back() : zero_of(plan, before, can);
     stage.sequence_parallel = sequence;
   }
   out.training.compression = {};

@@ -61,6 +61,7 @@ void add_parallelism(MegatronLines& out, const Handover& handover) {
           layers.ranks);
   if (layers.ranks > 1 || layers.chunks > 1) add_split(out, layers);
   if (layers.expert_parallel > 1) out.add("--expert-model-parallel-size {}", layers.expert_parallel);
+  if (layers.whole_experts) out.add("--expert-tensor-parallel-size 1");
   if (layers.sequence_parallel) out.add("--sequence-parallel");
   if (layers.context_parallel > 1)
     out.add("--context-parallel-size {}\n--cp-comm-type {}", layers.context_parallel,

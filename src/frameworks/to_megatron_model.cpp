@@ -109,7 +109,8 @@ void add_experts(MegatronLines& out, Named& p) {
   out.add("--num-experts {}\n--moe-router-topk {}\n--moe-ffn-hidden-size {}", p["experts"], p["chosen"],
           p["expert_width"]);
   out.add("--moe-grouped-gemm\n--moe-token-dispatcher-type alltoall");
-  if (p["shared_width"] != "0") out.add("--moe-shared-expert-intermediate-size {}", p["shared_width"]);
+  if (!p["shared_width"].empty() && p["shared_width"] != "0")
+    out.add("--moe-shared-expert-intermediate-size {}", p["shared_width"]);
   add_router(out, p);
 }
 
@@ -153,7 +154,12 @@ void add_learned_decoder(MegatronLines& out, Named& p) {
     out.add("--ffn-hidden-size {}", usual ? std::to_string(4 * std::stoll(p["hidden"])) : p["feed_forward"]);
   out.add("--max-position-embeddings {}", p["positions"] == "0" ? p["sequence"] : p["positions"]);
   out.add("--position-embedding-type learned_absolute");
+  if (p["biases"] == "no") out.add("--disable-bias-linear");
   add_norms_and_dropout(out, p);
+  if (p["experts"] == "0") return;
+  if (p["expert_width"] == "0")
+    p["expert_width"] = usual ? std::to_string(4 * std::stoll(p["hidden"])) : p["feed_forward"];
+  add_experts(out, p);
 }
 
 }  // namespace

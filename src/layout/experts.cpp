@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "penstock/graph/with_operators.hpp"
+#include "penstock/layout/infer.hpp"
 #include "penstock/plan/mesh.hpp"
 
 namespace penstock::layout {
@@ -19,12 +20,18 @@ std::int64_t scaled(std::int64_t count, double factor) {
   return static_cast<std::int64_t>(std::ceil(static_cast<double>(count) * factor));
 }
 
+/// Devices that expert groups consist of: those of one position in tensor-parallel groups, or all of them.
+std::vector<Devices> expert_places(const plan::Stage& stage) {
+  if (stage.whole_experts) return {stage.devices};
+  return plan::Mesh(stage).groups({plan::MeshDim::data, plan::MeshDim::context});
+}
+
 }  // namespace
 
 std::vector<Devices> expert_groups(const plan::Stage& stage) {
   const auto size = static_cast<std::size_t>(stage.expert_parallel);
   std::vector<Devices> out;
-  for (const Devices& same : plan::Mesh(stage).groups({plan::MeshDim::data, plan::MeshDim::context}))
+  for (const Devices& same : expert_places(stage))
     for (std::size_t i = 0; i < same.size(); ++i) {
       if (i % size == 0) out.emplace_back();
       out.back().push_back(same[i]);
@@ -35,7 +42,7 @@ std::vector<Devices> expert_groups(const plan::Stage& stage) {
 std::vector<Devices> expert_replicas(const plan::Stage& stage) {
   const auto size = static_cast<std::size_t>(stage.expert_parallel);
   std::vector<Devices> out;
-  for (const Devices& same : plan::Mesh(stage).groups({plan::MeshDim::data, plan::MeshDim::context})) {
+  for (const Devices& same : expert_places(stage)) {
     const std::size_t first = out.size();
     out.resize(first + size);
     for (std::size_t i = 0; i < same.size(); ++i) out[first + i % size].push_back(same[i]);
@@ -72,12 +79,23 @@ Bytes copied_rows(const graph::Operator& op, int element_bytes) {
   return Bytes(e.rows * e.chosen * e.hidden * element_bytes);
 }
 
-Collectives expert_collectives(OpId op, Bytes rows, const plan::Stage& stage, bool backward) {
-  const Bytes all = Bytes(scaled(rows.value(), stage.imbalance)) * stage.expert_parallel;
-  const auto one = [&](bool before) {
-    return GroupCollective{GroupCollective::Kind::all_to_all, op, all, before, Among::experts, false};
+Collectives expert_collectives(OpId op, Bytes rows, const plan::Stage& stage, plan::Partition how,
+                               bool backward) {
+  using Kind = GroupCollective::Kind;
+  const bool own = how == plan::Partition::sequence || sends_own_tokens(stage, how);
+  const std::int64_t tensors = own ? stage.tensor_parallel : 1;
+  const Bytes received(scaled(rows.value(), stage.imbalance)),
+      all = Bytes((received.value() + tensors - 1) / tensors) * stage.expert_parallel;
+  const auto exchange = [&](bool before) {
+    return GroupCollective{Kind::all_to_all, op, all, before, Among::experts, false};
   };
-  const std::vector<GroupCollective> there_and_back = {one(true), one(false)};
+  std::vector<GroupCollective> there_and_back = {exchange(true), exchange(false)};
+  // Parts of an expert need all rows, and leave partial sums of all.
+  if (how == plan::Partition::column && tensors > 1)
+    there_and_back = {exchange(true),
+                      {Kind::all_gather, op, received, true, Among::tensor, false},
+                      {Kind::all_gather, op, received, false, Among::tensor, true},
+                      exchange(false)};
   return {there_and_back, backward ? there_and_back : std::vector<GroupCollective>()};
 }
 

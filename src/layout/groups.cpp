@@ -9,9 +9,9 @@ namespace penstock::layout {
 bool meet(const plan::Stage& stage, Among among) {
   if (among == Among::tensor) return stage.tensor_parallel > 1;
   if (among == Among::context) return stage.context_parallel > 1;
-  const bool experts = stage.expert_parallel > 1;
-  if (among == Among::experts) return experts;
-  return plan::replica_placement(stage).shards_gradients() && (among == Among::sharers || experts);
+  if (among == Among::experts) return stage.expert_parallel > 1;
+  return plan::replica_placement(stage).shards_gradients() &&
+         (among == Among::sharers || stage.experts_apart());
 }
 
 std::vector<std::vector<core::DeviceId>> groups(const plan::Stage& stage, Among among) {

@@ -33,7 +33,7 @@ class Inference {
       out_.collectives.add(sums_of(id, how));
       out_.collectives.add(shared_heads(id, how));
       for (const OpId producer : producers_) {
-        place(id, producer, rule(op, how).reads);
+        place(id, producer, stage_rule(op, how, stage_).reads);
         hold(id, producer, how);
       }
       // The gradient of a replicated tensor that leaves the stage comes back in shards.
@@ -66,7 +66,9 @@ class Inference {
     const graph::Operator& op = graph_.op(id);
     if (op.kind == OpKind::input) return Partition::whole;
     if (op.kind == OpKind::embedding) return Partition::row;
-    if (op.kind == OpKind::attention || op.kind == OpKind::experts) return Partition::column;
+    if (op.kind == OpKind::attention) return Partition::column;
+    if (op.kind == OpKind::experts) return stage_.whole_experts ? Partition::sequence : Partition::column;
+    if (routes(id)) return stage_.sequence_parallel ? Partition::sequence : Partition::whole;
     std::size_t all = 0, batch = 0, features = 0;
     for (const OpId producer : producers_) {
       ++all;
@@ -81,9 +83,22 @@ class Inference {
     return stage_.sequence_parallel ? Partition::sequence : Partition::whole;
   }
 
+  /// True for a product that only scores experts: each device needs all scores of its tokens.
+  bool routes(OpId id) const { return graph_.op(id).kind == OpKind::linear && only_scores(id); }
+  bool only_scores(OpId id) const {
+    const auto readers = graph_.dag().successors(static_cast<graph::Vertex>(id.index()));
+    return !readers.empty() && std::ranges::all_of(readers, [&](graph::Vertex v) {
+      const OpId reader(static_cast<std::size_t>(v));
+      const graph::Operator& op = graph_.op(reader);
+      if (op.kind == OpKind::experts) return graph_.operands(reader).front() != id;
+      return (op.kind == OpKind::softmax || op.kind == OpKind::activation) && only_scores(reader);
+    });
+  }
+
   /// Partial sums of tensors kept by tokens are reduce-scattered, and gathered again in the backward pass:
   /// half of an all-reduce each.
   Collectives sums_of(OpId id, Partition how) {
+    if (is_apart(id, how)) return {};
     Collectives out = sums(graph_, id, how, unsummed(id, how));
     if (!stage_.sequence_parallel) return out;
     const auto whole = [&](OpId producer) { return placed(producer) == Placement::replicate; };
@@ -113,6 +128,11 @@ class Inference {
     return out;
   }
 
+  /// True for a mixture that keeps tokens apart.
+  bool is_apart(OpId id, Partition how) const {
+    return graph_.op(id).kind == OpKind::experts && sends_own_tokens(stage_, how);
+  }
+
   static void scatter(GroupCollective& sum) {
     sum.kind = Kind::all_gather;
     sum.scatters = true;
@@ -121,7 +141,7 @@ class Inference {
   /// Inputs to whose gradient this operator adds a term, and no earlier operator does.
   std::vector<OpId> unsummed(OpId id, Partition how) {
     std::vector<OpId> out;
-    if (!rule(graph_.op(id), how).partial_input_gradient) return out;
+    if (is_apart(id, how) || !rule(graph_.op(id), how).partial_input_gradient) return out;
     for (const OpId producer : producers_) {
       if (graph_.op(producer).kind == OpKind::input || summed_[producer.index()]) continue;
       summed_[producer.index()] = true;
@@ -141,7 +161,7 @@ class Inference {
     const bool received = !placed_[producer.index()],
                all_ids = graph_.op(id).kind == OpKind::embedding && how == Partition::row;
     const Placement from = received ? Placement::replicate : placed(producer),
-                    to = all_ids ? Placement::replicate : rule(graph_.op(id), how).reads;
+                    to = all_ids ? Placement::replicate : stage_rule(graph_.op(id), how, stage_).reads;
     const bool by_tokens = received ? to == Placement::shard_tokens
                                     : from == Placement::shard_tokens && to == Placement::replicate;
     if (from != to && !(by_tokens && stage_.sequence_parallel)) copies_[{producer, to}].push_back(id);
@@ -159,8 +179,20 @@ class Inference {
 
 }  // namespace
 
+bool sends_own_tokens(const plan::Stage& stage, Partition how) {
+  return how == Partition::column && stage.sequence_parallel && stage.expert_parallel > 1;
+}
+
+Rule stage_rule(const graph::Operator& op, Partition how, const plan::Stage& stage) {
+  Rule out = rule(op, how);
+  if (op.kind != OpKind::experts || !sends_own_tokens(stage, how)) return out;
+  out.reads = out.makes = Placement::shard_tokens;
+  out.partial_output = out.partial_input_gradient = false;
+  return out;
+}
+
 Placement saved_placement(const graph::Operator& op, Partition how, const plan::Stage& stage) {
-  const Rule asked = rule(op, how);
+  const Rule asked = stage_rule(op, how, stage);
   return asked.partial_output && stage.sequence_parallel ? Placement::shard_tokens : asked.makes;
 }
 

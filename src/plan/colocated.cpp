@@ -39,7 +39,7 @@ std::string limit(const Plan& plan, const Stage& stage) {
   if (stage.k != 1) return "has no k: its passes do not alternate";
   if (!stage.after.empty()) return "waits for no stage: it has no `after`";
   if (stage.zero > 1 || stage.zero_over > 0) return "has ZeRO 1 over all its replicas, or none";
-  if (stage.expert_parallel > 1) return "has no `expert_parallel`";
+  if (stage.experts_apart()) return "has no `expert_parallel`";
   if (stage.sequence_parallel || divided(Partition::sequence) || divided(Partition::batch))
     return "has no operators divided by samples or tokens";
   return "";

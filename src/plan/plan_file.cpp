@@ -92,10 +92,12 @@ std::string dimensions_text(const Stage& stage) {
 }
 
 std::string expert_text(const Stage& stage) {
-  if (stage.expert_parallel == 1) return "";
-  if (stage.imbalance == 1) return fmt::format("    expert_parallel: {}\n", stage.expert_parallel);
-  return fmt::format("    expert_parallel: {{size: {}, imbalance: {}}}\n", stage.expert_parallel,
-                     stage.imbalance);
+  if (!stage.experts_apart()) return "";
+  if (stage.imbalance == 1 && !stage.whole_experts)
+    return fmt::format("    expert_parallel: {}\n", stage.expert_parallel);
+  return fmt::format("    expert_parallel: {{size: {}{}{}}}\n", stage.expert_parallel,
+                     stage.whole_experts ? ", whole: true" : "",
+                     stage.imbalance == 1 ? "" : fmt::format(", imbalance: {}", stage.imbalance));
 }
 
 std::string stage_text(const graph::OpGraph& graph, const Plan& plan, const Stage& stage, bool colocated) {
@@ -230,10 +232,11 @@ void read_zero(const Yaml& node, Stage& stage) {
 
 void read_experts(const Yaml& node, Stage& stage) {
   const bool short_form = node.is_scalar();
-  if (!short_form) node.only({"size", "imbalance"});
+  if (!short_form) node.only({"size", "whole", "imbalance"});
   const Yaml size = short_form ? node : node.at("size");
   stage.expert_parallel = static_cast<int>(size.integer(1, kMostDevices));
   if (short_form) return;
+  if (const auto whole = node.find("whole")) stage.whole_experts = whole->flag();
   if (const auto imbalance = node.find("imbalance")) stage.imbalance = imbalance->number();
 }
 

@@ -6,12 +6,12 @@ namespace penstock::plan {
 
 ReplicaPlacement replica_placement(const Stage& stage) {
   const std::int64_t all = stage.weight_replicas();
-  if (all < 2 || stage.zero == 0) return {};
+  if (!stage.has_copies() || stage.zero == 0) return {};
   const auto from = [&](int zero) {
     return stage.zero >= zero ? OverReplicas::shard : OverReplicas::replicate;
   };
   const std::int64_t shards = stage.zero_over == 0 ? all : stage.zero_over;
-  const std::int64_t expert_shards = stage.expert_parallel > 1 ? stage.expert_replicas() : shards;
+  const std::int64_t expert_shards = stage.experts_apart() ? stage.expert_replicas() : shards;
   return {from(3), from(2), from(1), shards, all / shards, expert_shards};
 }
 

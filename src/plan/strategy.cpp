@@ -45,6 +45,7 @@ std::string degree_words(const Strategy& s) {
     if (s.sequence_parallel && kStatedDims[i].dim == MeshDim::tensor) out += "+SP";
   }
   add("EP", s.expert_parallel);
+  if (s.whole_experts) out += s.expert_parallel.most > 1 ? "+ETP1" : " x ETP1";
   return out.empty() ? "PP1" : out;
 }
 
@@ -100,6 +101,7 @@ Strategy strategy(const Plan& plan, int depth) {
           divided(plan),
           std::ranges::any_of(plan.stages, &Stage::sequence_parallel),
           extent(plan, [](const Stage& stage) { return stage.expert_parallel; }),
+          std::ranges::any_of(plan.stages, &Stage::whole_experts),
           extent(plan, [](const Stage& stage) { return stage.zero; }),
           extent(plan, [](const Stage& stage) { return stage.zero_over; }),
           extent(plan, [&](const Stage& stage) { return samples_per_device(plan, stage); }),

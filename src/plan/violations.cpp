@@ -147,36 +147,47 @@ bool takes_one_by_one(const graph::Operator& op) {
 
 /// Experts may be divided only over replicas that share micro-batches.
 void check_experts(const graph::OpGraph& graph, const Plan& plan, Violations& violations) {
-  const auto divided =
-      std::ranges::find_if(plan.stages, [](const Stage& s) { return s.expert_parallel > 1; });
+  const auto divided = std::ranges::find_if(plan.stages, &Stage::experts_apart);
   if (divided != plan.stages.end()) {
     bool experts = false;
     for (std::size_t v = 0; v < graph.size(); ++v)
       experts = experts || graph.op(core::OpId(v)).kind == graph::OpKind::experts;
     if (!experts)
-      violations.push_back(
-          fmt::format("stage {}: `expert_parallel` is {}, but the model has no experts: expected 1",
-                      divided - plan.stages.begin(), divided->expert_parallel));
+      violations.push_back(fmt::format(
+          "stage {}: `expert_parallel` is {}, but the model has no experts: expected {}",
+          divided - plan.stages.begin(), divided->expert_parallel, divided->whole_experts ? "none" : "1"));
   }
   const auto rank = rank_of_stage(plan);
   std::map<std::int32_t, std::size_t> first;  // stage of each rank
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     const int e = stage.expert_parallel;
-    if (e < 1 || (stage.tensor_parallel >= 1 && stage.weight_replicas() % e != 0))
+    if (e < 1 || (stage.tensor_parallel >= 1 && stage.expert_places() % e != 0))
+      violations.push_back(fmt::format(
+          "stage {}: {} {}, but expert_parallel ({}) must divide them", s,
+          stage.tensor_parallel < 1 ? 0 : stage.expert_places(),
+          stage.whole_experts ? "devices that hold whole experts" : "replicas and context groups", e));
+    if (stage.whole_experts &&
+        (stage.tensor_parallel < 2 || !stage.sequence_parallel || !stage.shares.empty()))
       violations.push_back(
-          fmt::format("stage {}: {} replicas and context groups, but expert_parallel ({}) must divide them",
-                      s, stage.tensor_parallel < 1 ? 0 : stage.weight_replicas(), e));
+          fmt::format("stage {}: `expert_parallel` with `whole` needs tensor-parallel groups that divide "
+                      "tokens evenly (`sequence_parallel`, no `shares`)",
+                      s));
     if (!(stage.imbalance >= 1 && stage.imbalance <= std::max(1, e)))
       violations.push_back(
           fmt::format("stage {}: the fullest of {} devices has 1 to {} times the mean, not {}", s, e, e,
                       stage.imbalance));
-    if (e > 1 && asynchronous(plan))
+    if (stage.whole_experts && std::ranges::any_of(stage.partition, [&](const auto& chosen) {
+          return chosen.first.index() < graph.size() && graph.op(chosen.first).kind == graph::OpKind::experts;
+        }))
+      violations.push_back(
+          fmt::format("stage {}: `partition` divides experts, which `expert_parallel` leaves whole", s));
+    if (stage.experts_apart() && asynchronous(plan))
       violations.push_back(fmt::format(
           "stage {}: `expert_parallel` without a flush, where replicas take turns: they never meet", s));
     if (stage.part) continue;  // has its own degrees
     const std::size_t f = first.emplace(rank[s], s).first->second;
-    if (plan.stages[f].expert_parallel != e)
+    if (plan.stages[f].expert_parallel != e || plan.stages[f].whole_experts != stage.whole_experts)
       violations.push_back(
           fmt::format("stages {} and {} share devices, but not the size of expert groups", f, s));
   }
@@ -246,7 +257,7 @@ void check_sharding(const graph::OpGraph& graph, const Plan& plan, Violations& v
       violations.push_back(
           fmt::format("stage {}: {} devices with equal weights are no groups of {} that share", s,
                       t >= 1 ? stage.weight_replicas() : 0, stage.zero_over));
-    if (stage.zero_over > 0 && stage.expert_parallel > 1)
+    if (stage.zero_over > 0 && stage.experts_apart())
       violations.push_back(
           fmt::format("stage {}: with expert groups, devices with equal weights share among all of them", s));
     if (stage.zero > 0 && std::any_of(stage.partition.begin(), stage.partition.end(),

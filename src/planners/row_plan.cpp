@@ -39,6 +39,7 @@ plan::Plan row_plan(const cost::Problem& problem, const Units& units, const Even
     stage.tensor_parallel = row.tensor_parallel;
     stage.context_parallel = row.context_parallel;
     stage.expert_parallel = row.expert_parallel;
+    stage.whole_experts = row.whole_experts;
     stage.sequence_parallel = row.sequence_parallel;
     stage.zero = row.zero;
     if (s > 0) stage.after = {core::StageId(s - 1)};
@@ -120,7 +121,7 @@ std::vector<EvenRow> thriftier(const EvenRow& row, bool tokens) {
   std::vector<EvenRow> out = {row};
   if (!row.thrift_at_need) return out;
   EvenRow next = row;
-  if (row.tensor_parallel > 1 && tokens) {
+  if (row.tensor_parallel > 1 && tokens && !row.sequence_parallel) {
     next.sequence_parallel = true;
     out.push_back(next);
   }

@@ -28,6 +28,7 @@ struct EvenRow {
   bool sequence_parallel = false;  ///< in all stages
   int context_parallel = 1;        ///< context groups per replica, in a ring
   int expert_parallel = 1;         ///< in all stages; divides replicas times context groups
+  bool whole_experts = false;      ///< in all stages, with sequence_parallel
 
   int devices() const {
     return replicas * tensor_parallel * context_parallel;

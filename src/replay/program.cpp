@@ -74,7 +74,7 @@ void check(const graph::OpGraph& graph, const plan::Plan& plan) {
     if (stage.context_parallel > 1 && stage.tensor_parallel > 1)
       throw BadInput(
           fmt::format("stage {}: context parallelism of tensor-parallel groups is not replayed", s));
-    if (stage.expert_parallel > 1 && stage.tensor_parallel > 1)
+    if (stage.experts_apart() && stage.tensor_parallel > 1)
       throw BadInput(
           fmt::format("stage {}: expert parallelism of tensor-parallel groups is not replayed", s));
     if (stage.zero > 0) throw BadInput(fmt::format("stage {}: ZeRO is not replayed", s));

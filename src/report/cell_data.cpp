@@ -42,6 +42,7 @@ Json stages(const CellData& cell) {
                    {"replicas", stage.replicas()},
                    {"divided", divided(stage)},
                    {"expert_parallel", stage.expert_parallel},
+                   {"whole_experts", stage.whole_experts},
                    {"sequence_parallel", stage.sequence_parallel},
                    {"zero", stage.zero},
                    {"recompute", stage.recompute ? plan::written(stage.recompute) : ""}});

@@ -26,7 +26,7 @@ bool any_order(const plan::Plan& plan) {
   const std::int64_t replicas = plan.stages.front().replicas();
   return std::ranges::all_of(plan.stages, [&](const plan::Stage& stage) {
     return stage.replicas() == replicas && stage.micro_batch % replicas == 0 && stage.zero_over == 0 &&
-           stage.expert_parallel == 1;
+           !stage.experts_apart();
   });
 }
 

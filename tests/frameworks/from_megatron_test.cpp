@@ -851,8 +851,8 @@ TEST_CASE(
     "what would be another computation, and what does not divide, is refused by file, line and argument") {
   CHECK(refusal(kModel + "--context-parallel-size 3").find("are not replicas of TP1 x CP3 x PP1") !=
         std::string::npos);
-  CHECK(refusal(kModel + "--num-experts 8") ==
-        "train.sh:2: num_experts: the zoo's experts are between Llama's attention: RMSNorm, rope and swiglu");
+  CHECK(refusal(kModel + "--num-experts 8 --moe-shared-expert-intermediate-size 64") ==
+        "train.sh:2: moe_shared_expert_intermediate_size: the zoo's gpt has no shared experts");
   CHECK(refusal(kLlama + "--num-experts 8 --moe-layer-freq 2")
             .find("expected layers without experts (0), then those with") != std::string::npos);
   CHECK(refusal(kLlama + "--num-experts 8 --expert-model-parallel-size 3") ==

@@ -150,6 +150,19 @@ TEST_CASE("a plan file keeps context parallelism, a ring only as its size; one g
   CHECK(plan::to_yaml(g, diamond_plan()).find("context") == std::string::npos);
 }
 
+TEST_CASE("a plan file keeps experts that tensor parallelism leaves whole") {
+  const auto g = diamond();
+  Plan written = diamond_plan();
+  written.stages[1].whole_experts = written.stages[2].whole_experts = true;
+  written.stages[1].expert_parallel = 4;
+  written.stages[2].imbalance = 1.5;
+  const std::string text = plan::to_yaml(g, written);
+  CHECK(text.find("expert_parallel: {size: 4, whole: true}\n") != std::string::npos);
+  CHECK(text.find("expert_parallel: {size: 1, whole: true, imbalance: 1.5}\n") != std::string::npos);
+  const Plan back = plan::parse_plan(text, "p.yaml", g);
+  CHECK(back.stages == written.stages);
+}
+
 TEST_CASE("a plan file keeps over how many devices ZeRO shards; over all is not written") {
   const auto g = diamond();
   Plan written = diamond_plan();

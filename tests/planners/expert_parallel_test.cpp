@@ -115,6 +115,43 @@ TEST_CASE("experts that fit no device whole do in parts, as many as divide their
   }
 }
 
+TEST_CASE("experts go over tensor-parallel devices that replicas without them do not hold") {
+  // Four devices of one tensor-parallel group have one replica: it divides experts only if they are whole.
+  const auto graph = small_mixture("8");
+  const auto cluster = support::tiny_cluster(8);
+  const cost::Problem problem{graph, cluster, kAnalytic, {8, plan::Optimizer::sgd}};
+  planners::SearchOptions options;
+  options.own = {{"tensor_parallel", "8"},
+                 {"sequence_parallel", "true"},
+                 {"expert_parallel", "8"},
+                 {"whole_experts", "true"}};
+  const auto stated = planners::planner("given").plan(problem, options, {}).plan;
+  CHECK(stated.stages.front().whole_experts);
+  check_valid(problem, stated);
+  options.own["whole_experts"] = "false";
+  CHECK_THROWS_AS(planners::planner("given").plan(problem, options, {}), core::Infeasible);
+}
+
+TEST_CASE("megatron leaves experts whole where their parts would gather many copies") {
+  // Tokens take half of the experts: with parts of experts a group gathers four copies of each.
+  const auto graph = models::build("mixtral", {{"layers", "4"},
+                                               {"hidden", "512"},
+                                               {"heads", "8"},
+                                               {"kv_heads", "8"},
+                                               {"sequence", "1024"},
+                                               {"vocabulary", "512"},
+                                               {"experts", "8"},
+                                               {"chosen", "4"},
+                                               {"expert_width", "2048"}});
+  const auto cluster = support::tiny_cluster(8, 700'000'000);
+  const cost::Problem problem{graph, cluster, kAnalytic, {2, plan::Optimizer::adam}};
+  const auto found = divided(problem, 8, 8);
+  REQUIRE(found);
+  check_valid(problem, *found);
+  CHECK(found->stages.front().whole_experts);
+  CHECK(found->stages.front().expert_parallel > found->stages.front().weight_replicas());
+}
+
 TEST_CASE("there are no expert groups without experts") {
   const auto cluster = support::tiny_cluster(8);
   const auto dense =

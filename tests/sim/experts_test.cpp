@@ -47,6 +47,11 @@ plan::Plan random_expert_plan(const graph::OpGraph& graph, Random& random, std::
     if (each.expert_parallel > 1 && random.chance(0.5)) each.imbalance = 1 + random.unit();
     each.zero = random.chance(0.5) ? random.between(1, 3) : 0;
     each.sequence_parallel = each.tensor_parallel > 1 && random.chance(0.5);
+    if (each.sequence_parallel && random.chance(0.5)) {
+      each.whole_experts = true;
+      if (each.expert_places() % (2 * each.expert_parallel) == 0 && each.expert_parallel < 8)
+        each.expert_parallel *= 2;
+    }
     if (random.chance(0.3)) each.recompute = plan::kRecomputeStage;
     out.stages.push_back(each);
     first = last;
@@ -134,7 +139,7 @@ TEST_CASE("ZeRO shares experts over those that hold the same, and the rest over 
 
 TEST_CASE("random plans with expert groups: no violation, and nothing below a bound") {
   const auto one = small_mixture("2"), other = small_mixture("3", "16");
-  int divided = 0;
+  int divided = 0, whole = 0;
   for (std::uint64_t seed = 0; seed < 120; ++seed) {
     CAPTURE(seed);
     Random random(seed);
@@ -143,7 +148,9 @@ TEST_CASE("random plans with expert groups: no violation, and nothing below a bo
     plan::Plan plan = random_expert_plan(g, random, devices);
     judge_somewhere(g, plan, devices, random);
     divided += std::ranges::any_of(plan.stages, [](const auto& s) { return s.expert_parallel > 1; });
+    whole += std::ranges::any_of(plan.stages, &plan::Stage::whole_experts);
   }
+  CHECK(whole > 20);
   CHECK(divided > 60);
 }
 

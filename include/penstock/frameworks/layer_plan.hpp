@@ -22,6 +22,7 @@ struct LayerPlan {
   std::int64_t tensor_parallel = 1, context_parallel = 1, data_parallel = 1;
   plan::ContextExchange context_exchange = plan::ContextExchange::ring;
   std::int64_t expert_parallel = 1;  ///< replicas that divide the experts
+  bool whole_experts = false;        ///< or devices, each with whole experts
   bool sequence_parallel = false;
   int zero = 0;
   std::int64_t zero_over = 0;    ///< devices that share so; 0: all with equal weights

@@ -12,7 +12,8 @@ namespace penstock::layout {
 
 /// Expert-parallel groups: the devices of each hold all experts of the stage, in the order of their experts.
 /// A group has as many replicas as the stage divides experts over. Its devices follow each other, context
-/// groups first, as in Megatron-LM's order "tp-cp-ep-dp".
+/// groups first, as in Megatron-LM's order "tp-cp-ep-dp". Groups with whole experts have tensor-parallel
+/// neighbours before these.
 std::vector<std::vector<core::DeviceId>> expert_groups(const plan::Stage& stage);
 
 /// Groups of devices that hold the same experts.
@@ -29,10 +30,13 @@ graph::OpGraph expert_graph(const graph::OpGraph& graph, int parallel, double im
 core::Bytes copied_rows(const graph::Operator& op, int element_bytes);
 
 /// Collectives that send a mixture's rows to their experts and back; with `backward`, also those of their
-/// gradients. `rows`: bytes per sample of one device in the mean. Every device of the group counts as the
-/// fullest one, with the stage's imbalance times the mean. Every member of a tensor-parallel group exchanges
-/// all rows, because its part of every expert needs all of them.
-Collectives expert_collectives(core::OpId op, core::Bytes rows, const plan::Stage& stage, bool backward);
+/// gradients. `rows`: bytes per sample of one tensor-parallel group in the mean. Every device of the group
+/// counts as the fullest one, with the stage's imbalance times the mean. With sequence parallelism a device
+/// sends the rows of its own tokens (sends_own_tokens). Where tensor parallelism divides experts, the group then gathers the rows
+/// that its members received, and reduce-scatters the results (Megatron-LM's all-to-all dispatcher).
+/// Otherwise every member exchanges all rows, because its part of every expert needs all of them.
+Collectives expert_collectives(core::OpId op, core::Bytes rows, const plan::Stage& stage, plan::Partition how,
+                               bool backward);
 
 /// Violations in words, one per operator: the stage's groups do not divide its experts.
 std::vector<std::string> expert_violations(const graph::OpGraph& graph, const plan::Plan& plan);

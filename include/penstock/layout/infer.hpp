@@ -33,9 +33,17 @@ struct StageLayout {
   std::vector<Copy> copies;
 };
 
+/// True if devices keep their own tokens before and after a mixture that their group divides by columns.
+/// Experts of other devices then get rows of these tokens only (Megatron-LM's all-to-all dispatcher).
+bool sends_own_tokens(const plan::Stage& stage, plan::Partition how);
+
+/// Rule of an operator in a stage: rule(op, how), except for mixtures that keep tokens apart.
+Rule stage_rule(const graph::Operator& op, plan::Partition how, const plan::Stage& stage);
+
 /// Infers the layout of a stage. Without a choice in the plan, Megatron-LM's rule applies (Shoeybi et al.,
 /// 2019, section 3). A matrix is divided by columns if its input is replicated, by rows if it is sharded;
-/// attention by heads; an embedding by its vocabulary. Operators without weights follow their inputs, and
+/// attention by heads; an embedding by its vocabulary. Experts are divided by columns, or by tokens if they are
+/// whole. A router is on all devices. Operators without weights follow their inputs, and
 /// operators without a sharded input run whole on every device.
 /// Sequence parallelism divides whole operators by tokens and reduce-scatters partial sums by tokens. An
 /// operator that needs a replicated tensor all-gathers it; both halves together move the bytes of an
@@ -48,7 +56,7 @@ struct StageLayout {
 /// gathered if a replicated tensor is needed (Narayanan et al., SC 2021, section 4.1).
 StageLayout infer(const graph::OpGraph& graph, const plan::Stage& stage);
 
-/// Placement of the saved output: `rule(op, how).makes`, except for sums that sequence parallelism scatters
+/// Placement of the saved output: `stage_rule(op, how, stage).makes`, except for sums that sequence parallelism scatters
 /// by tokens.
 Placement saved_placement(const graph::Operator& op, plan::Partition how, const plan::Stage& stage);
 

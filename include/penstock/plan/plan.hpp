@@ -82,6 +82,10 @@ struct Stage {
   /// ICLR 2021; Megatron-LM's expert parallelism). Each sends its rows to the devices of their experts, and
   /// receives the results. All other weights are on every replica.
   int expert_parallel = 1;
+  /// True: tensor parallelism divides no expert. The devices of a tensor-parallel group are then further
+  /// members of expert groups (Liu et al., MoE Parallel Folding, 2025; Megatron-LM's
+  /// --expert-tensor-parallel-size 1). Needs sequence parallelism: each device sends the rows of its tokens.
+  bool whole_experts = false;
   /// Rows of the fullest device of an expert-parallel group over the mean; at least 1. A router without
   /// capacity may send any number of rows to a device; a capacity factor limits it.
   double imbalance = 1;
@@ -103,8 +107,14 @@ struct Stage {
   /// Devices that hold the same weights: all replicas of all parts, times the groups of dimensions that do
   /// not divide weights.
   std::int64_t weight_replicas() const;
+  /// Devices that hold parts of different experts or tokens of them: expert groups consist of these.
+  std::int64_t expert_places() const { return weight_replicas() * (whole_experts ? tensor_parallel : 1); }
   /// Devices that hold the same experts.
-  std::int64_t expert_replicas() const { return weight_replicas() / expert_parallel; }
+  std::int64_t expert_replicas() const { return expert_places() / expert_parallel; }
+  /// True if other devices hold the same experts than hold the same weights otherwise.
+  bool experts_apart() const { return expert_parallel > 1 || whole_experts; }
+  /// True if some weights are on several devices, so that ZeRO has something to shard.
+  bool has_copies() const { return weight_replicas() > 1 || (whole_experts && expert_replicas() > 1); }
   friend bool operator==(const Stage&, const Stage&) = default;
 };
 

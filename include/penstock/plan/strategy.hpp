@@ -26,7 +26,8 @@ struct Strategy {
   Extent data_parallel;                            ///< replicas per stage
   std::array<Extent, kStatedDims.size()> divided;  ///< degrees of the dimensions of kStatedDims
   bool sequence_parallel = false;                  ///< true if any stage has it
-  Extent expert_parallel;                          ///< replicas that divide the experts of a mixture
+  Extent expert_parallel;                          ///< devices that divide the experts of a mixture
+  bool whole_experts = false;                      ///< true if any stage has it
   Extent zero;                                     ///< ZeRO stage
   Extent zero_over;              ///< devices per ZeRO sharding group; 0: all with equal weights
   Extent micro_batch;            ///< samples per replica, of the fullest replica

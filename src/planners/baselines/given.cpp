@@ -74,7 +74,8 @@ EvenRow stated_row(const cost::Problem& problem, const Units& units, const OwnVa
               .zero = static_cast<int>(own.number("zero")),
               .sequence_parallel = own.flag("sequence_parallel"),
               .context_parallel = static_cast<int>(own.number("context_parallel")),
-              .expert_parallel = static_cast<int>(own.number("expert_parallel"))};
+              .expert_parallel = static_cast<int>(own.number("expert_parallel")),
+              .whole_experts = own.flag("whole_experts")};
   const std::size_t ranks = stages / chunks, devices = problem.cluster.size(),
                     replica = ranks * static_cast<std::size_t>(row.tensor_parallel) *
                               static_cast<std::size_t>(row.context_parallel);
@@ -101,6 +102,9 @@ const std::vector<PlannerOption>& given_options() {
              "groups that divide the tokens of a replica's samples, round a ring, in all stages"),
       number("expert_parallel", 1, 1, kMostDegree,
              "replicas, context groups among them, that divide the experts of every mixture"),
+      flag("whole_experts",
+           "tensor parallelism divides no expert: devices of its groups hold different ones (needs "
+           "sequence_parallel)"),
       number("zero", 0, 0, 3, "ZeRO stage, in all stages"),
       flag("sequence_parallel", "tensor-parallel groups divide tokens too"),
       words("recompute", {"none", "selective", "layers"},

@@ -51,7 +51,16 @@ class MeshMoves {
   void experts(const Stages& which) {
     if (space_.expert_sizes().size() < 2) return;
     for (const int size : space_.expert_sizes())
-      add(which, [size](Stage& stage) { divide_experts(stage, size); });
+      for (const bool whole : {false, true})
+        if (!whole || divides_tokens(which))
+          add(which, [size, whole](Stage& stage) { divide_experts(stage, size, whole); });
+  }
+
+  /// True if tensor-parallel groups of these stages may divide tokens, so that their experts may be whole.
+  bool divides_tokens(const Stages& which) const {
+    return space_.limits().sequence_parallel && std::ranges::any_of(which, [&](std::size_t s) {
+             return stages_[s].tensor_parallel > 1 && stages_[s].shares.empty();
+           });
   }
 
   /// Memory saved by divided experts may go into larger micro-batches or less tensor parallelism. Changes
@@ -64,13 +73,15 @@ class MeshMoves {
             add(every_, [&space = space_, size, scale, fewer](Stage& stage) {
               if (stage.tensor_parallel % fewer != 0) return;
               stage.tensor_parallel /= fewer;
-              divide_experts(stage, size);
+              divide_experts(stage, size, stage.whole_experts);
               space.scale_micro_batch(stage, scale);
             });
   }
 
-  static void divide_experts(Stage& stage, int size) {
+  static void divide_experts(Stage& stage, int size, bool whole) {
     stage.expert_parallel = size;
+    stage.whole_experts = whole && stage.tensor_parallel > 1;
+    stage.sequence_parallel |= stage.whole_experts;
     stage.zero_over = 0;  // parts of experts and of the rest are shared among all devices
   }
 

@@ -81,9 +81,10 @@ void drop_idle_settings(const graph::OpGraph& graph, Plan& plan) {
     stage.after.clear();
     if (row && s > 0) stage.after = {core::StageId(s - 1)};
     if (stage.tensor_parallel == 1) stage.sequence_parallel = false;
+    if (!stage.sequence_parallel) stage.whole_experts = false;
     if (stage.context_parallel == 1) stage.context_exchange = plan::ContextExchange::ring;
     const std::int64_t alike = stage.weight_replicas();
-    if (alike == 1) stage.zero = 0;
+    if (!stage.has_copies()) stage.zero = 0;
     if (stage.zero == 0 || alike == stage.zero_over ||
         alike % std::max<std::int64_t>(1, stage.zero_over) != 0)
       stage.zero_over = 0;
@@ -247,8 +248,8 @@ std::string PlanSpace::key(const Draft& draft) const {
   for (const Stage& stage : plan.stages) {
     const plan::Recomputation& again = stage.recompute;
     add(stage.micro_batch, stage.k, again.of, again.early, again.first, stage.tensor_parallel,
-        stage.context_parallel, stage.context_exchange, stage.expert_parallel, stage.zero, stage.zero_over,
-        stage.sequence_parallel);
+        stage.context_parallel, stage.context_exchange, stage.expert_parallel, stage.whole_experts,
+        stage.zero, stage.zero_over, stage.sequence_parallel);
     add(stage.partition.size());
     for (const auto& [op, how] : stage.partition) add(op.index(), how);
     add(stage.shares.size());

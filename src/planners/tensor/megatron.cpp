@@ -51,10 +51,11 @@ constexpr const char* kMaxExpertParallel = "max_expert_parallel";
 /// Division of a rank's work among its devices.
 struct Degrees {
   int tensor, context, replicas, expert;
+  bool whole_experts = false;
 };
 
-/// Degrees that leave equally many devices for each rank; expert groups consist of whole replicas or context
-/// groups.
+/// Degrees that leave equally many devices for each rank; expert groups consist of replicas or context
+/// groups, or of their devices, each with whole experts.
 std::vector<Degrees> all_degrees(const cost::Problem& problem, const SearchOptions& options,
                                  const OwnValues& own) {
   const auto contexts = context_sizes(problem, options, own.number(kMaxContextParallel));
@@ -65,8 +66,10 @@ std::vector<Degrees> all_degrees(const cost::Problem& problem, const SearchOptio
     for (int c : contexts)
       for (int replicas : rank_sizes(problem, options))
         for (int e : experts)
-          if (devices % (std::int64_t{t} * c * replicas) == 0 && c * replicas % e == 0)
-            out.push_back({t, c, replicas, e});
+          for (const bool whole : {false, true})
+            if (devices % (std::int64_t{t} * c * replicas) == 0 && c * replicas * (whole ? t : 1) % e == 0 &&
+                !(whole && (t == 1 || e == 1)))
+              out.push_back({t, c, replicas, e, whole});
   return out;
 }
 
@@ -106,7 +109,8 @@ const std::vector<PlannerOption>& tensor_parallel_options() {
 // (ZeRO 1), and recomputation of attention's cores (Korthikanti et al., MLSys 2023) and of all layers. With
 // max_context_parallel replicas also divide their tokens (Megatron-LM's context parallelism), in a ring. With
 // max_expert_parallel replicas and context groups divide experts, with one size in all stages, like
-// Megatron-LM's --expert-model-parallel-size, and evenly loaded.
+// Megatron-LM's --expert-model-parallel-size, and evenly loaded. Or all their devices do, each with whole
+// experts (--expert-tensor-parallel-size 1).
 SearchResult megatron(const cost::Problem& problem, const SearchOptions& asked, core::StopToken stop) {
   const OwnValues own("megatron", megatron_options(), asked.own);
   const SearchOptions options = limited(asked, own);
@@ -116,7 +120,7 @@ SearchResult megatron(const cost::Problem& problem, const SearchOptions& asked, 
       own.word("units") == "layers" ? layer_units(problem.graph) : planning_units(problem.graph);
   const std::size_t size = units.operators.size(), devices = problem.cluster.size();
   std::vector<EvenRow> rows;
-  for (const auto& [t, c, replicas, e] : all_degrees(problem, options, own)) {
+  for (const auto& [t, c, replicas, e, whole] : all_degrees(problem, options, own)) {
     const std::size_t ranks = devices / static_cast<std::size_t>(t * c * replicas);
     if (ranks > size) continue;
     for (std::int64_t micro_batch : shared_sizes(problem, options, replicas))
@@ -127,8 +131,10 @@ SearchResult megatron(const cost::Problem& problem, const SearchOptions& asked, 
                         .schedule = v == 1 ? "1f1b" : "interleaved_1f1b",
                         .tensor_parallel = t,
                         .thrift_at_need = true,
+                        .sequence_parallel = whole,
                         .context_parallel = c,
-                        .expert_parallel = e});
+                        .expert_parallel = e,
+                        .whole_experts = whole});
   }
   const auto cut = [&](const EvenRow& row) { return uniform(row.stages, size); };
   return fastest(problem, options, units, rows, cut, no_even_row(problem, size), stop, kMostEvaluated);

@@ -47,7 +47,7 @@ ExpertDispatch::ExpertDispatch(Device& device, const plan::Stage& stage, core::O
   in_turn_ = own.in_turn;
   const core::Bytes rows = layout::copied_rows(shard.op, device.graph.element_bytes());
   const cost::GroupTimes groups(device.cluster, layout::groups(stage, layout::Among::experts));
-  for (const auto& each : layout::expert_collectives(id, rows, stage, false).forward)
+  for (const auto& each : layout::expert_collectives(id, rows, stage, plan::Partition::whole, false).forward)
     time_ += groups.time(each, samples);
   const kernels::Made& made = device.wire(id).made;
   slots_.inputs = {{"x", {samples, own.rows, own.hidden}, made.element},

@@ -101,7 +101,7 @@ double flops_of(const graph::OpGraph& graph, const plan::Stage& stage) {
 /// Part for the waits of a stage's passes if costs do not state them.
 TimePart group_part(const plan::Stage& stage) {
   if (stage.tensor_parallel > 1) return TimePart::tensor;
-  if (stage.expert_parallel > 1) return TimePart::experts;
+  if (stage.experts_apart()) return TimePart::experts;
   return stage.context_parallel > 1 ? TimePart::context : TimePart::reduction;
 }
 
