@@ -34,7 +34,10 @@ NamedRuntime fusing(const char* name, const char* summary) {
   return {name, {.per_kernel = kEager}, summary, kFitted};
 }
 NamedRuntime unfused(const char* name, const char* summary) {
-  return {name, {.per_kernel = kEager, .fused_gates = false, .fused_norms = false}, summary, kFitted};
+  return {name,
+          {.per_kernel = kEager, .fused_gates = false, .fused_norms = false, .saves_gathered = true},
+          summary,
+          kFitted};
 }
 
 }  // namespace
@@ -44,11 +47,13 @@ const std::vector<NamedRuntime>& runtimes() {
       fusing("megatron", "Megatron-LM without CUDA graphs: Transformer Engine's or Apex's fused kernels"),
       fusing("deepspeed", "DeepSpeed with Megatron's fused kernels"),
       {"torchtitan",
-       {.per_kernel = kEager, .fused_gates = false},
+       {.per_kernel = kEager, .fused_gates = false, .saves_gathered = true},
        "torchtitan without torch.compile: PyTorch's operators one by one, of which RMSNorm is one",
        kFitted},
-      fusing("automodel",
-             "NeMo AutoModel with Transformer Engine's kernels, as its benchmark recipes have them"),
+      {"automodel",
+       {.per_kernel = kEager, .saves_gathered = true},
+       "NeMo AutoModel with Transformer Engine's kernels, as its benchmark recipes have them",
+       kFitted},
       unfused("accelerate", "accelerate with models of transformers: PyTorch's operators one by one"),
       unfused("pytorch", "models written in PyTorch, without torch.compile: operators one by one"),
       {"none", {}, "devices never wait for their hosts", "data sheets know no host"},
@@ -81,7 +86,7 @@ Runtime runtime(std::string_view text) {
   std::vector<std::string> known;
   for (const NamedRuntime& named : runtimes()) {
     if (named.name == name && (!compiled || named.runtime.per_kernel > Seconds(0)))
-      return compiled ? Runtime() : named.runtime;
+      return compiled ? Runtime{.saves_gathered = named.runtime.saves_gathered} : named.runtime;
     known.push_back(named.name);
   }
   throw core::BadInput(

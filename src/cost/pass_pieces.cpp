@@ -102,7 +102,15 @@ bool PassPieces::may_wait(const plan::Stage& stage) {
 
 PassPieces::PassPieces(const Problem& problem, const plan::Stage& stage)
     : local_(problem, stage), stage_(stage), again_(computed_again(problem.graph, stage)) {
-  if (stage.tensor_parallel > 1) how_ = partitions(stage, layout::infer(local_.get().graph, stage));
+  if (stage.tensor_parallel > 1) {
+    const graph::OpGraph& graph = local_.get().graph;
+    const layout::StageLayout placed = layout::infer(graph, stage);
+    how_ = partitions(stage, placed);
+    if (!saves_gathered(problem, stage))
+      for (const layout::Copy& each : placed.gathered)
+        gathered_again_.push_back({GroupCollective::Kind::all_gather, each.readers.front(),
+                                   graph.op(each.tensor).output_bytes, true});
+  }
   collectives_ = group_collectives(problem, local_.get(), stage, how_);
   if (!plan::replica_placement(stage).shards_gradients()) return;
   const auto layers = plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers);
@@ -155,6 +163,10 @@ std::vector<PassPiece> PassPieces::of(Pass pass, std::span<const OpId> operators
     if (layer.last == i) cutter.end(all_gathers(layer.gradients, order[i], true));
   }
   return cutter.take();
+}
+
+Collectives PassPieces::gathered_again(Pass pass) const {
+  return pass == Pass::backward || pass == Pass::input_gradient ? gathered_again_ : Collectives();
 }
 
 /// A layer that was computed again as one has its weights from then on.

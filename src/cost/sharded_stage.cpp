@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -397,7 +398,9 @@ StageLoad load_of(const Problem& given, const plan::Stage& stage, std::size_t me
   const layout::StageLayout placed = layout::infer(graph, stage);
   const auto how = partitions(stage, placed);
   const double share = part_of(stage, member);
-  const std::vector<HeldCopy> copies = held_copies(graph, placed, share);
+  std::vector<HeldCopy> copies = held_copies(graph, placed, share);
+  if (saves_gathered(problem, stage))
+    std::ranges::copy(gathered_copies(graph, placed, share), std::back_inserter(copies));
   const auto cut = [&](Bytes bytes, bool whole) { return whole ? bytes : rounded_up(bytes, share); };
   const auto holds_whole = [&](OpId id) {
     return layout::saved_placement(graph.op(id), how.at(id), stage) == layout::Placement::replicate;

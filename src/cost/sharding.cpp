@@ -28,6 +28,22 @@ std::vector<HeldCopy> held_copies(const graph::OpGraph& graph, const layout::Sta
   return out;
 }
 
+bool saves_gathered(const Problem& problem, const plan::Stage& stage) {
+  const auto saves = [](const cluster::DeviceType& type) { return type.host().saves_gathered; };
+  if (stage.devices.empty()) return std::ranges::any_of(problem.cluster.types(), saves);  // placed later
+  return saves(problem.cluster.type(stage.devices.front()));
+}
+
+std::vector<HeldCopy> gathered_copies(const graph::OpGraph& graph, const layout::StageLayout& placed,
+                                      double part) {
+  std::vector<HeldCopy> out;
+  for (const layout::Copy& copy : placed.gathered) {
+    const core::Bytes whole = graph.op(copy.tensor).output_bytes;
+    out.push_back({copy, whole - rounded_up(whole, part)});
+  }
+  return out;
+}
+
 double part_of(const plan::Stage& stage, std::size_t member) {
   if (stage.shares.empty()) return 1.0 / stage.tensor_parallel;
   return static_cast<double>(stage.shares[member]) /

@@ -65,8 +65,9 @@ std::string runtime_words(const cluster::Cluster& cluster, const std::string& st
   if (!stated.empty() && stated != "none" && stated.find('/') == std::string::npos)
     return "framework " + stated;
   const cluster::Runtime runtime = cluster.types().front().host();
+  if (runtime.one_kernel() == core::Seconds(0)) return "no host times";
   for (const auto& named : cluster::runtimes())
-    if (named.runtime == runtime) return named.name == "none" ? "no host times" : "framework " + named.name;
+    if (named.runtime == runtime) return "framework " + named.name;
   const auto part = [](core::Seconds time, const char* of) {
     return time.value() > 0 ? fmt::format("{} per {}", core::show(time), of) : std::string();
   };

@@ -42,6 +42,8 @@ class Inference {
     }
     for (auto& [copy, readers] : copies_)
       out_.copies.push_back({copy.first, copy.second, std::move(readers)});
+    for (auto& [tensor, readers] : gathered_)
+      out_.gathered.push_back({tensor, Placement::replicate, std::move(readers)});
     return std::move(out_);
   }
 
@@ -165,6 +167,13 @@ class Inference {
     const bool by_tokens = received ? to == Placement::shard_tokens
                                     : from == Placement::shard_tokens && to == Placement::replicate;
     if (from != to && !(by_tokens && stage_.sequence_parallel)) copies_[{producer, to}].push_back(id);
+    if (by_tokens && !received && stage_.sequence_parallel && gathers_for_weights(graph_.op(id), how))
+      gathered_[producer].push_back(id);
+  }
+
+  /// Experts need the rows that they exchanged instead. Frozen weights need no input.
+  static bool gathers_for_weights(const graph::Operator& op, Partition how) {
+    return rule(op, how).partial_input_gradient && op.kind != OpKind::experts && graph::weighs(op);
   }
 
   const graph::OpGraph& graph_;
@@ -172,6 +181,7 @@ class Inference {
   std::vector<OpId> producers_;                   ///< producers of the current operator, ascending
   std::vector<std::optional<Placement>> placed_;  ///< [operator] none for operators of other stages
   std::map<std::pair<OpId, Placement>, std::vector<OpId>> copies_;
+  std::map<OpId, std::vector<OpId>> gathered_;
   std::set<std::pair<OpId, Placement>> converted_;
   std::vector<bool> summed_;  ///< [operator] true if the group already adds up its gradient
   StageLayout out_;
@@ -198,7 +208,7 @@ Placement saved_placement(const graph::Operator& op, Partition how, const plan::
 
 StageLayout infer(const graph::OpGraph& graph, const plan::Stage& stage) {
   if (stage.tensor_parallel == 1)
-    return {std::vector<Partition>(stage.operators.size(), Partition::whole), {}, {}, {}};
+    return {std::vector<Partition>(stage.operators.size(), Partition::whole), {}, {}, {}, {}};
   return Inference(graph, stage).run();
 }
 

@@ -45,8 +45,20 @@ TEST_CASE("each runtime of the list has its own name, a description and the sour
   CHECK(cluster::runtime("legion_flexflow") == Runtime{.per_task = Seconds(50e-6)});
 }
 
+TEST_CASE("frameworks on DTensor save gathered inputs whole, at any time of the host") {
+  for (const auto& named : cluster::runtimes()) {
+    CAPTURE(named.name);
+    const bool of_torch = named.name == "torchtitan" || named.name == "automodel" ||
+                          named.name == "accelerate" || named.name == "pytorch";
+    CHECK(named.runtime.saves_gathered == of_torch);
+    CHECK(named.runtime.with_host(Seconds(1e-6)).saves_gathered == of_torch);
+    CHECK(named.runtime.with_host(Seconds(1e-6)).per_task == Seconds(0));
+  }
+}
+
 TEST_CASE("a compiled framework fuses kernels and has no host times") {
-  CHECK(cluster::runtime("torchtitan+compiled") == Runtime{});
+  CHECK(cluster::runtime("torchtitan+compiled") == Runtime{.saves_gathered = true});
+  CHECK(cluster::runtime("megatron+compiled") == Runtime{});
   CHECK_THROWS_WITH_AS(
       cluster::runtime("legion_flexflow+compiled"),
       "'legion_flexflow+compiled' is no training framework, nor a time such as 5us/kernel or "

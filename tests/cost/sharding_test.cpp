@@ -338,6 +338,66 @@ TEST_CASE("with ZeRO, of several sets of gradients new weights are gathered afte
   CHECK(cost::reductions(problem, s, s.operators).front().bytes == Bytes(8000));
 }
 
+TEST_CASE("by tokens, torch saves the inputs of two products per layer whole, Megatron-LM a part") {
+  // 2 s b h (1 - 1/t) numbers per layer, and s b h (1 - 1/t) for the head, of four bytes; times are equal.
+  constexpr std::int64_t kTensor = 64 * 32 * 4;
+  const auto graph = models::build("llama", {{"layers", "3"},
+                                             {"hidden", "32"},
+                                             {"heads", "4"},
+                                             {"kv_heads", "4"},
+                                             {"feed_forward", "64"},
+                                             {"sequence", "64"},
+                                             {"vocabulary", "128"},
+                                             {"loss", "no"}});
+  const cost::AnalyticCosts costs;
+  for (const int tensor : {2, 4}) {
+    CAPTURE(tensor);
+    const auto again = support::tiny_cluster(static_cast<std::size_t>(tensor));
+    const auto whole = again.run_by({.saves_gathered = true});
+    auto s = stage(0, graph.size() - 1, static_cast<std::size_t>(tensor), tensor);
+    const auto load = [&](const cluster::Cluster& on) {
+      return cost::stage_load({graph, on, costs, {8}}, s);
+    };
+    const auto more = [&] { return load(whole).activations.value() - load(again).activations.value(); };
+    CHECK(more() == 0);
+    s.sequence_parallel = true;
+    const std::int64_t each = kTensor - kTensor / tensor;
+    CHECK(more() == (2 * 3 + 1) * each);
+    CHECK(cost::stage_time({graph, whole, costs, {8}}, s, 2) ==
+          cost::stage_time({graph, again, costs, {8}}, s, 2));
+    const auto devices = std::exchange(s.devices, {});  // a planner asks before it places the stage
+    CHECK(more() == (2 * 3 + 1) * each);
+    s.devices = devices;
+    // Layers that are computed again hold them one layer at a time; the head keeps its own.
+    s.recompute = plan::kRecomputeLayers;
+    CHECK(more() == 2 * each);
+    CHECK(load(whole).saved.value() - load(again).saved.value() == each);
+  }
+}
+
+TEST_CASE("inputs are gathered again beside backward passes, unless they were saved whole") {
+  const auto g = matrices(3);
+  const auto cluster = support::tiny_cluster(2);
+  const auto torch = cluster.run_by(cluster::runtime("pytorch"));
+  const cost::AnalyticCosts costs;
+  auto s = stage(0, 2, 2, 2);
+  s.sequence_parallel = true;
+  const cost::Problem again{g, cluster, costs, {4}}, whole{g, torch, costs, {4}};
+  using Pass = cost::PassPieces::Pass;
+  for (const Pass pass : {Pass::backward, Pass::input_gradient}) {
+    const auto gathers = cost::PassPieces(again, s).gathered_again(pass);
+    REQUIRE(gathers.size() == 1);
+    CHECK(gathers[0].op == OpId(2));
+    CHECK(gathers[0].bytes == Bytes(1000));
+    CHECK_FALSE(gathers[0].scatters);
+    CHECK(cost::PassPieces(whole, s).gathered_again(pass).empty());
+  }
+  for (const Pass pass : {Pass::forward, Pass::recompute, Pass::weight_gradient})
+    CHECK(cost::PassPieces(again, s).gathered_again(pass).empty());
+  s.sequence_parallel = false;
+  CHECK(cost::PassPieces(again, s).gathered_again(Pass::backward).empty());
+}
+
 TEST_CASE("by tokens, what enters stays in parts where only such operators read it") {
   const auto graph = models::build("gpt", {{"layers", "2"}, {"heads", "8"}, {"hidden", "512"}});
   const auto cluster = support::tiny_cluster(4);

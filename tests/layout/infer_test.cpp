@@ -162,6 +162,46 @@ TEST_CASE("no copies: Megatron-LM's pairs, ids of a divided table, what is gathe
   }
 }
 
+TEST_CASE("by tokens, two products of a layer and the head need their gathered inputs for weights") {
+  const auto llama = models::build("llama", {{"layers", "2"}, {"loss", "no"}});
+  const auto named = [&](const char* name) {
+    for (std::size_t v = 0; v < llama.size(); ++v)
+      if (llama.op(OpId(v)).name == name) return OpId(v);
+    FAIL("no operator " << name);
+    return OpId(0);
+  };
+  auto s = stage(0, llama.size() - 1, 2, 2);
+  CHECK(layout::infer(llama, s).gathered.empty());
+  s.sequence_parallel = true;
+  const auto gathered = layout::infer(llama, s).gathered;
+  REQUIRE(gathered.size() == 5);
+  const std::pair<const char*, const char*> pairs[] = {{"layer0.norm1", "layer0.attention"},
+                                                       {"layer0.norm2", "layer0.gate_up"},
+                                                       {"layer1.norm1", "layer1.attention"},
+                                                       {"layer1.norm2", "layer1.gate_up"}};
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(gathered[i].tensor == named(pairs[i].first));
+    CHECK(gathered[i].readers == std::vector{named(pairs[i].second)});
+    CHECK(gathered[i].placement == Placement::replicate);
+  }
+  CHECK(gathered[4].readers == std::vector{OpId(llama.size() - 1)});
+}
+
+TEST_CASE("a product with frozen weights does not need its input again") {
+  const auto g = matrices(3);
+  auto s = stage(0, 2, 2, 2);
+  s.sequence_parallel = true;
+  CHECK(text(layout::infer(g, s).gathered) == "1 as whole: 2; ");
+  graph::GraphBuilder builder("frozen");
+  for (std::size_t v = 0; v < 3; ++v) {
+    auto op = g.op(OpId(v));
+    if (v == 2) op.weight_gradient_flops = core::Flops(0), std::swap(op.parameters, op.frozen_parameters);
+    builder.add(op);
+    if (v > 0) builder.add_edge(OpId(v - 1), OpId(v));
+  }
+  CHECK(layout::infer(builder.build(), s).gathered.empty());
+}
+
 TEST_CASE("ranks that share a head of keys gather queries, keys and values, and scatter their gradients") {
   // 8 heads of 8 numbers, 2 of keys and values, 16 tokens: 16 x (64 + 2 x 16) numbers of 4 bytes.
   const auto graph = models::build("llama", {{"layers", "1"},

@@ -104,17 +104,39 @@ TEST_CASE("tensor parallelism all-reduces two tensors per layer and pass") {
   CHECK(rows.size() == 1);
 }
 
-TEST_CASE("sequence parallelism gathers and scatters as often each") {
+TEST_CASE("sequence parallelism: eight collectives per layer with torch, ten with Megatron-LM") {
   // Per layer two gathers and two scatters forward, as many backward; the embedding scatters, the head gathers.
+  // Megatron-LM gathers the inputs of two products per layer, and the head's, once more in the backward pass.
+  for (const int tensor : {2, 4})
+    for (const char* framework : {"torchtitan", "accelerate", "torchtitan+compiled", "megatron", "none"}) {
+      CAPTURE(tensor);
+      CAPTURE(framework);
+      const bool again = framework == std::string("megatron") || framework == std::string("none");
+      StageCase c = on(decoder(), static_cast<std::size_t>(tensor), 1);
+      c.cluster = c.cluster.run_by(cluster::runtime(framework));
+      c.plan.stages[0].tensor_parallel = tensor;
+      c.plan.stages[0].sequence_parallel = true;
+      const RankRows rows(c.run()[0]);
+      const std::int64_t scatters = 8 * (4 * kLayers + 2),
+                         gathers = scatters + (again ? 8 * (2 * kLayers + 1) : 0);
+      CHECK(rows.count(TrafficKind::reduce_scatter, TrafficAmong::tensor) == scatters);
+      CHECK(rows.count(TrafficKind::all_gather, TrafficAmong::tensor) == gathers);
+      CHECK(rows.bytes(TrafficKind::all_gather, TrafficAmong::tensor) == gathers * kTensor);
+      CHECK(rows.sent(TrafficKind::all_gather, TrafficAmong::tensor) ==
+            gathers * kTensor * (tensor - 1) / tensor);
+    }
+}
+
+TEST_CASE("a product gathers its input again once per backward pass, also where layers are computed again") {
   StageCase c = on(decoder(), 2, 1);
   c.plan.stages[0].tensor_parallel = 2;
   c.plan.stages[0].sequence_parallel = true;
-  const RankRows rows(c.run()[0]);
-  for (const TrafficKind kind : {TrafficKind::all_gather, TrafficKind::reduce_scatter}) {
-    CHECK(rows.count(kind, TrafficAmong::tensor) == 8 * (4 * kLayers + 2));
-    CHECK(rows.bytes(kind, TrafficAmong::tensor) == 8 * (4 * kLayers + 2) * kTensor);
-    CHECK(rows.sent(kind, TrafficAmong::tensor) == 8 * (4 * kLayers + 2) * kTensor / 2);
-  }
+  const auto gathers = [&] {
+    return RankRows(c.run()[0]).count(TrafficKind::all_gather, TrafficAmong::tensor);
+  };
+  const std::int64_t saved = gathers();
+  c.plan.stages[0].recompute = plan::kRecomputeLayers;
+  CHECK(gathers() == saved + 8 * 2 * kLayers);  // those of the forward pass
 }
 
 TEST_CASE(
@@ -201,6 +223,8 @@ TEST_CASE("the links of a simulation carry as many bytes as the traffic has") {
       support::RandomPlan random = support::random_plan(seed, most_group);
       if (random.plan.schedule == "dualpipev") continue;  // the simulator never cuts its pairs at collectives
       random.options.collective = sim::collective("ring");
+      // Products that gather their inputs again take no links for it.
+      random.cluster = random.cluster.run_by({.saves_gathered = true});
       random.options.pass_collectives = sim::PassCollectives::links;
       const cost::Problem problem = random.problem();
       const auto scheduled = score::scheduled(problem, random.plan);

@@ -80,7 +80,7 @@ def plan_of(penstock, case, folder):
     plan.write_text(plan.read_text().replace("zero: 1", f"zero: {case.zero}"))
     text = subprocess.run([penstock, "export", str(plan), "--to", "torchtitan"], check=True, capture_output=True, text=True).stdout
     pathlib.Path(folder, "penstock_job.py").write_text(text)
-    told = subprocess.run([penstock, "simulate", str(plan), "--traffic", "--json"], check=True, capture_output=True, text=True).stdout
+    told = subprocess.run([penstock, "simulate", str(plan), "--framework", "torchtitan", "--traffic", "--json"], check=True, capture_output=True, text=True).stdout
     return json.loads(told)["traffic"][0]["rows"]
 
 

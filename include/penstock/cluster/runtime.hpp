@@ -1,5 +1,6 @@
 #pragma once
-// Training framework of a host: the time it needs to hand work to its device, and which kernels it fuses.
+// Training framework of a host: the time it needs to hand work to its device, which kernels it fuses, and what
+// it saves of gathered inputs.
 
 #include <string>
 #include <string_view>
@@ -21,9 +22,15 @@ struct Runtime {
   /// False: norms by root mean square run operator by operator. PyTorch's own have one kernel on GPUs from 2.8
   /// on; those of transformers are written in operators.
   bool fused_norms = true;
+  /// True: with sequence parallelism a product saves its gathered input whole (DTensor). False: it saves its part
+  /// and gathers it again in the backward pass (Megatron-LM, LinearWithGradAccumulationAndAsyncCommunication).
+  bool saves_gathered = false;
   /// Returns the same kernels with another host time for each.
   Runtime with_host(core::Seconds time_per_kernel) const {
-    return {.per_kernel = time_per_kernel, .fused_gates = fused_gates, .fused_norms = fused_norms};
+    Runtime out = *this;
+    out.per_kernel = time_per_kernel;
+    out.per_task = {};
+    return out;
   }
   /// Host time of a pass with one kernel, such as a collective.
   core::Seconds one_kernel() const { return per_kernel + per_task; }

@@ -34,6 +34,10 @@ class PassPieces {
   /// piece where no operator waits. Pieces of a recomputation hold only the operators that are computed
   /// again.
   std::vector<PassPiece> of(Pass pass, std::span<const core::OpId> operators) const;
+  /// Gathers of products' inputs once more for the gradients of their weights, of the whole stage: none where the
+  /// framework saved the inputs whole (saves_gathered). No piece waits for them. Differs from Megatron-LM: they
+  /// hide entirely, and take no links.
+  PassPiece::Collectives gathered_again(Pass pass) const;
 
   /// True if any pass of such a stage may wait for a collective.
   static bool may_wait(const plan::Stage& stage);
@@ -47,6 +51,7 @@ class PassPieces {
   const plan::Stage& stage_;
   std::map<core::OpId, plan::Partition> how_;  ///< of a divided stage
   layout::Collectives collectives_;
+  PassPiece::Collectives gathered_again_;
   Again again_;                               ///< cores have no collectives of their own
   std::map<core::OpId, std::size_t> layers_;  ///< of a stage whose gradients are sharded
 };

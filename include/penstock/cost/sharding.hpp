@@ -61,6 +61,12 @@ struct HeldCopy {
 std::vector<HeldCopy> held_copies(const graph::OpGraph& graph, const layout::StageLayout& placed,
                                   double part);
 
+/// True if the framework that runs the stage saves inputs that products gathered whole.
+bool saves_gathered(const Problem& problem, const plan::Stage& stage);
+/// Inputs of StageLayout::gathered, with the bytes that each needs beyond the part that a device saves anyway.
+std::vector<HeldCopy> gathered_copies(const graph::OpGraph& graph, const layout::StageLayout& placed,
+                                      double part);
+
 /// Share of the work of the i-th device of a group, between 0 and 1.
 double part_of(const plan::Stage& stage, std::size_t member);
 /// Part of the device that has most.

@@ -29,8 +29,11 @@ struct StageLayout {
   /// a replicated tensor is a copy too, because DTensor clones it; a view would do if samples are divided.
   /// Differs from PyTorch: a reader whose backward pass does not need its input keeps a copy too, here and in
   /// a replay. A table divided by rows reads all ids. With sequence parallelism, tensors gathered by tokens
-  /// are gathered again for the backward pass, and are no copies.
+  /// are no copies.
   std::vector<Copy> copies;
+  /// Tensors of the stage divided by tokens, which products gather whole and need whole for the gradient of
+  /// their weights: one each, ascending. A framework gathers them again or saves them (cluster::Runtime).
+  std::vector<Copy> gathered;
 };
 
 /// True if devices keep their own tokens before and after a mixture that their group divides by columns.
@@ -47,8 +50,9 @@ Rule stage_rule(const graph::Operator& op, plan::Partition how, const plan::Stag
 /// operators without a sharded input run whole on every device.
 /// Sequence parallelism divides whole operators by tokens and reduce-scatters partial sums by tokens. An
 /// operator that needs a replicated tensor all-gathers it; both halves together move the bytes of an
-/// all-reduce (Korthikanti et al., MLSys 2023, section 4.2.2). Differs from that paper: the second
-/// gather of a product's input, for its weight gradient, takes no time, as if hidden behind the other gradient's product.
+/// all-reduce (Korthikanti et al., MLSys 2023, section 4.2.2). A product's second
+/// gather of its input (StageLayout::gathered) is none of the collectives. It runs beside the product of the
+/// input's gradient, and takes no time.
 /// A group with more devices than heads of keys and values divides the projections evenly. It gathers queries,
 /// keys and values before the core, and scatters their gradients (Megatron-LM).
 /// Products that read one tensor first add up its gradient and then share one collective, as with DTensor's

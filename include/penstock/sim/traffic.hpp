@@ -54,7 +54,8 @@ struct RankTraffic {
 
 /// Traffic of every rank in closed form, from the plan's program; no simulation. Counts collectives that
 /// frameworks run, not launches: ZeRO 1 scatters per bucket and gathers once, ZeRO 2 and 3 send per layer and pass.
-/// Leaves out Megatron-LM's second gather of a product's input in the backward pass.
+/// A product's second gather of its input in the backward pass counts where the framework gathers again
+/// (cluster::Runtime::saves_gathered).
 std::vector<RankTraffic> traffic(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled);
 
 }  // namespace penstock::sim

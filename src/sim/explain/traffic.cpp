@@ -156,6 +156,7 @@ class TrafficCounter {
         for (const GroupCollective& each : piece.weights) add(tally, s, each, samples, times);
         for (const GroupCollective& each : piece.gradients) add(tally, s, each, samples, times);
       }
+      for (const GroupCollective& each : pieces.gathered_again(pass)) add(tally, s, each, samples, times);
       add_ring(tally, s, pass, samples, times);
     }
     if (reductions == 0) return;
