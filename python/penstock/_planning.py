@@ -90,7 +90,8 @@ def plan(
         slower: For memory: plans may be this many percent slower than the fastest plan. None: 10. Only `joint` has this aim, which
             minimises the memory of the fullest device.
         network: `fair` or `fifo`.
-        collective: `closed_form`, `automatic`, `ring`, `tree`, `double_tree`, `halving_doubling` or `hierarchical`.
+        collective: `closed_form`, `automatic`, `ring`, `tree`, `double_tree`, `halving_doubling`, `hierarchical` or
+            `disjoint_rings`.
         pass_collectives: Collectives of tensor-parallel, context and expert groups, and of ZeRO within a pass: `closed_form`, or
             `links`, which they then share with everything else.
         time_limit: Seconds after which the best plan so far is returned.

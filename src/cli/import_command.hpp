@@ -25,6 +25,7 @@ void add_import_pipedream(CLI::App& import, Action& action);
 void add_import_piper(CLI::App& import, Action& action);
 void add_import_kernels(CLI::App& import, Action& action);
 void add_import_megatron(CLI::App& import, Action& action);
+void add_import_topo(CLI::App& import, Action& action);
 void add_import_hf(CLI::App& import, Action& action);
 
 }  // namespace penstock::cli

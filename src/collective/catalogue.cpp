@@ -8,7 +8,8 @@
 namespace penstock::collective {
 
 const std::vector<Algorithm>& algorithms() {
-  static const std::vector<Algorithm> all = {kRing, kTree, kHalvingDoubling, kHierarchical, kDoubleTree};
+  static const std::vector<Algorithm> all = {kRing,         kTree,       kHalvingDoubling,
+                                             kHierarchical, kDoubleTree, kDisjointRings};
   return all;
 }
 

@@ -16,6 +16,6 @@ void ring_pass(Messages& out, const Members& ring, std::int64_t bytes, std::size
 Affine ring_time(const cluster::Cluster& cluster, Group group, Passes passes, const Crowd& crowd);
 std::vector<Message> ring_messages(const cluster::Cluster& cluster, Group group, std::int64_t bytes);
 
-extern const Algorithm kRing, kTree, kHalvingDoubling, kHierarchical, kDoubleTree;
+extern const Algorithm kRing, kTree, kHalvingDoubling, kHierarchical, kDoubleTree, kDisjointRings;
 
 }  // namespace penstock::collective

@@ -47,6 +47,18 @@ std::vector<double> connected(const cluster::Cluster& cluster) {
   return out;
 }
 
+/// [replicas] upper bound on the bandwidth of disjoint rings among this many devices: all of them leave each
+/// device over its cables to other devices. Zero if fewer devices have such cables, and for two replicas.
+std::vector<double> ring_bandwidth(const cluster::Cluster& cluster) {
+  std::vector<double> leaving(cluster.size());
+  for (const Link& link : cluster.links())
+    if (link.from < cluster.size() && link.to < cluster.size()) leaving[link.from] += link.bandwidth.value();
+  std::ranges::sort(leaving, std::greater());
+  std::vector<double> out(cluster.size() + 1);
+  for (std::size_t r = 3; r <= cluster.size(); ++r) out[r] = leaving[r - 1];
+  return out;
+}
+
 /// Lower bound on the latency between two devices: a direct link, or one that leaves a device and one that
 /// enters a device.
 double least_latency(const cluster::Cluster& cluster) {
@@ -67,9 +79,10 @@ double least_latency(const cluster::Cluster& cluster) {
 LeastAllReduce::LeastAllReduce(const cluster::Cluster& cluster)
     : measured_(cluster.collectives()), by_replicas_(cluster.size() + 1) {
   const double latency = least_latency(cluster);
-  const auto bandwidth = connected(cluster);
+  const auto bandwidth = connected(cluster), rings = ring_bandwidth(cluster);
   for (std::size_t r = 2; r <= cluster.size(); ++r) {
-    const double ring = 2 * (static_cast<double>(r) - 1) / static_cast<double>(r) / bandwidth[r];
+    const double ring =
+        2 * (static_cast<double>(r) - 1) / static_cast<double>(r) / std::max(bandwidth[r], rings[r]);
     const double hierarchical = 1 / bandwidth[r] + 1 / bandwidth[2];
     by_replicas_[r] = {2 * static_cast<double>(std::bit_width(r - 1)) * latency,
                        r < 4 ? ring : std::min(ring, hierarchical)};

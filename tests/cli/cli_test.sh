@@ -244,7 +244,7 @@ expect 11 "Megatron-LM has no such argument; did you mean 'tensor_model_parallel
 
 # A word that is no command; what was printed and did not arrive; files that are none.
 expect 10 "'simulat' is not a command; did you mean 'simulate'?" "$penstock" simulat plan.yaml
-expect 10 "'graph' is not a command; expected one of hf, megatron, pipedream-graph, piper-json, kernels" "$penstock" import graph
+expect 10 "'graph' is not a command; expected one of hf, megatron, pipedream-graph, piper-json, kernels, topo" "$penstock" import graph
 expect 10 "PLAN is required" "$penstock" simulate
 if [[ -w /dev/full ]]; then
   expect 11 "cannot write to standard output" bash -c '"$1" models >/dev/full' - "$penstock"
@@ -430,6 +430,32 @@ expect 11 "dangling.txt:9: n6: the edge names a node that does not exist" "$pens
 expect 11 "cannot write" "${import[@]}" -o bad.json --costs chain.json/bad.yaml
 expect 10 "--batch" "$penstock" import pipedream-graph graph.txt -o bad.json
 expect 10 "" "$penstock" import
+# Topologies and lists of hosts become clusters; both files or one.
+seeds=${clusters%/experiments/clusters}/tests/fuzz/seeds/topology
+printf 'GPU0 GPU1 GPU2\nGPU0 X NV4 NV4\nGPU1 NV4 X NV4\nGPU2 NV4 NV4 X\n' >board.txt
+printf 'n1 slots=3\nn2 slots=3\n' >hosts
+expect 0 "board.yaml: 3 A100-80 in 1 machine" "$penstock" import topo board.txt --device A100-80 -o board.yaml
+expect 0 "2 rings over direct cables of a machine, 200 GB/s together; the smallest cut has 200" "$penstock" import topo board.txt --device A100-80 -o board.yaml
+expect 0 "samples/s" "$penstock" plan --model gpt --cluster board.yaml --mini-batch 6 --planner data_parallel
+expect 0 "both.yaml: 6 A100-80 in 2 machines" "$penstock" import topo board.txt hosts --device A100-80 -o both.yaml
+expect 0 "name: both" cat both.yaml
+expect 0 "name: n2.gpu2, device: a100, node: 1" "$penstock" import topo hosts board.txt --device A100-80
+expect 0 "count: 2, device: h100, devices: 3" "$penstock" import topo hosts --device H100
+expect 0 "count: 2, device: h100, devices: 4, rails: true" "$penstock" import topo <(printf 'a\nb\n') --device 4xH100-rails
+expect 0 "gpu0, to: gpu1, bandwidth: 300GB/s" "$penstock" import topo "$seeds/two.xml" --device A100-80
+expect 11 "states no slots: add --gpus-per-node N" "$penstock" import topo <(echo a) --device H100
+expect 0 "devices: 2" "$penstock" import topo <(echo a) --device H100 --gpus-per-node 2
+expect 11 "hosts:1: n1 has 3 slots; expected 2, as every machine" "$penstock" import topo hosts --device H100 --gpus-per-node 2
+expect 11 "--device 4xH100 and --gpus-per-node 2 differ" "$penstock" import topo hosts --device 4xH100 --gpus-per-node 2
+expect 11 "board.txt: it has 3 GPUs, and the command line states 8" "$penstock" import topo board.txt --device 8xA100-80
+expect 11 "board.txt: --device 3xA100-80-rails: rails are for machines" "$penstock" import topo board.txt --device 3xA100-80-rails
+expect 11 "expected one machine, as in 8xH100" "$penstock" import topo hosts --device H100x2
+expect 11 "a second list of hosts beside hosts" "$penstock" import topo hosts hosts --device H100
+expect 11 "a second topology beside board.txt" "$penstock" import topo board.txt board.txt --device H100
+sed 's/NV4/NV9/g' board.txt >many.txt
+expect 11 "many.txt:2: GPU 0: it has 18 NVLinks, and V100-32 has 6" "$penstock" import topo many.txt --device V100-32
+expect 11 "no GPU 'h1000' is known" "$penstock" import topo hosts --device H1000
+expect 10 "--device is required" "$penstock" import topo hosts
 # Piper: its workload file becomes a model with costs, planned like any other.
 workload=${clusters%/experiments/clusters}/tests/fuzz/seeds/piper/two.json
 expect 0 "two: 2 operators" "$penstock" import piper-json "$workload" --unit ms -o two.json --costs two.yaml

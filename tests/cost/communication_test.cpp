@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "penstock/cost/sharding.hpp"
+#include "support/cables.hpp"
 #include "support/checkout.hpp"
 #include "support/near.hpp"
+#include "support/reference_data.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -67,6 +69,61 @@ TEST_CASE("gathering is half an all-reduce; groups that share a cable share its 
       {DeviceId(2), DeviceId(6), DeviceId(3), DeviceId(7)}};
   const auto ring = cost::all_reduce(nodes, to_and_fro).algorithms.front();
   CHECK(ring.per_byte == support::near(2 * 3 / 4.0 * 2 / 12.5e9));
+}
+
+TEST_CASE("on a mesh of cables disjoint rings count where they are faster") {
+  // Eight devices with six links of 25 GB/s each: 2 x 7/8 x 411.5 MB at 150 GB/s, and 14 steps of 5 us. A
+  // single ring is over cables of 25 GB/s, and devices 3 and 4 are two cables apart.
+  const auto mesh = support::cabled_cluster(8, support::hybrid_cube_mesh(25e9), 5e-6);
+  const Bytes gradients(411'500'000);
+  const double ring = 2 * 7 / 8.0 * 411.5e6 / 25e9, latency = 14 * 5e-6;
+  const std::vector<std::vector<DeviceId>> all = {devices(8)};
+  CHECK(cost::all_reduce(mesh, all).algorithms.front().at(gradients) == support::near(ring + 2 * latency));
+  CHECK(cost::all_reduce(mesh, all).time(gradients).value() == support::near(ring / 6 + latency));
+  CHECK(cost::all_gather(mesh, all).time(gradients).value() == support::near((ring / 6 + latency) / 2));
+  // Both halves at once: of each device's links four are within its half, and all four are in rings.
+  const std::vector<std::vector<DeviceId>> halves = {{DeviceId(0), DeviceId(1), DeviceId(2), DeviceId(3)},
+                                                     {DeviceId(4), DeviceId(5), DeviceId(6), DeviceId(7)}};
+  CHECK(cost::all_reduce(mesh, halves).time(gradients).value() ==
+        support::near(2 * 3 / 4.0 * 411.5e6 / 100e9 + 6 * 5e-6));
+}
+
+TEST_CASE("a pair with a cable is as fast as it, and two pairs are as slow as their switch") {
+  // NCCL measured 208 GB/s on two devices with 300 GB/s of NVLink, and 20 on three of two such pairs, whose
+  // switch has 32 (nccl-tests issue 178).
+  const auto pairs = cluster::parse_cluster(
+      "name: pairs\n"
+      "device_types: {t: {memory: 1GiB, memory_bandwidth: 1GB/s, multiprocessors: 1, launch_overhead: 0s, "
+      "peak: {fp32: 1FLOP/s}}}\n"
+      "machines: [{name: a, device: t, node: 0}, {name: b, device: t, node: 0},\n"
+      "           {name: c, device: t, node: 0}, {name: d, device: t, node: 0}]\n"
+      "switches: [hub]\n"
+      "links:\n"
+      "  - {from: a, to: b, bandwidth: 300GB/s, latency: 0s}\n"
+      "  - {from: c, to: d, bandwidth: 300GB/s, latency: 0s}\n"
+      "  - {from: a, to: hub, bandwidth: 32GB/s, latency: 0s}\n"
+      "  - {from: b, to: hub, bandwidth: 32GB/s, latency: 0s}\n"
+      "  - {from: c, to: hub, bandwidth: 32GB/s, latency: 0s}\n"
+      "  - {from: d, to: hub, bandwidth: 32GB/s, latency: 0s}\n",
+      "pairs.yaml");
+  const auto bus_bandwidth = [&](std::size_t count) {
+    const double ranks = static_cast<double>(count);
+    return 2 * (ranks - 1) / ranks * 1e9 /
+           cost::all_reduce(pairs, devices(count)).time(Bytes(1'000'000'000)).value();
+  };
+  CHECK(bus_bandwidth(2) == support::near(300e9));
+  CHECK(bus_bandwidth(3) == support::near(32e9));
+  CHECK(bus_bandwidth(4) == support::near(32e9));
+}
+
+TEST_CASE("the mesh of a public DGX-1 report takes three rings both ways") {
+  const std::string file = support::reference_data("trials/many_links/mesh.yaml");
+  if (file.empty()) return;
+  const double seconds =
+      cost::all_reduce(cluster::load_cluster(file), devices(8)).time(Bytes(411'500'000)).value();
+  const double bound = 2 * 7 / 8.0 * 411.5e6 / 150e9;  // 4.8 ms
+  CHECK(seconds >= bound);
+  CHECK(seconds <= 1.15 * bound);
 }
 
 TEST_CASE("several groups take as long in whatever order, and no less than each alone") {

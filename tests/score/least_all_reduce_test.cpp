@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "penstock/cost/communication.hpp"
+#include "support/cables.hpp"
 #include "support/near.hpp"
 #include "support/random_network.hpp"
 
@@ -90,4 +92,30 @@ TEST_CASE("the least all-reduce on regular clusters is the value over all pairs 
         CHECK(least.seconds(r, core::Bytes(bytes)) ==
               support::near(expected(pairs, r, static_cast<double>(bytes)), 1e-12));
   }
+}
+
+TEST_CASE("the least all-reduce is not above disjoint rings of any devices of a mesh") {
+  core::Random random(8);
+  for (int i = 0; i < 60; ++i) {
+    auto cables = support::every_cable(4 + static_cast<std::size_t>(i % 3), 1);
+    for (support::CableEnds& cable : cables) cable.bandwidth = 1e9 * random.between(1, 3);
+    std::erase_if(
+        cables, [&](const support::CableEnds& cable) { return cable.b > 1 + cable.a && random.chance(0.3); });
+    const auto cluster = support::cabled_cluster(4 + static_cast<std::size_t>(i % 3), cables);
+    const score::LeastAllReduce least(cluster);
+    for (std::size_t set = 1; set < std::size_t{1} << cluster.size(); ++set) {
+      std::vector<DeviceId> group;
+      for (std::size_t d = 0; d < cluster.size(); ++d)
+        if ((set >> d & 1) != 0) group.emplace_back(d);
+      for (const std::int64_t bytes : {1, 1'000'000'000})
+        CHECK(least.seconds(group.size(), core::Bytes(bytes)) <=
+              cost::all_reduce(cluster, group).time(core::Bytes(bytes)).value() * (1 + 1e-12));
+    }
+  }
+}
+
+TEST_CASE("on a hybrid cube mesh the least all-reduce of all devices is that of six rings") {
+  const auto cluster = support::cabled_cluster(8, support::hybrid_cube_mesh(25e9));
+  CHECK(score::LeastAllReduce(cluster).seconds(8, core::Bytes(1'000'000'000)) ==
+        support::near(2 * 7 / 8.0 / 150));
 }

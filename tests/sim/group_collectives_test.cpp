@@ -9,6 +9,7 @@
 #include "penstock/cost/pass_pieces.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/sim/simulate.hpp"
+#include "support/cables.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/judged_plan.hpp"
 #include "support/near.hpp"
@@ -89,6 +90,19 @@ TEST_CASE(
         CHECK(c.seconds(PassCollectives::links) ==
               support::near(c.seconds(PassCollectives::closed_form) - hidden, 1e-9));
       }
+}
+
+TEST_CASE("on a mesh of cables ZeRO gathers over disjoint rings, and takes their closed form") {
+  const auto costs = support::FixedCosts::uniform(10, 1e-6, 2e-6);
+  for (const int zero : {2, 3}) {
+    Case c = on_four(layers(5), costs, 4);
+    c.plan.stages[0].zero = zero;
+    const double on_switch = c.seconds(PassCollectives::links);
+    c.cluster = support::cabled_cluster(4, support::every_cable(4, 1e9));
+    const double seconds = c.seconds(PassCollectives::links);
+    CHECK(seconds == support::near(c.seconds(PassCollectives::closed_form), 0.01));
+    CHECK(seconds < on_switch);
+  }
 }
 
 TEST_CASE("a layer's weights travel while the layer before computes") {

@@ -8,6 +8,7 @@
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
+#include "support/cables.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/near.hpp"
 #include "support/tiny.hpp"
@@ -19,17 +20,17 @@ using sim::Collective;
 
 namespace {
 
-/// Operators in a row with weights of 1 kB each, all in one stage on `replicas` devices. 1 s forward and
-/// backward per sample and operator, one micro-batch of a sample per replica; cables of 1 kB/s.
-double seconds(std::size_t operators, std::size_t replicas, const sim::SimulationOptions& options,
-               std::int64_t bucket = 0) {
+/// Operators in a row with weights of 1 kB each, all in one stage on all devices of the cluster. 1 s forward
+/// and backward per sample and operator, one micro-batch of a sample per replica.
+double seconds_on(const cluster::Cluster& cluster, std::size_t operators,
+                  const sim::SimulationOptions& options, std::int64_t bucket = 0) {
+  const std::size_t replicas = cluster.size();
   graph::GraphBuilder builder("row");
   for (std::size_t v = 0; v < operators; ++v) {
     builder.add(support::unit_op("v" + std::to_string(v), 1e9, 250));
     if (v > 0) builder.add_edge(OpId(v - 1), OpId(v));
   }
   const auto graph = builder.build();
-  const auto cluster = support::tiny_cluster(replicas, 1 << 30, 1000);
   const auto costs = support::FixedCosts::uniform(operators, 1, 1);
   plan::Plan plan;
   plan.training.mini_batch = static_cast<std::int64_t>(replicas);
@@ -43,6 +44,12 @@ double seconds(std::size_t operators, std::size_t replicas, const sim::Simulatio
   for (const auto& violation : check::trace_violations(problem, {problem.graph, plan, order}, trace, options))
     FAIL_CHECK(violation);
   return to_seconds(trace.iteration).value();
+}
+
+/// On a switch with cables of 1 kB/s.
+double seconds(std::size_t operators, std::size_t replicas, const sim::SimulationOptions& options,
+               std::int64_t bucket = 0) {
+  return seconds_on(support::tiny_cluster(replicas, 1 << 30, 1000), operators, options, bucket);
 }
 
 double reduce(std::size_t replicas, Collective collective) {
@@ -74,6 +81,22 @@ TEST_CASE("each of two trees sums half of the bytes, and a parent in one is a le
   // down the same.
   CHECK(reduce(2, sim::collective("double_tree")) == support::near(1));
   CHECK(reduce(4, sim::collective("double_tree")) == support::near(3));
+}
+
+TEST_CASE("disjoint rings use every cable of a mesh in both directions") {
+  // Eight devices with six links of 1 kB/s each: 2 x 7/8 x 1 kB at 6 kB/s, in parts of 20 or 21 bytes. Four
+  // devices with three cables each: 2 x 3/4 x 1 kB at 3 kB/s.
+  for (const char* collective : {"closed_form", "automatic", "disjoint_rings"})
+    for (const auto network : {sim::NetworkModel::fair, sim::NetworkModel::fifo}) {
+      const sim::SimulationOptions options{network, sim::collective(collective)};
+      const auto reduce_on = [&](std::size_t devices, const std::vector<support::CableEnds>& cables) {
+        return seconds_on(support::cabled_cluster(devices, cables), 1, options) - 2;
+      };
+      CHECK(reduce_on(8, support::hybrid_cube_mesh(1000)) == support::near(1.75 / 6, 0.02));
+      CHECK(reduce_on(4, support::every_cable(4, 1000)) == support::near(0.5, 0.02));
+    }
+  // A group without such rings takes a single one.
+  CHECK(reduce(4, sim::collective("disjoint_rings")) == support::near(1.5));
 }
 
 TEST_CASE("halving and doubling move as much as a ring in fewer steps; others fold in first") {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "penstock/collective/disjoint_rings.hpp"
 #include "penstock/core/error.hpp"
 
 namespace penstock::sim {
@@ -17,6 +18,11 @@ std::vector<collective::Message> GroupMessages::all_reduce(std::span<const core:
   else if (!chosen->fits(cluster_, group))
     chosen = &collective::algorithm("ring");
   return chosen->messages(cluster_, group, bytes);
+}
+
+std::vector<collective::Message> GroupMessages::all_gather(std::span<const core::DeviceId> group,
+                                                           std::int64_t bytes) const {
+  return collective::all_gather(cluster_, group, bytes);
 }
 
 Ready GroupMessages::add(const Task& like, const std::vector<collective::Message>& messages,

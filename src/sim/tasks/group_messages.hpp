@@ -22,6 +22,9 @@ class GroupMessages {
   /// ring if the algorithm does not suit the group.
   std::vector<collective::Message> all_reduce(std::span<const core::DeviceId> group,
                                               std::int64_t bytes) const;
+  /// Messages of an all-gather of `bytes` in all.
+  std::vector<collective::Message> all_gather(std::span<const core::DeviceId> group,
+                                              std::int64_t bytes) const;
 
   /// Adds a task for each message, labelled like `like`. Both ends take part only after their `ready` tasks
   /// have ended. Returns the tasks after which each member has the result. Throws Error(limit) if all

@@ -15,7 +15,7 @@ std::vector<collective::Message> messages_of(const GroupCollective& collective,
                                              const GroupMessages& messages) {
   const std::int64_t bytes = collective.moved(samples).value();
   if (collective.kind == GroupCollective::Kind::all_reduce) return messages.all_reduce(group, bytes);
-  return collective.kind == GroupCollective::Kind::all_gather ? collective::all_gather(group.size(), bytes)
+  return collective.kind == GroupCollective::Kind::all_gather ? messages.all_gather(group, bytes)
                                                               : collective::all_to_all(group.size(), bytes);
 }
 

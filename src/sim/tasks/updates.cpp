@@ -162,8 +162,7 @@ class UpdateBuilder {
   std::vector<collective::Message> messages_of(const cost::Reduction& reduction,
                                                const std::vector<core::DeviceId>& group) const {
     const std::int64_t bytes = reduction.bytes.value();
-    return reduction.all_gather ? collective::all_gather(group.size(), bytes)
-                                : messages_.all_reduce(group, bytes);
+    return reduction.all_gather ? messages_.all_gather(group, bytes) : messages_.all_reduce(group, bytes);
   }
 
   /// Adds barriers: the k-th of all ranks are one task of no length.
