@@ -243,6 +243,18 @@ nlohmann::ordered_json stage_json(const graph::OpGraph& graph, const plan::Stage
   return out;
 }
 
+/// All kinds, except buckets and temporaries of the step where no stage has any.
+std::vector<MemoryKind> shown_kinds(const std::vector<plan::MemoryByKind>& memories) {
+  std::vector<MemoryKind> out;
+  for (std::size_t k = 0; k < plan::kMemoryKinds; ++k) {
+    const auto kind = static_cast<MemoryKind>(k);
+    const bool any =
+        std::ranges::any_of(memories, [&](const auto& memory) { return at(memory, kind) > core::Bytes(0); });
+    if (any || kind <= MemoryKind::versions) out.push_back(kind);
+  }
+  return out;
+}
+
 /// Memory of the device with the highest peak, without what is reserved.
 core::Bytes capacity_of_fullest(const cluster::Cluster& cluster, const trace::Summary& summary) {
   const auto fullest = std::ranges::max_element(summary.devices, {}, &trace::DeviceSummary::peak);
@@ -277,12 +289,15 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
                                          {"workspace", Align::right, 4},
                                          {"activations", Align::right, 7},
                                          {"buffers", Align::right, 1},
-                                         {"versions", Align::right, 2},
-                                         {"memory", Align::right}};
+                                         {"versions", Align::right, 2}};
+  const auto memories = score::stage_memories(problem, plan);
+  const std::vector<MemoryKind> kinds = shown_kinds(memories);
+  for (const MemoryKind kind : kinds)
+    if (kind > MemoryKind::versions) columns.push_back({std::string(name(kind)), Align::right, 2});
+  columns.push_back({"memory", Align::right});
   const bool reserved = reserves(problem);
   if (reserved) columns.push_back({"reserved", Align::right, 10});
   report::Table table(std::move(columns));
-  const auto memories = score::stage_memories(problem, plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];
     const auto& memory = memories[s];
@@ -292,7 +307,7 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
                                       std::to_string(plan::samples_per_device(plan, stage)),
                                       std::to_string(stage.in_flight),
                                       show(core::Seconds(estimate.stages[s].time_per_sample()))};
-    for (core::Bytes bytes : memory) cells.push_back(show(bytes));
+    for (const MemoryKind kind : kinds) cells.push_back(show(at(memory, kind)));
     cells.push_back(show(plan::total(memory)));
     if (reserved) cells.push_back(show(reserved_by(problem.cluster, stage)));
     table.add(std::move(cells));

@@ -1,10 +1,12 @@
 #pragma once
-// Training framework of a host: the time it needs to hand work to its device, and which kernels it fuses.
+// Training framework of a host: the time it needs to hand work to its device, which kernels it fuses, and the
+// memory that it holds.
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "penstock/cluster/framework_memory.hpp"
 #include "penstock/core/units.hpp"
 
 namespace penstock::cluster {
@@ -21,9 +23,13 @@ struct Runtime {
   /// False: norms by root mean square run operator by operator. PyTorch's own have one kernel on GPUs from 2.8
   /// on; those of transformers are written in operators.
   bool fused_norms = true;
+  FrameworkMemory memory{};
   /// Returns the same kernels with another host time for each.
   Runtime with_host(core::Seconds time_per_kernel) const {
-    return {.per_kernel = time_per_kernel, .fused_gates = fused_gates, .fused_norms = fused_norms};
+    Runtime out = *this;
+    out.per_kernel = time_per_kernel;
+    out.per_task = {};
+    return out;
   }
   /// Host time of a pass with one kernel, such as a collective.
   core::Seconds one_kernel() const { return per_kernel + per_task; }
