@@ -15,7 +15,8 @@ Bytes updated(const plan::Training& training, Bytes weights) {
 /// True if gradients are narrower than what the optimizer updates.
 bool narrow_gradients(const plan::Training& training) {
   const auto& precision = training.precision;
-  return precision && precision->master && plan::bytes(precision->gradients) < plan::bytes(*precision->master);
+  return precision && precision->master &&
+         plan::bytes(precision->gradients) < plan::bytes(*precision->master);
 }
 
 }  // namespace

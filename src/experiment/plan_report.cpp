@@ -10,6 +10,7 @@
 #include "assumptions_json.hpp"
 #include "device_ranges.hpp"
 #include "explain_report.hpp"
+#include "memory_report.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/coverage.hpp"
 #include "penstock/experiment/doubts.hpp"
@@ -322,7 +323,7 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
   return fmt::format(
       "{}\n{}: {:.1f} samples/s{}\ndepth {} of {} stages; estimated iteration {}, simulated {}; bubble "
       "{:.1f} "
-      "%, exposed communication {:.1f} %, peak memory {} of {}\n{}{}{}{}{}{}{}{}{}{}{}{}",
+      "%, exposed communication {:.1f} %, peak memory {} of {}\n{}{}{}{}{}{}{}{}{}{}{}{}{}",
       table.text(screen), *row.strategy, *row.samples_per_s, rates(row), *row.depth, *row.stages,
       show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)), *row.bubble * 100,
       outcome.summary->exposed_communication * 100, show(core::Bytes(*row.peak_memory_bytes)),
@@ -332,6 +333,7 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
       order_line(row, beside.free_order) + costs_line(problem, outcome), perturbation,
       bound_line(problem, outcome, simulation), any_plan_line(row, plan),
       untried_line(problem, row) + search_line(row), assumptions_line(beside.assumptions),
+      beside.memory ? "\n" + memory_table(problem.cluster, *outcome.summary, screen) : "",
       outcome.others.empty() ? "" : "\n" + top_table(outcome, screen),
       beside.explained ? "\n" + explain_table(*beside.explained, screen) : "",
       beside.what_if.empty() ? "" : "\n" + what_if_table(beside.what_if, screen),
@@ -395,8 +397,7 @@ std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
     out["stages"].push_back(stage_json(problem.graph, plan.stages[s],
                                        plan::samples_per_device(plan, plan.stages[s]), memories[s]));
   for (const trace::DeviceSummary& device : outcome.summary->devices)
-    out["device_peaks"].push_back(
-        {{"memory_bytes", device.peak.value()}, {"at_s", to_seconds(device.peak_time).value()}});
+    out["device_peaks"].push_back(peak_json(device));
   for (const trace::OutOfMemory& failure : outcome.summary->out_of_memory)
     out["out_of_memory"].push_back({{"device", failure.device.index()},
                                     {"at_s", to_seconds(failure.time).value()},

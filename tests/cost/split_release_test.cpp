@@ -91,7 +91,8 @@ TEST_CASE("a core that is computed again is released once") {
   const auto graph = gpt();
   plan::Stage stage = stage_of(graph, "layer1.");
   stage.recompute = plan::kRecomputeCore;
-  const auto load = load_of(graph, stage, "megatron"), whole = load_of(graph, stage_of(graph, "layer1."), "megatron");
+  const auto load = load_of(graph, stage, "megatron"),
+             whole = load_of(graph, stage_of(graph, "layer1."), "megatron");
   CHECK(load.activations + load.saved == whole.activations);
   CHECK(load.released + load.activations == whole.released);
 }

@@ -58,7 +58,8 @@ TEST_CASE("DeepSpeed's ZeRO 2 step holds what a run measured before it ran out o
   // Llama 7B in fp16 on 8 V100 of 32 GB: 28.28 GiB allocated, 3.14 GiB more asked for.
   const auto memory = held("deepspeed", "mixed_fp16", 2);
   const double part = kParameters / 8.0;
-  CHECK(at(memory, MemoryKind::step).value() == support::near(part * 8, 1e-9));  // fp32 copy, and AdamW's list
+  CHECK(at(memory, MemoryKind::step).value() ==
+        support::near(part * 8, 1e-9));  // fp32 copy, and AdamW's list
   CHECK(at(memory, MemoryKind::buckets) == Bytes(2 * 500'000'000 * 2));
   const double list = part * 4, asked = plan::total(memory) / Bytes(1) - list;
   CHECK(list / kGiB == support::near(3.14, 1e-2));
