@@ -212,6 +212,9 @@ void bind_simulations(nb::module_& m) {
       .def_ro("reached", &Simulation::reached,
               "Result of a search with another aim than time; otherwise None.")
       .def_prop_ro("device_peak_bytes", device_peaks, "Peak memory of every device.")
+      .def_prop_ro(
+          "device_peaks", [](const Simulation& s) { return part_of_json(s, "device_peaks", nb::list()); },
+          "Peak memory of every device: memory_bytes, at_s, moment (forward, backward, step, ...), by_kind.")
       .def_prop_ro("stages", stages)
       .def_prop_ro("waterfall", waterfall,
                    "Parts of the device time, from peak to MFU: iteration_ps, and parts with part, name, "

@@ -313,6 +313,9 @@ def test_one_iteration_adds_up(found):
     spans = list(csv.DictReader(io.StringIO(simulation.to_csv())))
     assert max(float(span["end_s"]) for span in spans) == pytest.approx(simulation.iteration_s, rel=1e-12)
     assert max(simulation.device_peak_bytes) == simulation.peak_memory_bytes
+    for peak, total in zip(simulation.device_peaks, simulation.device_peak_bytes, strict=True):
+        assert sum(peak["by_kind"].values()) == peak["memory_bytes"] == total
+        assert peak["moment"] in ("forward", "backward", "step")
     names = [name for stage in simulation.stages for name in stage.operators]
     assert sorted(names) == sorted(op["name"] for op in found.problem.model.operators)
     assert sorted(device for stage in simulation.stages for device in stage.devices) == [0, 1, 2, 3]

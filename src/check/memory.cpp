@@ -64,13 +64,16 @@ class StageOnDevice {
     if (again) at(again->first).activations += activations;
     const bool core = evidence_.plan.stages[stage_.index()].recompute == plan::kRecomputeCore;
     at(core ? backward->last : release->last).activations -= activations;
-    at(release->last).activations -= lasting;
+    const bool splits = release->span->kind == TaskKind::weight_gradient;
+    const std::int64_t early = splits ? load_.released.value() * copies : 0;
+    at(backward->last).activations -= early;
+    at(release->last).activations -= lasting - early;
     if (!rule.transient) return;
     hold(arrival(*forward), forward->first, load_.inputs.value() * samples_);
     const Picoseconds gradient =
         late(*backward->span) ? arrived(*backward->span, again->first) : arrival(*backward);
     hold(gradient, backward->last, load_.outputs.value() * samples_);
-    if (release->span->kind == TaskKind::weight_gradient)
+    if (splits)
       hold(core ? again->first : backward->last, release->last, load_.deferred.at(samples_).value());
   }
 

@@ -92,6 +92,7 @@ core::ExitCode one_run(const SimulateFlags& flags, const experiment::PlanInput& 
   if (flags.verify) verify(problem, scheduled, *outcome.trace, options);
   flags.timeline.write(outcome, problem.cluster);
   experiment::Beside beside;
+  beside.memory = true;
   beside.assumptions = experiment::assumptions(
       problem, plan.model,
       experiment::stated_by_plan(plan.cluster, problem.cluster, flags.costs.file.has_value()));

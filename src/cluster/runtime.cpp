@@ -30,12 +30,25 @@ constexpr const char* kFitted =
     "44 us per kernel, fitted on 55 measured runs on A100 nodes that predictions are not judged by "
     "(docs/published_runs.md)";
 
-NamedRuntime fusing(const char* name, const char* summary) {
-  return {name, {.per_kernel = kEager}, summary, kFitted};
+/// Megatron-LM. An fp16 gradient is copied to fp32 (_copy_model_grads_to_main_grads in
+/// megatron/core/optimizer/optimizer.py and distrib_optimizer.py; its dist_optimizer.md: 20 bytes per
+/// parameter). Adam is Transformer Engine's or Apex's fused kernel.
+constexpr FrameworkMemory kMegatron{.split = SplitBackward::operands, .copies_gradients = true};
+/// DeepSpeed (deepspeed/runtime/zero/stage_1_and_2.py and stage3.py, step): the shard of gradients is copied to
+/// the precision of the master weights. A training script's torch.optim.AdamW makes lists; with FusedAdam, by
+/// DeepSpeed's configuration, there are none. Buckets: reduce_bucket_size in runtime/zero/config.py.
+constexpr FrameworkMemory kDeepSpeed{
+    .copies_gradients = true, .makes_lists = true, .bucket_numbers = 500'000'000};
+/// torch.optim.AdamW without an argument: foreach (torch/optim/adam.py, _multi_tensor_adam). torchtitan's
+/// default is fused (torchtitan/components/optimizer.py).
+constexpr FrameworkMemory kForeach{.makes_lists = true, .saves_gathered = true};
+
+NamedRuntime fusing(const char* name, const FrameworkMemory& memory, const char* summary) {
+  return {name, {.per_kernel = kEager, .memory = memory}, summary, kFitted};
 }
 NamedRuntime unfused(const char* name, const char* summary) {
   return {name,
-          {.per_kernel = kEager, .fused_gates = false, .fused_norms = false, .saves_gathered = true},
+          {.per_kernel = kEager, .fused_gates = false, .fused_norms = false, .memory = kForeach},
           summary,
           kFitted};
 }
@@ -44,16 +57,15 @@ NamedRuntime unfused(const char* name, const char* summary) {
 
 const std::vector<NamedRuntime>& runtimes() {
   static const std::vector<NamedRuntime> all = {
-      fusing("megatron", "Megatron-LM without CUDA graphs: Transformer Engine's or Apex's fused kernels"),
-      fusing("deepspeed", "DeepSpeed with Megatron's fused kernels"),
+      fusing("megatron", kMegatron,
+             "Megatron-LM without CUDA graphs: Transformer Engine's or Apex's fused kernels"),
+      fusing("deepspeed", kDeepSpeed, "DeepSpeed with Megatron's fused kernels"),
       {"torchtitan",
-       {.per_kernel = kEager, .fused_gates = false, .saves_gathered = true},
+       {.per_kernel = kEager, .fused_gates = false, .memory = {.saves_gathered = true}},
        "torchtitan without torch.compile: PyTorch's operators one by one, of which RMSNorm is one",
        kFitted},
-      {"automodel",
-       {.per_kernel = kEager, .saves_gathered = true},
-       "NeMo AutoModel with Transformer Engine's kernels, as its benchmark recipes have them",
-       kFitted},
+      fusing("automodel", kForeach,
+             "NeMo AutoModel with Transformer Engine's kernels, as its benchmark recipes have them"),
       unfused("accelerate", "accelerate with models of transformers: PyTorch's operators one by one"),
       unfused("pytorch", "models written in PyTorch, without torch.compile: operators one by one"),
       {"none", {}, "devices never wait for their hosts", "data sheets know no host"},
@@ -86,7 +98,7 @@ Runtime runtime(std::string_view text) {
   std::vector<std::string> known;
   for (const NamedRuntime& named : runtimes()) {
     if (named.name == name && (!compiled || named.runtime.per_kernel > Seconds(0)))
-      return compiled ? Runtime{.saves_gathered = named.runtime.saves_gathered} : named.runtime;
+      return compiled ? Runtime{.memory = named.runtime.memory} : named.runtime;
     known.push_back(named.name);
   }
   throw core::BadInput(

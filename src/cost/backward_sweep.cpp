@@ -157,10 +157,16 @@ Envelope backward_workspace(const graph::OpGraph& graph, std::span<const Backwar
   return sweep.most();
 }
 
-Line deferred_gradients(const graph::OpGraph& graph, std::span<const BackwardStep> steps) {
+bool waits_for_weights(const Operator& op, cluster::SplitBackward split) {
+  const bool product = op.kind != OpKind::norm && op.kind != OpKind::embedding;
+  return graph::weighs(op) && (product || split == cluster::SplitBackward::all_saved);
+}
+
+Line deferred_gradients(const graph::OpGraph& graph, std::span<const BackwardStep> steps,
+                        cluster::SplitBackward split) {
   Line sum;
   for (const BackwardStep& step : steps)
-    if (graph::weighs(graph.op(step.op))) sum += Line{{}, step.gradient} + step.scratch.handed;
+    if (waits_for_weights(graph.op(step.op), split)) sum += Line{{}, step.gradient} + step.scratch.handed;
   return sum;
 }
 

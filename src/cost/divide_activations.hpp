@@ -1,17 +1,10 @@
 #pragma once
 // Activations of a stage: those saved from the forward pass on, and those of a segment that it recomputes.
 
-#include <functional>
-
+#include "activations.hpp"
 #include "penstock/cost/sharding.hpp"
 
 namespace penstock::cost {
-
-/// Bytes that one device saves of an operator for the backward pass: all, its output, and those of its core.
-struct Activations {
-  core::Bytes all, output, core;
-};
-using ActivationsOf = std::function<Activations(core::OpId)>;
 
 /// Sets `saved` and `activations`. An operator outside the segments saves all its activations, one inside a
 /// segment the outputs that the stage reads outside of it. Attention whose core is recomputed saves all but

@@ -4,6 +4,7 @@
 
 #include "penstock/cost/host.hpp"
 #include "penstock/cost/unfused.hpp"
+#include "split_release.hpp"
 
 namespace penstock::cost {
 
@@ -14,12 +15,23 @@ core::Bytes saved_bytes(const Problem& problem, const graph::Operator& op) {
   return op.saved_bytes + more;
 }
 
+cluster::FrameworkMemory framework_memory(const Problem& problem) {
+  const auto& types = problem.cluster.types();
+  cluster::FrameworkMemory out = types.front().host().memory;
+  for (const cluster::DeviceType& type : types) out = more_of(out, type.host().memory);
+  return out;
+}
+
 StageLoad stage_load(const Problem& problem, std::span<const core::OpId> operators) {
-  StageLoad load = stage_load(problem.graph, problem.costs, operators);
+  const cluster::FrameworkMemory framework = framework_memory(problem);
+  StageLoad load = stage_load(problem.graph, problem.costs, operators, framework.split);
   for (const core::OpId id : operators) {
     const graph::Operator& op = problem.graph.op(id);
     load.activations += saved_bytes(problem, op) - op.saved_bytes;
   }
+  load.framework = framework;
+  load.bucket = core::Bytes(framework.bucket_numbers * problem.graph.element_bytes());
+  load.released = released(problem.graph, operators, load, whole_activations(problem));
   return load;
 }
 

@@ -15,6 +15,7 @@
 #include "penstock/graph/ties.hpp"
 #include "penstock/layout/experts.hpp"
 #include "penstock/plan/mesh.hpp"
+#include "split_release.hpp"
 #include "weight_parts.hpp"
 #include "zero_collectives.hpp"
 #include "zero_overlap.hpp"
@@ -374,6 +375,7 @@ StageLoad load_of(const Problem& given, const plan::Stage& stage, std::size_t me
   const Problem& problem = local.get();
   StageLoad load = stage_load(problem, stage.operators);
   const bool in_parts = stage.recompute && stage.recompute.of != plan::Recomputation::Of::stage;
+  const std::vector<OpId> cores = plan::inner_cores(problem.graph, stage.operators, stage.recompute);
   const auto travelling = [&](const auto& weights_of_one) {
     if (!plan::replica_placement(stage).shards_gradients()) return;
     for (const auto& layer : plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers)) {
@@ -385,11 +387,9 @@ StageLoad load_of(const Problem& given, const plan::Stage& stage, std::size_t me
   if (stage.tensor_parallel == 1) {
     travelling([&](OpId id) { return problem.graph.parameter_bytes(id); });
     if (!in_parts) return load;
-    divide_activations(load, problem.graph, stage, [&](OpId id) {
-      const graph::Operator& op = problem.graph.op(id);
-      return Activations{saved_bytes(problem, op), op.output_bytes,
-                         graph::core_bytes(op, problem.graph.element_bytes())};
-    });
+    const ActivationsOf activations_of = whole_activations(problem);
+    divide_activations(load, problem.graph, stage, activations_of);
+    load.released = released(problem.graph, stage.operators, load, activations_of, cores);
     load.statistics = divided_statistics(problem.graph, stage,
                                          [&](OpId id) { return batch_statistics(problem.graph.op(id)); });
     return load;
@@ -418,7 +418,8 @@ StageLoad load_of(const Problem& given, const plan::Stage& stage, std::size_t me
     return Activations{cut(output, whole) + cut(sum, whole) + gathered +
                            cut(rest - gathered, mine.partition == Partition::whole),
                        cut(op.output_bytes, whole),
-                       cut(graph::core_bytes(op, graph.element_bytes()), mine.partition == Partition::whole)};
+                       cut(graph::core_bytes(op, graph.element_bytes()), mine.partition == Partition::whole),
+                       cut(operand_bytes(op, graph.element_bytes()), mine.partition == Partition::whole)};
   };
   const auto statistics_of = [&](OpId id) {
     return cut(batch_statistics(graph.op(id)), how.at(id) != Partition::column);
@@ -441,8 +442,9 @@ StageLoad load_of(const Problem& given, const plan::Stage& stage, std::size_t me
                 is_table(graph.op(users.front())));
   std::ranges::sort(steps, {}, &BackwardStep::op);
   load.workspace = backward_workspace(graph, steps);
-  load.deferred = deferred_gradients(graph, steps);
+  load.deferred = deferred_gradients(graph, steps, load.framework.split);
   if (stage.sequence_parallel) divide_boundaries(load, graph, stage, how, holds_whole, cut);
+  load.released = released(graph, stage.operators, load, activations_of, cores);
   travelling([&](OpId id) { return weights_of(graph, id, how.at(id), share); });
   load.statistics = Bytes(0);
   for (const OpId id : stage.operators) load.statistics += statistics_of(id);

@@ -29,7 +29,7 @@ std::vector<HeldCopy> held_copies(const graph::OpGraph& graph, const layout::Sta
 }
 
 bool saves_gathered(const Problem& problem, const plan::Stage& stage) {
-  const auto saves = [](const cluster::DeviceType& type) { return type.host().saves_gathered; };
+  const auto saves = [](const cluster::DeviceType& type) { return type.host().memory.saves_gathered; };
   if (stage.devices.empty()) return std::ranges::any_of(problem.cluster.types(), saves);  // placed later
   return saves(problem.cluster.type(stage.devices.front()));
 }

@@ -6,6 +6,7 @@
 #include "add_weights.hpp"
 #include "penstock/cost/backward_sweep.hpp"
 #include "penstock/graph/ties.hpp"
+#include "step_memory.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -28,7 +29,8 @@ Bytes batch_statistics(const graph::Operator& op) {
   return Bytes(2 * std::int64_t{sizeof(float)} * norm.channels);
 }
 
-StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs, std::span<const OpId> operators) {
+StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs,
+                     std::span<const core::OpId> operators, cluster::SplitBackward split) {
   const std::set<OpId> inside(operators.begin(), operators.end());
   std::set<OpId> received;
   std::vector<BackwardStep> steps;
@@ -45,6 +47,7 @@ StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs, std::s
                     [&](graph::Vertex v) { return !inside.contains(OpId(static_cast<std::size_t>(v))); }))
       load.outputs += op.output_bytes;
     load.activations += op.saved_bytes;
+    if (graph::is_loss(op)) load.released += op.saved_bytes;
     load.statistics += batch_statistics(op);
     add_weights(load, graph.parameter_bytes(id), is_table(op));
     load.frozen += graph.frozen_bytes(id);
@@ -55,7 +58,7 @@ StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs, std::s
     add_weights(load, graph.parameter_bytes(owner),
                 std::ranges::all_of(users, [&](OpId id) { return is_table(graph.op(id)); }));
   load.workspace = backward_workspace(graph, steps);
-  load.deferred = deferred_gradients(graph, steps);
+  load.deferred = deferred_gradients(graph, steps, split);
   return load;
 }
 
@@ -81,7 +84,10 @@ plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, c
         load.workspace.at(samples) + (placement.shards_gradients() ? load.largest - load.fresh : Bytes(0)) +
         load.largest * (placement.shards_weights() ? 2 : 0);
     at(memory, MemoryKind::buffers) = (load.inputs + load.outputs * 2) * samples;
+    at(memory, MemoryKind::buckets) = bucket_memory(load.bucket, placement);
   }
+  if (rule.optimizer_state && rule.transient)
+    at(memory, MemoryKind::step) = step_memory(load.framework, training, held(placement.state));
   return memory;
 }
 

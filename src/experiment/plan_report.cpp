@@ -10,6 +10,7 @@
 #include "assumptions_json.hpp"
 #include "device_ranges.hpp"
 #include "explain_report.hpp"
+#include "memory_report.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/coverage.hpp"
 #include "penstock/experiment/doubts.hpp"
@@ -243,6 +244,18 @@ nlohmann::ordered_json stage_json(const graph::OpGraph& graph, const plan::Stage
   return out;
 }
 
+/// All kinds, except buckets and temporaries of the step where no stage has any.
+std::vector<MemoryKind> shown_kinds(const std::vector<plan::MemoryByKind>& memories) {
+  std::vector<MemoryKind> out;
+  for (std::size_t k = 0; k < plan::kMemoryKinds; ++k) {
+    const auto kind = static_cast<MemoryKind>(k);
+    const bool any =
+        std::ranges::any_of(memories, [&](const auto& memory) { return at(memory, kind) > core::Bytes(0); });
+    if (any || kind <= MemoryKind::versions) out.push_back(kind);
+  }
+  return out;
+}
+
 /// Memory of the device with the highest peak, without what is reserved.
 core::Bytes capacity_of_fullest(const cluster::Cluster& cluster, const trace::Summary& summary) {
   const auto fullest = std::ranges::max_element(summary.devices, {}, &trace::DeviceSummary::peak);
@@ -277,12 +290,15 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
                                          {"workspace", Align::right, 4},
                                          {"activations", Align::right, 7},
                                          {"buffers", Align::right, 1},
-                                         {"versions", Align::right, 2},
-                                         {"memory", Align::right}};
+                                         {"versions", Align::right, 2}};
+  const auto memories = score::stage_memories(problem, plan);
+  const std::vector<MemoryKind> kinds = shown_kinds(memories);
+  for (const MemoryKind kind : kinds)
+    if (kind > MemoryKind::versions) columns.push_back({std::string(name(kind)), Align::right, 2});
+  columns.push_back({"memory", Align::right});
   const bool reserved = reserves(problem);
   if (reserved) columns.push_back({"reserved", Align::right, 10});
   report::Table table(std::move(columns));
-  const auto memories = score::stage_memories(problem, plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];
     const auto& memory = memories[s];
@@ -292,7 +308,7 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
                                       std::to_string(plan::samples_per_device(plan, stage)),
                                       std::to_string(stage.in_flight),
                                       show(core::Seconds(estimate.stages[s].time_per_sample()))};
-    for (core::Bytes bytes : memory) cells.push_back(show(bytes));
+    for (const MemoryKind kind : kinds) cells.push_back(show(at(memory, kind)));
     cells.push_back(show(plan::total(memory)));
     if (reserved) cells.push_back(show(reserved_by(problem.cluster, stage)));
     table.add(std::move(cells));
@@ -307,7 +323,7 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
   return fmt::format(
       "{}\n{}: {:.1f} samples/s{}\ndepth {} of {} stages; estimated iteration {}, simulated {}; bubble "
       "{:.1f} "
-      "%, exposed communication {:.1f} %, peak memory {} of {}\n{}{}{}{}{}{}{}{}{}{}{}{}",
+      "%, exposed communication {:.1f} %, peak memory {} of {}\n{}{}{}{}{}{}{}{}{}{}{}{}{}",
       table.text(screen), *row.strategy, *row.samples_per_s, rates(row), *row.depth, *row.stages,
       show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)), *row.bubble * 100,
       outcome.summary->exposed_communication * 100, show(core::Bytes(*row.peak_memory_bytes)),
@@ -317,6 +333,7 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
       order_line(row, beside.free_order) + costs_line(problem, outcome), perturbation,
       bound_line(problem, outcome, simulation), any_plan_line(row, plan),
       untried_line(problem, row) + search_line(row), assumptions_line(beside.assumptions),
+      beside.memory ? "\n" + memory_table(problem.cluster, *outcome.summary, screen) : "",
       outcome.others.empty() ? "" : "\n" + top_table(outcome, screen),
       beside.explained ? "\n" + explain_table(*beside.explained, screen) : "",
       beside.what_if.empty() ? "" : "\n" + what_if_table(beside.what_if, screen),
@@ -380,8 +397,7 @@ std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
     out["stages"].push_back(stage_json(problem.graph, plan.stages[s],
                                        plan::samples_per_device(plan, plan.stages[s]), memories[s]));
   for (const trace::DeviceSummary& device : outcome.summary->devices)
-    out["device_peaks"].push_back(
-        {{"memory_bytes", device.peak.value()}, {"at_s", to_seconds(device.peak_time).value()}});
+    out["device_peaks"].push_back(peak_json(device));
   for (const trace::OutOfMemory& failure : outcome.summary->out_of_memory)
     out["out_of_memory"].push_back({{"device", failure.device.index()},
                                     {"at_s", to_seconds(failure.time).value()},

@@ -74,13 +74,15 @@ plan::Training read_training(MegatronArguments& args, std::int64_t replicas, std
   if (bf16 && fp16)
     args.fail(args.has("fp16") ? "fp16" : "mixed_precision", "bf16 and fp16: keep one of them");
   if (bf16 || fp16) out.precision = plan::mixed_precision(bf16 ? "mixed_bf16" : "mixed_fp16");
+  const bool whole = args.flag("accumulate_allreduce_grads_in_fp32");
+  if (fp16 && whole) out.precision->gradients = cluster::Precision::fp32;
   if (bf16 && args.has("grad_reduce_in_fp32") && !args.flag("grad_reduce_in_fp32"))
     args.fail("grad_reduce_in_fp32",
               "gradients reduced in bf16: no plan states this (--ignore grad_reduce_in_fp32 "
               "reads the rest)");
   constexpr std::int64_t kBucket = 40'000'000, kPerReplica = 1'000'000;  // gradients
   const std::int64_t numbers = args.count("ddp_bucket_size", std::max(kBucket, kPerReplica * replicas));
-  const std::int64_t bytes = fp16 && !args.flag("accumulate_allreduce_grads_in_fp32") ? 2 : 4;
+  const std::int64_t bytes = fp16 && !whole ? 2 : 4;
   out.bucket = args.flag("overlap_grad_reduce")
                    ? core::Bytes(std::min(numbers, std::int64_t{1} << 50) * bytes)
                    : core::Bytes(0);

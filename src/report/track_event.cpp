@@ -76,6 +76,8 @@ class Writer {
     devices_.push_back({out_.add_track({name, root_, d}), {}, {}});
     for (std::size_t k = 0; k < trace::kMemoryKinds; ++k) {
       const auto kind = static_cast<trace::MemoryKind>(k);
+      const bool rare = kind == trace::MemoryKind::buckets || kind == trace::MemoryKind::step;
+      if (rare && plan::at(device.fixed, kind).value() == 0) continue;
       const std::string counter = fmt::format("memory: {}", plan::name(kind));
       add_curve({counter, devices_[d].track, 10 + k, Unit::bytes}, memory_curve(device, kind));
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "penstock/cost/sharding.hpp"
 #include "penstock/schedule/plan_order.hpp"
@@ -86,6 +87,7 @@ class StageOnDevice {
     received_ = load.inputs.value() * samples;
     gradients_ = load.outputs.value() * samples;
     deferred_ = load.deferred.at(samples).value();
+    released_ = load.released.value() * rule.activation_copies * samples;
   }
 
   void add_changes(std::vector<MemoryChange>& changes) const {
@@ -108,7 +110,9 @@ class StageOnDevice {
     changes.push_back({start(stage_.forward[m].first), inputs_ + saved_ + (again ? 0 : activations_), 0});
     if (again) changes.push_back({start(stage_.recompute[m]), activations_, 0});
     changes.push_back({end(passing() ? stage_.backward[m].last : stage_.release[m]), -activations_, 0});
-    changes.push_back({end(stage_.release[m]), -inputs_ - saved_, 0});
+    const std::int64_t early = splits(m) ? released_ : 0;
+    if (early != 0) changes.push_back({end(stage_.backward[m].last), -early, 0});
+    changes.push_back({end(stage_.release[m]), early - inputs_ - saved_, 0});
   }
   void add_buffers(std::size_t m, std::vector<MemoryChange>& changes) const {
     const TaskId forward = stage_.forward[m].first;
@@ -116,11 +120,13 @@ class StageOnDevice {
     changes.push_back({start(forward), 0, -received_});
     changes.push_back({arrivals_.of(stage_.backward[m].first + device_), 0, gradients_});
     changes.push_back({end(stage_.backward[m].last), 0, -gradients_});
-    if (stage_.release[m] == stage_.backward[m].last) return;
+    if (!splits(m)) return;
     // Held until the pass of the weight gradients. Recomputed layers hold theirs; cores are freed.
     changes.push_back({passing() ? start(stage_.recompute[m]) : end(stage_.backward[m].last), 0, deferred_});
     changes.push_back({end(stage_.release[m]), 0, -deferred_});
   }
+  /// True if the weight gradients of a micro-batch have a pass of their own.
+  bool splits(std::size_t m) const { return stage_.release[m] != stage_.backward[m].last; }
   /// True if recomputed tensors are freed with the input gradient.
   bool passing() const { return again_ && !again_.outlasts_input_gradient(); }
 
@@ -130,7 +136,8 @@ class StageOnDevice {
   const Times& times_;
   const Arrivals& arrivals_;
   bool transient_;
-  std::int64_t activations_, saved_, inputs_, received_, gradients_, deferred_;  ///< bytes per micro-batch
+  std::int64_t activations_, saved_, inputs_, received_, gradients_, deferred_,
+      released_;  ///< bytes per micro-batch
 };
 
 plan::MemoryByKind fixed_memory(const cost::Problem& problem, const plan::Stage& stage,
@@ -141,11 +148,14 @@ plan::MemoryByKind fixed_memory(const cost::Problem& problem, const plan::Stage&
   return memory;
 }
 
-/// Adds a stage. Stages of one device run one at a time and share their workspace; everything else adds up.
+/// Adds a stage. Stages of one device run one at a time and share their workspace, and a framework's buckets;
+/// everything else adds up.
 void add_fixed(plan::MemoryByKind& sum, const plan::MemoryByKind& stage) {
-  const core::Bytes workspace = std::max(at(sum, MemoryKind::workspace), at(stage, MemoryKind::workspace));
-  for (std::size_t k = 0; k < plan::kMemoryKinds; ++k) sum[k] += stage[k];
-  at(sum, MemoryKind::workspace) = workspace;
+  for (std::size_t k = 0; k < plan::kMemoryKinds; ++k) {
+    const auto kind = static_cast<MemoryKind>(k);
+    const bool shared = kind == MemoryKind::workspace || kind == MemoryKind::buckets;
+    sum[k] = shared ? std::max(sum[k], stage[k]) : sum[k] + stage[k];
+  }
 }
 
 }  // namespace
@@ -184,6 +194,7 @@ trace::DeviceTrace DeviceMemory::of(core::DeviceId device, std::span<const TaskI
     auto fixed =
         fixed_memory(problem_, plan_.stages[s], load, stage.sharing.size(index / stage.sharing.group));
     at(fixed, MemoryKind::versions) = load.parameters * copies_[s];
+    out.step += std::exchange(at(fixed, MemoryKind::step), core::Bytes(0));
     add_fixed(out.fixed, fixed);
     StageOnDevice(load, problem_.memory, plan_.stages[s].recompute, stage, index, times_, arrivals)
         .add_changes(changes);

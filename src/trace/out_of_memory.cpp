@@ -31,7 +31,25 @@ std::optional<Span> beginning(const ByDevice& run, DeviceId device, core::Picose
   return out;
 }
 
+/// The optimizer's step, where it makes more than the device has; the first of several.
+std::optional<OutOfMemory> step_failure(const ByDevice& run, DeviceId id, const DeviceTrace& device,
+                                        Bytes fixed) {
+  OutOfMemory out{id,
+                  {},
+                  fixed - device.fixed[static_cast<std::size_t>(MemoryKind::workspace)] + device.step,
+                  device.capacity,
+                  false,
+                  {}};
+  if (out.needed <= device.capacity) return {};
+  run.visit(id, [&](const Span& span) {
+    if (span.kind == TaskKind::step && (!out.span || span.start < out.span->start)) out.span = span;
+  });
+  if (out.span) out.time = out.span->start;
+  return out;
+}
+
 std::string what(const Span& span) {
+  if (span.kind == TaskKind::step) return ", in the optimizer's step";
   if (computes(span.kind))
     return fmt::format(", in the {} of micro-batch {} on stage {}", name(span.kind), span.micro_batch,
                        span.stage.index());
@@ -58,7 +76,7 @@ std::optional<OutOfMemory> out_of_memory(const ByDevice& run, DeviceId id, const
     }
     before = points[i];
   }
-  return {};
+  return step_failure(run, id, device, fixed);
 }
 
 void sort_by_time(std::vector<OutOfMemory>& failures) {

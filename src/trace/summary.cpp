@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -28,6 +29,7 @@ struct Activity {
   Intervals compute;
   Intervals communication;
   Picoseconds collective;  ///< within passes
+  std::vector<Span> passes;
 };
 
 Activity activity_of(const ByDevice& run, core::DeviceId device) {
@@ -35,6 +37,7 @@ Activity activity_of(const ByDevice& run, core::DeviceId device) {
   run.visit(device, [&](const Span& span) {
     (computes(span.kind) ? out.compute : out.communication).emplace_back(span.start, span.end);
     if (span.device == device) out.collective += span.collective;
+    if (computes(span.kind)) out.passes.push_back(span);
   });
   return out;
 }
@@ -50,7 +53,41 @@ MemoryByKind at(const DeviceTrace& device, const MemoryPoint& point) {
   return memory;
 }
 
-void find_peak(const DeviceTrace& device, DeviceSummary& out) {
+/// Kind of the task that runs in part of an interval. A backward pass goes first, since only it needs the
+/// workspace; where none runs, the latest that began.
+TaskKind running(const std::vector<Span>& passes, Picoseconds from, Picoseconds until) {
+  TaskKind out = TaskKind::forward;
+  Picoseconds latest{-1};
+  for (const Span& pass : passes) {
+    const bool overlaps = pass.start < until && pass.end > from;
+    if (overlaps && (pass.kind == TaskKind::backward || pass.kind == TaskKind::input_gradient))
+      return pass.kind;
+    if (pass.start >= until || pass.start <= latest) continue;
+    latest = pass.start;
+    out = pass.kind;
+  }
+  return out;
+}
+
+/// Nothing but what lasts, and what the optimizer's step makes.
+MemoryByKind during_step(const DeviceTrace& device) {
+  MemoryByKind memory = device.fixed;
+  memory[static_cast<std::size_t>(MemoryKind::workspace)] = core::Bytes(0);
+  memory[static_cast<std::size_t>(MemoryKind::step)] = device.step;
+  return memory;
+}
+
+/// The last optimizer's step, or the end of the passes.
+Picoseconds step_time(const std::vector<Span>& passes) {
+  Picoseconds step{-1}, end;
+  for (const Span& pass : passes) {
+    if (pass.kind == TaskKind::step) step = std::max(step, pass.start);
+    end = std::max(end, pass.end);
+  }
+  return step < Picoseconds(0) ? end : step;
+}
+
+void find_peak(const DeviceTrace& device, const std::vector<Span>& passes, DeviceSummary& out) {
   out.at_peak = device.fixed;
   out.peak = sum(device.fixed);
   const auto& points = device.memory;
@@ -61,6 +98,18 @@ void find_peak(const DeviceTrace& device, DeviceSummary& out) {
     out.at_peak = memory;
     out.peak = sum(memory);
     out.peak_time = points[i].time;
+  }
+  const auto lower = std::ranges::find_if(points, [&](const MemoryPoint& point) {
+    return point.time > out.peak_time && sum(at(device, point)) < out.peak;
+  });
+  out.moment =
+      running(passes, out.peak_time,
+              lower == points.end() ? Picoseconds(std::numeric_limits<std::int64_t>::max()) : lower->time);
+  if (const MemoryByKind step = during_step(device); sum(step) > out.peak) {
+    out.at_peak = step;
+    out.peak = sum(step);
+    out.peak_time = step_time(passes);
+    out.moment = TaskKind::step;
   }
 }
 
@@ -73,7 +122,7 @@ DeviceSummary summarise(const DeviceTrace& device, Activity activity, std::int64
   const auto each = static_cast<double>(mini_batches);
   out.busy = to_seconds(in_passes - collective) / each;
   out.exposed_communication = to_seconds(covered(std::move(both)) - in_passes + collective) / each;
-  find_peak(device, out);
+  find_peak(device, activity.passes, out);
   return out;
 }
 

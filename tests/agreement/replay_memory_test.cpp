@@ -94,6 +94,9 @@ TEST_CASE("a replay's weights, versions and activations take what the simulator 
   compare("transformer", kTransformer,
           {.schedule = "gpipe", .mini_batch = 16, .recompute = plan::kRecomputeLayers});
   compare("transformer", kTransformer, {.schedule = "zb_h1", .mini_batch = 16});
+  Given with_loss = kGpt;
+  with_loss["loss"] = "yes";
+  compare("gpt", with_loss, {.schedule = "zb_h1", .mini_batch = 16});
   compare("transformer", kTransformer, {.mini_batch = 16, .replicas = 2});
   compare("gpt", kGpt, {.mini_batch = 16});
   // Without other memory: buffers are what weight gradients wait with. Where the value's product comes before

@@ -304,6 +304,8 @@ expect 0 '"name":"device 3 runs out of memory at ' cat oom.json
 sed 's/16GiB/340MiB/' "$clusters/summit.yaml" >just.yaml
 expect 0 "samples/s" "$penstock" simulate plan.yaml --cluster just.yaml --allow-oom
 expect 0 '"device_peaks"' "$penstock" simulate plan.yaml --json
+expect 0 '"moment": "' "$penstock" simulate plan.yaml --json
+expect 0 "memory of each device at its peak" "$penstock" simulate plan.yaml
 
 # A perturbation: one run, many runs on any number of threads, what the plan never meets.
 cat >day.yaml <<YAML

@@ -50,14 +50,14 @@ TEST_CASE("frameworks on DTensor save gathered inputs whole, at any time of the 
     CAPTURE(named.name);
     const bool of_torch = named.name == "torchtitan" || named.name == "automodel" ||
                           named.name == "accelerate" || named.name == "pytorch";
-    CHECK(named.runtime.saves_gathered == of_torch);
-    CHECK(named.runtime.with_host(Seconds(1e-6)).saves_gathered == of_torch);
+    CHECK(named.runtime.memory.saves_gathered == of_torch);
+    CHECK(named.runtime.with_host(Seconds(1e-6)).memory.saves_gathered == of_torch);
     CHECK(named.runtime.with_host(Seconds(1e-6)).per_task == Seconds(0));
   }
 }
 
 TEST_CASE("a compiled framework fuses kernels and has no host times") {
-  CHECK(cluster::runtime("torchtitan+compiled") == Runtime{.saves_gathered = true});
+  CHECK(cluster::runtime("torchtitan+compiled") == Runtime{.memory = {.saves_gathered = true}});
   CHECK(cluster::runtime("megatron+compiled") == Runtime{});
   CHECK_THROWS_WITH_AS(
       cluster::runtime("legion_flexflow+compiled"),

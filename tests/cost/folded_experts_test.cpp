@@ -61,9 +61,8 @@ class FoldedCase {
 
   layout::Collectives collectives(const plan::Stage& stage) const {
     const cost::LocalProblem local(problem, stage);
-    return cost::group_collectives(
-        problem, local.get(), stage,
-        cost::partitions(stage, layout::infer(local.get().graph, stage)));
+    return cost::group_collectives(problem, local.get(), stage,
+                                   cost::partitions(stage, layout::infer(local.get().graph, stage)));
   }
 
   graph::OpGraph graph;
@@ -96,7 +95,8 @@ TEST_CASE("whole experts: groups take tensor-parallel neighbours first, in Megat
   CHECK(divided.expert_replicas() == 2);
 }
 
-TEST_CASE("a device sends the rows of its own tokens; only experts divided by tensor parallelism gather them") {
+TEST_CASE(
+    "a device sends the rows of its own tokens; only experts divided by tensor parallelism gather them") {
   const FoldedCase c(8);
   // Beside experts: the table scatters sums, attention gathers and scatters, the head gathers; back the same.
   const std::int64_t others = 4 * kTensor;

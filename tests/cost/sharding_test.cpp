@@ -353,7 +353,7 @@ TEST_CASE("by tokens, torch saves the inputs of two products per layer whole, Me
   for (const int tensor : {2, 4}) {
     CAPTURE(tensor);
     const auto again = support::tiny_cluster(static_cast<std::size_t>(tensor));
-    const auto whole = again.run_by({.saves_gathered = true});
+    const auto whole = again.run_by({.memory = {.saves_gathered = true}});
     auto s = stage(0, graph.size() - 1, static_cast<std::size_t>(tensor), tensor);
     const auto load = [&](const cluster::Cluster& on) {
       return cost::stage_load({graph, on, costs, {8}}, s);

@@ -44,9 +44,9 @@ std::vector<double> seconds(const cost::OpTime& time) {
 
 auto all_of(const cost::StageLoad& load) {
   const auto& [parameters, activations, inputs, outputs, workspace, largest, fresh, statistics, deferred,
-               frozen, experts, saved] = load;
+               frozen, experts, saved, released, framework, bucket] = load;
   return std::tuple(parameters, activations, inputs, outputs, workspace, largest, fresh, statistics, deferred,
-                    frozen, experts, saved);
+                    frozen, experts, saved, released, framework, bucket);
 }
 
 /// Costs of a stage that name no operators and devices; nothing of a stage that cannot be divided.

@@ -80,7 +80,8 @@ TEST_CASE("without its own size an expert is divided as the operators beside it"
 }
 
 TEST_CASE("sizes of experts that no plan states are refused by name") {
-  const std::string four = "--tensor-model-parallel-size 4 --sequence-parallel --expert-model-parallel-size 2 ";
+  const std::string four =
+      "--tensor-model-parallel-size 4 --sequence-parallel --expert-model-parallel-size 2 ";
   CHECK(refusal(four + "--expert-tensor-parallel-size 2", 8)
             .ends_with("expected 1, or 4 as operators beside experts: no plan states another"));
   CHECK(refusal("--tensor-model-parallel-size 2 --expert-tensor-parallel-size 1", 8)
@@ -120,13 +121,11 @@ TEST_CASE("a GPT's experts have its activation and its biases, and are written b
                          kBiases = 2 * (4 * 64 + 8 * (256 + 64));
   CHECK(parameters("--disable-bias-linear") == kPlain);
   CHECK(parameters("") == kPlain + kBiases);
-  CHECK(parameters("--disable-bias-linear --swiglu --ffn-hidden-size 256") ==
-        kPlain + 2 * 8 * 64 * 256);
+  CHECK(parameters("--disable-bias-linear --swiglu --ffn-hidden-size 256") == kPlain + 2 * 8 * 64 * 256);
   CHECK(parameters("--disable-bias-linear --moe-ffn-hidden-size 128") == kPlain - 2 * 8 * 2 * 64 * 128);
   const plan::Plan read = plan("--disable-bias-linear --expert-model-parallel-size 4");
   const auto graph = models::build(read.model.name, read.model.parameters);
-  const std::string back =
-      frameworks::exported(frameworks::framework_named("megatron"), graph, read, "");
+  const std::string back = frameworks::exported(frameworks::framework_named("megatron"), graph, read, "");
   for (const char* line : {"--num-experts 8\n", "--moe-router-topk 1\n", "--moe-ffn-hidden-size 256\n",
                            "--disable-bias-linear\n", "--expert-model-parallel-size 4\n"})
     CHECK_MESSAGE(back.find(line) != back.npos, line);

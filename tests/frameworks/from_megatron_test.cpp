@@ -950,6 +950,11 @@ TEST_CASE("a bucket left out holds 40 million gradients, or a million for each r
         core::Bytes(64'000'000LL * 4));  // with equal weights
   CHECK(bucket(64, "--bf16 --tensor-model-parallel-size 2") == core::Bytes(40'000'000LL * 4));
   // fp16 sums its gradients in two bytes, or in four on request.
+  const auto gradients = [](const std::string& more) {
+    return read(kLlama + "--fp16 " + more, 8).plan.training.precision->gradients;
+  };
+  CHECK(gradients("") == cluster::Precision::fp16);
+  CHECK(gradients("--accumulate-allreduce-grads-in-fp32") == cluster::Precision::fp32);
   CHECK(bucket(8, "--fp16 --ddp-bucket-size 1000") == core::Bytes(2000));
   CHECK(bucket(8, "--fp16 --ddp-bucket-size 1000 --accumulate-allreduce-grads-in-fp32") == core::Bytes(4000));
   CHECK(read(kLlama + "--bf16", 8).plan.training.bucket == core::Bytes(0));

@@ -57,7 +57,8 @@ Packed packed(const trace::Trace& trace) {
             span.start.value(), span.end.value(), span.bytes.value(), span.collective.value(), span.shared);
   for (const auto& device : trace.devices) {
     out.list(device.stages).add(device.capacity.value(), device.memory.size());
-    for (const core::Bytes bytes : device.fixed) out.add(bytes.value());
+    for (std::size_t k = 0; k <= static_cast<std::size_t>(plan::MemoryKind::versions); ++k)
+      out.add(device.fixed[k].value());  // no framework runs these plans, so there is no other kind
     for (const auto& point : device.memory)
       out.add(point.time.value(), point.activations.value(), point.buffers.value());
   }

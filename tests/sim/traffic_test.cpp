@@ -224,7 +224,7 @@ TEST_CASE("the links of a simulation carry as many bytes as the traffic has") {
       if (random.plan.schedule == "dualpipev") continue;  // the simulator never cuts its pairs at collectives
       random.options.collective = sim::collective("ring");
       // Products that gather their inputs again take no links for it.
-      random.cluster = random.cluster.run_by({.saves_gathered = true});
+      random.cluster = random.cluster.run_by({.memory = {.saves_gathered = true}});
       random.options.pass_collectives = sim::PassCollectives::links;
       const cost::Problem problem = random.problem();
       const auto scheduled = score::scheduled(problem, random.plan);

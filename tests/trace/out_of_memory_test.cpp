@@ -50,6 +50,19 @@ TEST_CASE("the first moment above capacity is reported, with the task that began
         "device 0 cannot hold its weights, gradients, optimizer state and workspace: 9.77 KiB of 9.76 KiB");
 }
 
+TEST_CASE("a step that makes more than a device has fails when it begins") {
+  auto run = filled(16'000);
+  run.devices[0].fixed[static_cast<std::size_t>(plan::MemoryKind::workspace)] = Bytes(0);
+  run.spans.push_back(
+      {TaskKind::step, DeviceId(0), {}, StageId(2), -1, Picoseconds(9000), Picoseconds(9500)});
+  run.devices[0].step = Bytes(6000);
+  CHECK(trace::out_of_memory(run).empty());
+  run.devices[0].step = Bytes(6001);
+  REQUIRE(trace::out_of_memory(run).size() == 1);
+  CHECK(trace::in_words(trace::out_of_memory(run).front()) ==
+        "device 0 runs out of memory at 9.00 ns, in the optimizer's step: 15.6 KiB of 15.6 KiB");
+}
+
 TEST_CASE("devices that run out are sorted by time") {
   auto both = filled(12'000);
   both.devices[1] = both.devices[0];

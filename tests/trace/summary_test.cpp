@@ -114,6 +114,31 @@ TEST_CASE("the memory peak is the first moment of the largest sum") {
   CHECK(summary.devices[1].peak == Bytes(0));  // nothing recorded, nothing held
 }
 
+TEST_CASE("a peak belongs to the task that runs then; a backward pass goes first") {
+  Trace trace = empty(1, 10);
+  trace.spans = {span(TaskKind::forward, 0, 0, 3), span(TaskKind::backward, 0, 4, 7),
+                 span(TaskKind::step, 0, 9, 10)};
+  auto& device = trace.devices[0];
+  device.memory = {point(0, 10, 0), point(1, 50, 0), point(2, 0, 0)};
+  CHECK(summarise(trace).devices[0].moment == TaskKind::forward);
+  device.memory = {point(0, 50, 0), point(3, 50, 0), point(5, 0, 0)};
+  CHECK(summarise(trace).devices[0].moment == TaskKind::backward);
+
+  at(device.fixed, MemoryKind::weights) = Bytes(100);
+  at(device.fixed, MemoryKind::workspace) = Bytes(5);
+  device.step = Bytes(55);
+  CHECK(summarise(trace).devices[0].moment == TaskKind::backward);
+  device.step = Bytes(56);
+  const auto found = summarise(trace).devices[0];
+  CHECK(found.moment == TaskKind::step);
+  CHECK(found.peak == Bytes(156));
+  CHECK(found.peak_time == Picoseconds(9 * kSecond));
+  MemoryByKind expected{};
+  at(expected, MemoryKind::weights) = Bytes(100);
+  at(expected, MemoryKind::step) = Bytes(56);
+  CHECK(found.at_peak == expected);
+}
+
 TEST_CASE("memory replaced in the same instant never counts") {
   Trace trace = empty(1, 10);
   trace.devices[0].memory = {point(0, 10, 0), point(2, 99, 0), point(2, 20, 0)};

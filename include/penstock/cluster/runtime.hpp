@@ -1,11 +1,12 @@
 #pragma once
-// Training framework of a host: the time it needs to hand work to its device, which kernels it fuses, and what
-// it saves of gathered inputs.
+// Training framework of a host: the time it needs to hand work to its device, which kernels it fuses, and the
+// memory that it holds.
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "penstock/cluster/framework_memory.hpp"
 #include "penstock/core/units.hpp"
 
 namespace penstock::cluster {
@@ -22,9 +23,7 @@ struct Runtime {
   /// False: norms by root mean square run operator by operator. PyTorch's own have one kernel on GPUs from 2.8
   /// on; those of transformers are written in operators.
   bool fused_norms = true;
-  /// True: with sequence parallelism a product saves its gathered input whole (DTensor). False: it saves its part
-  /// and gathers it again in the backward pass (Megatron-LM, LinearWithGradAccumulationAndAsyncCommunication).
-  bool saves_gathered = false;
+  FrameworkMemory memory{};
   /// Returns the same kernels with another host time for each.
   Runtime with_host(core::Seconds time_per_kernel) const {
     Runtime out = *this;

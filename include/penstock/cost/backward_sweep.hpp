@@ -61,9 +61,13 @@ class BackwardSweep {
 /// Workspace of a whole stage.
 Envelope backward_workspace(const graph::OpGraph& graph, std::span<const BackwardStep> steps);
 
+/// True if the operator's weight gradient waits for the pass of weight gradients, in a split backward pass.
+bool waits_for_weights(const graph::Operator& op, cluster::SplitBackward split);
+
 /// Memory that input gradients leave to weight gradients that run in a pass of their own. These are the
-/// gradients of the outputs of operators with weights, and what their kernels hand on.
-Line deferred_gradients(const graph::OpGraph& graph, std::span<const BackwardStep> steps);
+/// gradients of the outputs of operators whose weight gradients wait, and what their kernels hand on.
+Line deferred_gradients(const graph::OpGraph& graph, std::span<const BackwardStep> steps,
+                        cluster::SplitBackward split = cluster::SplitBackward::all_saved);
 
 /// Least memory that any stage with the operator holds: the gradient of its output too, be it in a buffer.
 Envelope least_workspace(const graph::OpGraph& graph, const CostModel& costs, core::OpId op);

@@ -23,6 +23,9 @@ struct Problem {
 /// the cluster's devices.
 core::Bytes saved_bytes(const Problem& problem, const graph::Operator& op);
 
+/// Memory of the framework that runs the cluster's devices; of several, what any of them holds.
+cluster::FrameworkMemory framework_memory(const Problem& problem);
+
 /// Sums over whole operators; `activations` are those of the framework.
 StageLoad stage_load(const Problem& problem, std::span<const core::OpId> operators);
 

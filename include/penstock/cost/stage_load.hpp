@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "penstock/cluster/framework_memory.hpp"
 #include "penstock/cost/cost_model.hpp"
 #include "penstock/cost/envelope.hpp"
 #include "penstock/graph/op_graph.hpp"
@@ -31,15 +32,21 @@ struct StageLoad {
   core::Bytes frozen{};      ///< weights that do not train: no gradient, no state, one version
   core::Bytes experts{};     ///< of `parameters`, those of mixtures
   core::Bytes saved{};       ///< where some are computed again, those that are held from the forward pass on
+  core::Bytes
+      released{};  ///< of activations, saved and inputs: what ends with the input gradient where weight
+                   ///< gradients have a pass of their own (cluster::SplitBackward)
+  cluster::FrameworkMemory framework{};  ///< of the framework that runs the stage
+  core::Bytes bucket{};                  ///< size of each of its buckets (FrameworkMemory::bucket_numbers)
   friend bool operator==(const StageLoad&, const StageLoad&) = default;
 };
 
 /// StageLoad::statistics of one operator.
 core::Bytes batch_statistics(const graph::Operator& op);
 
-/// `costs` decides what scratch the operators' kernels want.
+/// `costs` decides what scratch the operators' kernels want. `released` is what all_saved releases.
 StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs,
-                     std::span<const core::OpId> operators);
+                     std::span<const core::OpId> operators,
+                     cluster::SplitBackward split = cluster::SplitBackward::all_saved);
 
 /// How a planner or framework counts memory. Defaults are Penstock's: everything counted once.
 struct MemoryRule {
@@ -55,7 +62,8 @@ struct MemoryRule {
 /// of outputs (one in use, one arriving). `whole` of them hold what they keep, the others, which are
 /// recomputed, only what is saved and the inputs; default: all. A device keeps one part of what replicas
 /// shard, rounded up. Its workspace holds a table's gradient, or a layer's, before it is scattered. It also
-/// holds sharded weights of the layer, or operator, that are in use and of one that arrive.
+/// holds sharded weights of the layer, or operator, that are in use and of one that arrive. Memory of the
+/// optimizer's step and of buckets: step_memory.hpp.
 plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, const plan::Training& training,
                                 std::int64_t samples, std::int64_t in_flight,
                                 std::optional<std::int64_t> whole = {},

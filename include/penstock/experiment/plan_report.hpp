@@ -52,6 +52,7 @@ struct Beside {
   std::optional<std::vector<sim::RankTraffic>> traffic{};
   std::optional<core::Seconds> free_order{};  ///< iteration time if messages need not keep an order
   Assumptions assumptions{};
+  bool memory = false;  ///< a table of each device's memory at its peak
 };
 
 /// One line per stage (operators, devices with tensor-parallel groups separated, micro-batch, in flight,

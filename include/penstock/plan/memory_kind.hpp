@@ -19,8 +19,10 @@ enum class MemoryKind : std::uint8_t {
   /// weight gradients.
   buffers,
   versions,  ///< older weights, and weight-sized buffers that training without a flush needs
+  buckets,   ///< buffers in which a framework reduces gradients
+  step,      ///< copies and temporaries of the optimizer's step (cluster::FrameworkMemory)
 };
-inline constexpr std::size_t kMemoryKinds = 7;
+inline constexpr std::size_t kMemoryKinds = 9;
 std::string_view name(MemoryKind kind);
 
 using MemoryByKind = std::array<core::Bytes, kMemoryKinds>;  ///< indexed by MemoryKind
@@ -31,6 +33,8 @@ inline core::Bytes& at(MemoryByKind& memory, MemoryKind kind) {
 inline core::Bytes at(const MemoryByKind& memory, MemoryKind kind) {
   return memory[static_cast<std::size_t>(kind)];
 }
+/// Bytes at the fuller of two moments. During passes there is no `step`; during the optimizer's step there are
+/// no workspace, activations and buffers.
 core::Bytes total(const MemoryByKind& memory);
 
 }  // namespace penstock::plan

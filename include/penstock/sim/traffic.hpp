@@ -55,7 +55,7 @@ struct RankTraffic {
 /// Traffic of every rank in closed form, from the plan's program; no simulation. Counts collectives that
 /// frameworks run, not launches: ZeRO 1 scatters per bucket and gathers once, ZeRO 2 and 3 send per layer and pass.
 /// A product's second gather of its input in the backward pass counts where the framework gathers again
-/// (cluster::Runtime::saves_gathered).
+/// (cluster::FrameworkMemory::saves_gathered).
 std::vector<RankTraffic> traffic(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled);
 
 }  // namespace penstock::sim

@@ -15,6 +15,8 @@ struct DeviceSummary {
   MemoryByKind at_peak{};               ///< memory by kind at the moment of the peak
   core::Bytes peak;                     ///< sum of at_peak
   core::Picoseconds peak_time;          ///< first moment of the peak
+  TaskKind moment =
+      TaskKind::forward;  ///< task that runs while memory is at its peak ; a backward pass before others
   friend bool operator==(const DeviceSummary&, const DeviceSummary&) = default;
 };
 

@@ -60,8 +60,9 @@ struct MemoryPoint {
 struct DeviceTrace {
   std::vector<core::StageId> stages;  ///< stages of the device
   core::Bytes capacity;               ///< device memory
-  MemoryByKind fixed{};  ///< held throughout: weights, gradients, optimizer, workspace; others zero
+  MemoryByKind fixed{};  ///< held throughout: weights, gradients, optimizer, workspace, buckets; others zero
   std::vector<MemoryPoint> memory;  ///< in time order; first point at time zero
+  core::Bytes step{};               ///< copies and temporaries of the optimizer's step, when no pass runs
 };
 
 struct Trace {

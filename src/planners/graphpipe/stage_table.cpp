@@ -62,12 +62,14 @@ StageTable::StageTable(const cost::Problem& problem, const Units& units, const A
       unit_at_(arrangement.unit_at),
       choices_(std::move(choices)),
       network_(score::assume_network(problem.cluster, problem.training, choices_.replicas)),
-      memory_(planners::smallest_memory(problem.cluster)) {
+      memory_(planners::smallest_memory(problem.cluster)),
+      framework_(cost::framework_memory(problem)) {
   for (int unit : unit_at_) operators_at_.push_back(units.operators[static_cast<std::size_t>(unit)]);
   describe_positions(units, stop);
   if (problem.memory.transient) workspace_ = std::make_unique<WorkspaceTable>(problem, operators_at_);
   cost::StageLoad whole{parameters_.back(), activations_.back(), outputs_.back(), outputs_.back()};
   whole.statistics = statistics_.back();
+  whole.framework = framework_;
   whole_need_ = most_need(whole, outputs_.back());
   measure(units, stop);
   fill_steps();
@@ -207,6 +209,7 @@ cost::StageLoad StageTable::load(const StageSet& set) const {
   }
   load.inputs = inputs(set);
   load.outputs = outputs(set);
+  load.framework = framework_;
   add_copies(set, load);
   return load;
 }
@@ -319,8 +322,10 @@ double StageTable::time_per_sample(const StageSet& set, const cost::StageLoad& l
 Level StageTable::capacity(const cost::StageLoad& load, int config, int replica_index) const {
   const auto c = static_cast<std::size_t>(config), r = static_cast<std::size_t>(replica_index);
   const std::int64_t samples = cost::samples_per_device(choices_.micro_batches[c], choices_.replicas[r]);
-  const Bytes fixed = plan::total(cost::stage_memory(load, problem_.memory, problem_.training, samples, 0));
-  const std::int64_t room = (memory_ - fixed).value();
+  auto held = cost::stage_memory(load, problem_.memory, problem_.training, samples, 0);
+  if (plan::total(held) > memory_) return -1;
+  at(held, plan::MemoryKind::step) = Bytes(0);  // not while passes run
+  const std::int64_t room = (memory_ - plan::total(held)).value();
   const std::int64_t each = ((load.activations + load.inputs) * samples + load.statistics).value() *
                             problem_.memory.activation_copies;
   if (room < each) return -1;

@@ -112,6 +112,7 @@ class StageTable {
   Choices choices_;
   score::Network network_;
   core::Bytes memory_;
+  cluster::FrameworkMemory framework_;
   std::vector<std::vector<Crossing>> crossing_;  ///< [cut] cut in front of that position
   std::vector<std::vector<int>> readers_;        ///< [tensor] positions, ascending
   std::vector<core::Bytes> activations_, statistics_, parameters_, frozen_;  ///< prefix sums over positions

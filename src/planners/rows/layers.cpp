@@ -114,11 +114,12 @@ PassSums Layers::passes(const cluster::DeviceType& type, std::int64_t samples) c
 
 int Layers::room(int begin, int end, std::int64_t samples, Bytes memory, int most) const {
   const auto need = [&](int in_flight) {
-    return plan::total(
-        cost::stage_memory(load(begin, end), problem_.memory, problem_.training, samples, in_flight));
+    return cost::stage_memory(load(begin, end), problem_.memory, problem_.training, samples, in_flight);
   };
-  const Bytes fixed = need(0), each = need(1) - fixed;
-  if (memory < fixed) return 0;
+  plan::MemoryByKind none = need(0), one = need(1);
+  if (memory < plan::total(none)) return 0;
+  at(none, plan::MemoryKind::step) = at(one, plan::MemoryKind::step) = Bytes(0);  // not while passes run
+  const Bytes fixed = plan::total(none), each = plan::total(one) - fixed;
   if (each.value() == 0) return most;
   return static_cast<int>(std::min<std::int64_t>(most, (memory - fixed).value() / each.value()));
 }

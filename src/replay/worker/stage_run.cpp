@@ -95,8 +95,14 @@ void StageRun::let_go(std::int32_t micro_batch, schedule::ActionKind kind) {
     });
     std::erase_if(state.resharded, [&](const auto& entry) { return !kept_.contains(entry.first); });
   }
-  if (kind == schedule::ActionKind::input_gradient)
+  if (kind == schedule::ActionKind::input_gradient) {
     std::erase_if(state.gradients, [&](const auto& gradient) { return !own_.contains(gradient.first); });
+    const auto of_loss = [&](const auto& held) {
+      return own_.contains(held.first) && graph::is_loss(device_.graph.op(held.first));
+    };
+    std::erase_if(state.tensors, of_loss);  // as all_saved does (cluster/framework_memory.hpp)
+    std::erase_if(state.saved, of_loss);
+  }
   if (kind == schedule::ActionKind::backward || kind == schedule::ActionKind::weight_gradient)
     in_flight_.erase(micro_batch);
 }

@@ -1,0 +1,44 @@
+#pragma once
+// Memory that a training framework holds beside a model's own tensors, and how long it holds those.
+
+#include <algorithm>
+#include <cstdint>
+
+namespace penstock::cluster {
+
+/// Tensors that stay from an input gradient to a weight gradient that has a pass of its own (Qi et al., Zero
+/// Bubble Pipeline Parallelism, ICLR 2024).
+enum class SplitBackward : std::uint8_t {
+  /// All that the forward pass saved, except by the loss. So does torch.distributed.pipelining
+  /// (stage_backward_input in torch/distributed/pipelining/_backward.py), and so does a replay.
+  all_saved,
+  /// Both operands of the products that make weight gradients; all else ends with the input gradient, and
+  /// norms and tables have their gradients by then. So do Megatron-LM's forks with zero bubbles (the paper's
+  /// section 3.1: 34 bytes per token and hidden unit of a layer, then 32) and DeepSeek's DualPipe.
+  operands,
+};
+
+/// A framework's own memory. Differs: none of norms of gradients, of NCCL, and of the allocator.
+struct FrameworkMemory {
+  SplitBackward split = SplitBackward::all_saved;
+  /// True: the optimizer's step copies gradients narrower than the master weights into their precision.
+  bool copies_gradients = false;
+  /// True: Adam's step makes a list of temporaries as large as the weights that it updates (torch's default,
+  /// foreach). False: a fused kernel, which makes none.
+  bool makes_lists = false;
+  /// True: with sequence parallelism a product saves its gathered input whole (DTensor). False: it saves its part
+  /// and gathers it again in the backward pass (Megatron-LM, LinearWithGradAccumulationAndAsyncCommunication).
+  bool saves_gathered = false;
+  /// Numbers, in the precision of weights, of each buffer in which ZeRO's gradients are reduced.
+  std::int64_t bucket_numbers = 0;
+  friend bool operator==(const FrameworkMemory&, const FrameworkMemory&) = default;
+};
+
+/// Returns a framework that holds no less than either.
+inline FrameworkMemory more_of(const FrameworkMemory& a, const FrameworkMemory& b) {
+  return {std::min(a.split, b.split), a.copies_gradients || b.copies_gradients,
+          a.makes_lists || b.makes_lists, a.saves_gathered || b.saves_gathered,
+          std::max(a.bucket_numbers, b.bucket_numbers)};
+}
+
+}  // namespace penstock::cluster
