@@ -51,9 +51,10 @@ cluster::ShortForm machine_form(const std::string& device) {
   const auto machine = cluster::parse_short_form(device);
   cluster::ShortForm form = machine ? *machine : *cluster::parse_short_form("1x" + device);
   if (form.nodes > 1)
-    throw core::BadInput(fmt::format("--device {}: expected one machine, as in 8x{}; a list of hosts states how "
-                                     "many there are",
-                                     device, form.type->name));
+    throw core::BadInput(
+        fmt::format("--device {}: expected one machine, as in 8x{}; a list of hosts states how "
+                    "many there are",
+                    device, form.type->name));
   if (!machine) form.devices = 0;
   return form;
 }
@@ -63,7 +64,8 @@ void fill_slots(TopologyFiles& files, int per_node) {
   if (files.machine) {
     const int gpus = static_cast<int>(files.machine->gpus.size());
     if (per_node > 0 && per_node != gpus)
-      refuse(files.machine->file, 0, fmt::format("it has {} GPUs, and the command line states {}", gpus, per_node));
+      refuse(files.machine->file, 0,
+             fmt::format("it has {} GPUs, and the command line states {}", gpus, per_node));
     per_node = gpus;
   }
   for (cluster::ListedHost& host : files.hosts) {
@@ -80,12 +82,14 @@ void fill_slots(TopologyFiles& files, int per_node) {
 /// One line about the first machine's direct cables.
 std::string rings_line(const cluster::Cluster& cluster) {
   std::vector<core::DeviceId> group;
-  for (std::size_t d = 0; d < cluster.size() && cluster.node(core::DeviceId(d)) == cluster.node(core::DeviceId(0)); ++d)
+  for (std::size_t d = 0;
+       d < cluster.size() && cluster.node(core::DeviceId(d)) == cluster.node(core::DeviceId(0)); ++d)
     group.emplace_back(d);
   const auto found = collective::disjoint_rings(cluster, group);
   if (found.rings.empty()) return "";
-  return fmt::format("{} rings over direct cables of a machine, {:.4g} GB/s together; the smallest cut has {:.4g}\n",
-                     found.rings.size(), found.bandwidth() * 1e-9, found.cut * 1e-9);
+  return fmt::format(
+      "{} rings over direct cables of a machine, {:.4g} GB/s together; the smallest cut has {:.4g}\n",
+      found.rings.size(), found.bandwidth() * 1e-9, found.cut * 1e-9);
 }
 
 /// Stem of a file's name, with an underscore for what YAML may read as more than a name.
@@ -101,9 +105,11 @@ core::ExitCode run(const ImportTopoFlags& flags) {
   for (const std::string& file : flags.files) files.read(file);
   const cluster::ShortForm form = machine_form(flags.device);
   if (form.devices > 0 && flags.per_node > 0 && form.devices != flags.per_node)
-    throw core::BadInput(fmt::format("--device {} and --gpus-per-node {} differ", flags.device, flags.per_node));
+    throw core::BadInput(
+        fmt::format("--device {} and --gpus-per-node {} differ", flags.device, flags.per_node));
   if (form.rails && files.machine)
-    refuse(files.machine->file, 0, fmt::format("--device {}: rails are for machines without a topology", flags.device));
+    refuse(files.machine->file, 0,
+           fmt::format("--device {}: rails are for machines without a topology", flags.device));
   fill_slots(files, std::max(form.devices, flags.per_node));
   const std::string named = flags.output.empty() ? flags.files.front() : flags.output;
   const std::string text = cluster::to_yaml(
@@ -123,7 +129,8 @@ core::ExitCode run(const ImportTopoFlags& flags) {
 }  // namespace
 
 void add_import_topo(CLI::App& import, Action& action) {
-  auto* command = import.add_subcommand("topo", "Read the links of a machine and lists of hosts into a cluster file.");
+  auto* command =
+      import.add_subcommand("topo", "Read the links of a machine and lists of hosts into a cluster file.");
   command->footer(
       "Reads what `nvidia-smi topo -m` prints, the XML that NCCL writes to NCCL_TOPO_DUMP_FILE, hostfiles of MPI "
       "and DeepSpeed (host slots=8), and lists of one host per line, as scontrol show hostnames prints them. A "
@@ -142,15 +149,17 @@ void add_import_topo(CLI::App& import, Action& action) {
       ->expected(1, 2)
       ->type_name("FILE");
   command
-      ->add_option("--device", flags->device,
-                   "type of the GPUs, which the files do not state (penstock clusters): V100-32; or a machine in "
-                   "short form: 8xH100")
+      ->add_option(
+          "--device", flags->device,
+          "type of the GPUs, which the files do not state (penstock clusters): V100-32; or a machine in "
+          "short form: 8xH100")
       ->required()
       ->type_name("NAME|NxNAME");
   command->add_option("--gpus-per-node", flags->per_node, "GPUs of each host, for lists without slots")
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N");
-  command->add_option("-o,--output", flags->output, "the cluster file (.yaml); default: print")->type_name("FILE");
+  command->add_option("-o,--output", flags->output, "the cluster file (.yaml); default: print")
+      ->type_name("FILE");
   command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });
 }
 

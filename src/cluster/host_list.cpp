@@ -16,7 +16,9 @@ constexpr int kMostSlots = 1024;
 struct HostLine {
   const std::string& file;
   int line;
-  [[noreturn]] void fail(const std::string& message) const { throw core::BadInput({file, line, ""}, message); }
+  [[noreturn]] void fail(const std::string& message) const {
+    throw core::BadInput({file, line, ""}, message);
+  }
 
   int slots(std::string_view text) const {
     const auto number = whole_number(text);

@@ -20,7 +20,8 @@ const std::map<std::string, std::vector<std::string>>& nccl_attributes() {
       {"system", {"version"}},
       {"cpu", {"numaid", "affinity", "arch", "vendor", "familyid", "modelid", "host_hash"}},
       {"pci",
-       {"busid", "class", "vendor", "device", "subsystem_vendor", "subsystem_device", "link_speed", "link_width"}},
+       {"busid", "class", "vendor", "device", "subsystem_vendor", "subsystem_device", "link_speed",
+        "link_width"}},
       {"gpu", {"dev", "sm", "rank", "gdr"}},
       {"nvlink", {"target", "count", "tclass"}},
       {"nic", {}},
@@ -31,10 +32,10 @@ const std::map<std::string, std::vector<std::string>>& nccl_attributes() {
 
 /// Place of a GPU in the tree of PCIe.
 struct PciPlace {
-  int number = 0;                ///< attribute dev
-  std::string bus;               ///< bus id, lower case
+  int number = 0;   ///< attribute dev
+  std::string bus;  ///< bus id, lower case
   std::size_t cpu = 0;
-  std::vector<int> bridges;      ///< lines of the PCIe bridges above
+  std::vector<int> bridges;  ///< lines of the PCIe bridges above
   MachineTopology::GpuNode gpu;
   std::vector<const XmlElement*> nvlinks;
 };
@@ -85,14 +86,17 @@ class NcclReader {
   }
   int number(const XmlElement& of, const std::string& key, int most) const {
     const auto value = whole_number(text(of, key));
-    if (!value || *value > most) fail(of, key, fmt::format("expected 0 to {}; found '{}'", most, text(of, key)));
+    if (!value || *value > most)
+      fail(of, key, fmt::format("expected 0 to {}; found '{}'", most, text(of, key)));
     return *value;
   }
 
   void check(const XmlElement& element) const {
     const auto known = nccl_attributes().find(element.name);
     if (known == nccl_attributes().end())
-      fail(element, "", fmt::format("unknown element <{}>: expected system, cpu, pci, gpu, nvlink, nic or net", element.name));
+      fail(element, "",
+           fmt::format("unknown element <{}>: expected system, cpu, pci, gpu, nvlink, nic or net",
+                       element.name));
     for (const auto& attribute : element.attributes)
       if (std::ranges::find(known->second, attribute.first) == known->second.end())
         fail(element, attribute.first,
@@ -136,7 +140,8 @@ class NcclReader {
     const auto words = words_of(*speed);
     double transfers = 0;
     const auto [end, fault] = std::from_chars(words[0].data(), words[0].data() + words[0].size(), transfers);
-    if (fault != std::errc() || *end != 0 || words.size() < 2 || words[1] != "GT/s" || !(transfers > 0 && transfers < 1000))
+    if (fault != std::errc() || *end != 0 || words.size() < 2 || words[1] != "GT/s" ||
+        !(transfers > 0 && transfers < 1000))
       fail(pci, "link_speed", fmt::format("expected GT/s; found '{}'", *speed));
     return transfers * 1e9 / 8 * (transfers < 8 ? 0.8 : 128.0 / 130) * number(pci, "link_width", 64);
   }

@@ -76,7 +76,8 @@ class SmiMatrix {
   void read_row(const MatrixWords& row) {
     const std::size_t device = rows_;
     if (row.size() < columns_.size() + 1)
-      fail(fmt::format("expected {} entries in the row of {}; found {}", columns_.size(), row[0], row.size() - 1),
+      fail(fmt::format("expected {} entries in the row of {}; found {}", columns_.size(), row[0],
+                       row.size() - 1),
            static_cast<int>(next_));
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       const SmiEntry entry = entry_of(row[c + 1], device == c);
@@ -94,11 +95,13 @@ class SmiMatrix {
     if (self != (word == "X")) fail(fmt::format("expected X on the diagonal only; found '{}'", word), line);
     if (self) return {};
     if (word.starts_with("NV"))
-      if (const auto links = whole_number(std::string_view(word).substr(2)); links && *links >= 1 && *links <= 64)
+      if (const auto links = whole_number(std::string_view(word).substr(2));
+          links && *links >= 1 && *links <= 64)
         return {*links};
     const auto found = smi_paths().find(word);
     if (found == smi_paths().end())
-      fail(fmt::format("unknown connection '{}'; expected X, SYS, NODE, PHB, PXB, PIX or NV with a number", word),
+      fail(fmt::format("unknown connection '{}'; expected X, SYS, NODE, PHB, PXB, PIX or NV with a number",
+                       word),
            line);
     return {0, found->second};
   }
@@ -147,7 +150,7 @@ class SmiMatrix {
   std::vector<MatrixWords> lines_;
   const std::string& file_;
   std::size_t next_ = 0, rows_ = 0, gpus_ = 0;
-  MatrixWords columns_;             ///< GPUs first, then network adapters
+  MatrixWords columns_;            ///< GPUs first, then network adapters
   std::vector<SmiEntry> entries_;  ///< [gpu * columns + column]
   MatrixWords affinities_;         ///< [gpu] CPUs near it
   std::vector<int> gpu_lines_;

@@ -23,11 +23,11 @@ struct GpuLinks {
 /// NVLinks by NVIDIA's data sheets: 300 GB/s of a V100, 600 of an A100, 900 of an H100 and 1800 of a B200 in
 /// both directions together. B300 as B200.
 constexpr GpuLinks kGpuLinks[] = {
-    {"v100", 70, 6, 25e9, 15.75e9},  {"a100", 80, 12, 25e9, 31.5e9},     {"a800", 80, 8, 25e9, 31.5e9},
-    {"h100", 90, 18, 25e9, 63e9},    {"h200", 90, 18, 25e9, 63e9},       {"h800", 90, 8, 25e9, 63e9},
-    {"h20", 90, 18, 25e9, 63e9},     {"b200", 100, 18, 50e9, 63e9},      {"gb200", 100, 18, 50e9, 63e9},
-    {"b300", 103, 18, 50e9, 63e9},   {"gb300", 103, 18, 50e9, 63e9},     {"l40s", 89, 0, 0, 31.5e9},
-    {"a10g", 86, 0, 0, 31.5e9},      {"rtx_3090", 86, 4, 14.0625e9, 31.5e9}, {"rtx_4090", 89, 0, 0, 31.5e9}};
+    {"v100", 70, 6, 25e9, 15.75e9}, {"a100", 80, 12, 25e9, 31.5e9},         {"a800", 80, 8, 25e9, 31.5e9},
+    {"h100", 90, 18, 25e9, 63e9},   {"h200", 90, 18, 25e9, 63e9},           {"h800", 90, 8, 25e9, 63e9},
+    {"h20", 90, 18, 25e9, 63e9},    {"b200", 100, 18, 50e9, 63e9},          {"gb200", 100, 18, 50e9, 63e9},
+    {"b300", 103, 18, 50e9, 63e9},  {"gb300", 103, 18, 50e9, 63e9},         {"l40s", 89, 0, 0, 31.5e9},
+    {"a10g", 86, 0, 0, 31.5e9},     {"rtx_3090", 86, 4, 14.0625e9, 31.5e9}, {"rtx_4090", 89, 0, 0, 31.5e9}};
 
 /// Between two CPUs; files of topologies do not state it. NCCL's search assumes 6 to 22 GB/s by CPU, and 16 of
 /// AMD's.
@@ -55,9 +55,7 @@ class TopologyWriter {
     move_to_switches();
   }
 
-  std::string yaml() const {
-    return all_on_switches() ? as_nodes() : as_links();
-  }
+  std::string yaml() const { return all_on_switches() ? as_nodes() : as_links(); }
 
   /// True if the file has links between CPUs.
   bool joins_cpus() const {
@@ -90,10 +88,12 @@ class TopologyWriter {
     const auto& row = machine_.nvlinks[gpu];
     const int each = *std::ranges::max_element(row);
     const auto others = static_cast<std::ptrdiff_t>(size()) - 1;
-    if (machine_.gpus[gpu].switch_links > 0 || each > links_.nvlinks || std::ranges::count(row, each) != others)
-      fail(gpu, fmt::format("it has {} NVLinks, and {} has {}: expected no more, or on NVSwitches equally many to "
-                            "every GPU",
-                            all, cluster_.device->name, links_.nvlinks));
+    if (machine_.gpus[gpu].switch_links > 0 || each > links_.nvlinks ||
+        std::ranges::count(row, each) != others)
+      fail(gpu,
+           fmt::format("it has {} NVLinks, and {} has {}: expected no more, or on NVSwitches equally many to "
+                       "every GPU",
+                       all, cluster_.device->name, links_.nvlinks));
     return each;
   }
 
@@ -127,8 +127,8 @@ class TopologyWriter {
     return fmt::format(
         "nodes:\n  - {{count: {}, device: {}, devices: {},\n     link: {{bandwidth: {}, latency: 0.5us}},\n"
         "     uplink: {{bandwidth: {}, latency: 1us}}}}\n",
-        machines(), cluster_.device->type, size(), in_gigabytes(machine_.gpus[0].switch_links * links_.nvlink),
-        in_gigabytes(network()));
+        machines(), cluster_.device->type, size(),
+        in_gigabytes(machine_.gpus[0].switch_links * links_.nvlink), in_gigabytes(network()));
   }
 
   /// Links and switches in the order in which routes of equal length prefer them.
@@ -136,8 +136,8 @@ class TopologyWriter {
     std::string machines, links;
     std::vector<std::string> switches;
     void join(const std::string& a, const std::string& b, double bandwidth, const char* latency) {
-      links += fmt::format("  - {{from: {}, to: {}, bandwidth: {}, latency: {}}}\n", a, b, in_gigabytes(bandwidth),
-                           latency);
+      links += fmt::format("  - {{from: {}, to: {}, bandwidth: {}, latency: {}}}\n", a, b,
+                           in_gigabytes(bandwidth), latency);
     }
     void add_switch(const std::string& name) {
       if (std::ranges::find(switches, name) == switches.end()) switches.push_back(name);
@@ -149,14 +149,15 @@ class TopologyWriter {
     for (std::size_t m = 0; m < machines(); ++m) {
       const std::string prefix = cluster_.hosts.empty() ? "" : cluster_.hosts[m].name + ".";
       for (std::size_t g = 0; g < size(); ++g)
-        out.machines += fmt::format("  - {{name: {}gpu{}, device: {}, node: {}}}\n", prefix, g,
-                                    cluster_.device->type, m);
+        out.machines +=
+            fmt::format("  - {{name: {}gpu{}, device: {}, node: {}}}\n", prefix, g, cluster_.device->type, m);
       add_nvlinks(prefix, out);
       if (uses_pcie()) add_pcie(prefix, out);
     }
-    return fmt::format("machines:\n{}{}links:\n{}", out.machines,
-                       out.switches.empty() ? "" : fmt::format("switches: [{}]\n", fmt::join(out.switches, ", ")),
-                       out.links);
+    return fmt::format(
+        "machines:\n{}{}links:\n{}", out.machines,
+        out.switches.empty() ? "" : fmt::format("switches: [{}]\n", fmt::join(out.switches, ", ")),
+        out.links);
   }
 
   void add_nvlinks(const std::string& prefix, LinkList& out) const {
@@ -167,7 +168,8 @@ class TopologyWriter {
     for (std::size_t g = 0; g < size(); ++g) {
       if (machine_.gpus[g].switch_links == 0) continue;
       out.add_switch(prefix + "nvswitch");
-      out.join(gpu_name(prefix, g), prefix + "nvswitch", machine_.gpus[g].switch_links * links_.nvlink, "0.5us");
+      out.join(gpu_name(prefix, g), prefix + "nvswitch", machine_.gpus[g].switch_links * links_.nvlink,
+               "0.5us");
     }
   }
   static std::string gpu_name(const std::string& prefix, std::size_t gpu) {
@@ -191,8 +193,8 @@ class TopologyWriter {
     reached[0] = true;
     for (std::size_t i = 0; i < order.size(); ++i)
       for (std::size_t g = 0; g < size(); ++g)
-        if (!reached[g] && (machine_.nvlinks[order[i]][g] > 0 || (machine_.gpus[order[i]].switch_links > 0 &&
-                                                                   machine_.gpus[g].switch_links > 0)))
+        if (!reached[g] && (machine_.nvlinks[order[i]][g] > 0 ||
+                            (machine_.gpus[order[i]].switch_links > 0 && machine_.gpus[g].switch_links > 0)))
           reached[g] = true, order.push_back(g);
     return order.size() == size();
   }
@@ -256,12 +258,14 @@ std::string as_usual_nodes(const ListedCluster& cluster) {
     while (end < cluster.hosts.size() && cluster.hosts[end].slots == cluster.hosts[first].slots) ++end;
     const int slots = *cluster.hosts[first].slots;
     if (slots > device.most)
-      throw core::BadInput({"", 0, ""}, fmt::format("host {}: expected 1 to {} {} per node; found {}",
-                                                    cluster.hosts[first].name, device.most, device.name, slots));
-    out += fmt::format("  - {{count: {}, device: {}, devices: {},{}\n     link: {},\n     uplink: {{bandwidth: "
-                       "{}MB/s, latency: 1us}}}}\n",
-                       end - first, device.type, slots, cluster.rails ? " rails: true," : "", device.link,
-                       cluster.rails ? device.adapter : device.adapter * slots);
+      throw core::BadInput({"", 0, ""},
+                           fmt::format("host {}: expected 1 to {} {} per node; found {}",
+                                       cluster.hosts[first].name, device.most, device.name, slots));
+    out += fmt::format(
+        "  - {{count: {}, device: {}, devices: {},{}\n     link: {},\n     uplink: {{bandwidth: "
+        "{}MB/s, latency: 1us}}}}\n",
+        end - first, device.type, slots, cluster.rails ? " rails: true," : "", device.link,
+        cluster.rails ? device.adapter : device.adapter * slots);
     first = end;
   }
   return out;
@@ -270,7 +274,8 @@ std::string as_usual_nodes(const ListedCluster& cluster) {
 std::string comment_of(const ListedCluster& cluster, bool assumes) {
   std::string out = fmt::format("# {}.\n# {}.\n", cluster.device->summary, cluster.device->source);
   if (assumes)
-    out += fmt::format("# No file states the bandwidth between CPUs: {} is assumed.\n", in_gigabytes(kBetweenCpus));
+    out += fmt::format("# No file states the bandwidth between CPUs: {} is assumed.\n",
+                       in_gigabytes(kBetweenCpus));
   if (!cluster.hosts.empty())
     out += fmt::format("# {} hosts, from {} to {} in the order of their list.\n", cluster.hosts.size(),
                        cluster.hosts.front().name, cluster.hosts.back().name);
@@ -281,7 +286,8 @@ std::string comment_of(const ListedCluster& cluster, bool assumes) {
 
 std::string to_yaml(const ListedCluster& cluster) {
   const bool assumes = cluster.machine && TopologyWriter(cluster, *cluster.machine).joins_cpus();
-  const std::string shape = cluster.machine ? TopologyWriter(cluster, *cluster.machine).yaml() : as_usual_nodes(cluster);
+  const std::string shape =
+      cluster.machine ? TopologyWriter(cluster, *cluster.machine).yaml() : as_usual_nodes(cluster);
   return fmt::format("{}name: {}\ndevice_types:\n  {}: {}\n{}", comment_of(cluster, assumes), cluster.name,
                      cluster.device->type, cluster.device->sheet, shape);
 }

@@ -23,10 +23,13 @@ class XmlReader {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& message) const { throw core::BadInput({file_, line_, ""}, message); }
+  [[noreturn]] void fail(const std::string& message) const {
+    throw core::BadInput({file_, line_, ""}, message);
+  }
 
   void drop(std::size_t count) {
-    line_ += static_cast<int>(std::count(rest_.begin(), rest_.begin() + static_cast<std::ptrdiff_t>(count), '\n'));
+    line_ +=
+        static_cast<int>(std::count(rest_.begin(), rest_.begin() + static_cast<std::ptrdiff_t>(count), '\n'));
     rest_.remove_prefix(count);
   }
   bool take(std::string_view text) {
@@ -73,7 +76,8 @@ class XmlReader {
     const std::size_t end = rest_.find('"');
     if (end == rest_.npos) fail(fmt::format("the value of {} is not closed", key));
     const std::string value(rest_.substr(0, end));
-    if (value.find_first_of("<&\n") != value.npos) fail(fmt::format("the value of {} has a '<', '&' or line", key));
+    if (value.find_first_of("<&\n") != value.npos)
+      fail(fmt::format("the value of {} has a '<', '&' or line", key));
     drop(end + 1);
     of.attributes.emplace_back(key, value);
   }

@@ -25,7 +25,8 @@ const cluster::Rented& device(const std::string& name) {
   return *std::ranges::find(cluster::rented(), name, &cluster::Rented::name);
 }
 
-Cluster built(const std::string& type, std::optional<MachineTopology> machine, std::vector<ListedHost> hosts = {}) {
+Cluster built(const std::string& type, std::optional<MachineTopology> machine,
+              std::vector<ListedHost> hosts = {}) {
   return cluster::parse_cluster(
       cluster::to_yaml({"built", &device(type), false, std::move(machine), std::move(hosts)}), "built.yaml");
 }
@@ -91,7 +92,8 @@ std::string three_gpus(const std::array<std::string, 3>& links) {
          gpu(0) + gpu(1) +
          "<nic><net name=\"mlx5_0\" dev=\"0\" speed=\"200000\" port=\"1\"/></nic>\n</pci>\n</cpu>\n"
          "<cpu numaid=\"1\">\n" +
-         gpu(2) + "<nic><net name=\"mlx5_1\" dev=\"1\" speed=\"200000\" port=\"1\"/></nic>\n</cpu>\n</system>\n";
+         gpu(2) +
+         "<nic><net name=\"mlx5_1\" dev=\"1\" speed=\"200000\" port=\"1\"/></nic>\n</cpu>\n</system>\n";
 }
 
 }  // namespace
@@ -136,11 +138,13 @@ TEST_CASE("NVLinks are direct as far as a GPU has them, else through NVSwitches"
   CHECK(speed(of_matrix("H100", equal_matrix(8, "NV18")), 0, 7) == support::near(450));
   CHECK(speed(of_matrix("B200", equal_matrix(8, "NV18")), 0, 7) == support::near(900));
   CHECK(speed(of_matrix("RTX3090", equal_matrix(2, "NV4")), 0, 1) == support::near(56.25));
-  CHECK(matrix_refusal(equal_matrix(4, "NV7")) ==
-        "topo.txt:2: GPU 0: it has 21 NVLinks, and V100-32 has 6: expected no more, or on NVSwitches equally many "
-        "to every GPU");
+  CHECK(
+      matrix_refusal(equal_matrix(4, "NV7")) ==
+      "topo.txt:2: GPU 0: it has 21 NVLinks, and V100-32 has 6: expected no more, or on NVSwitches equally many "
+      "to every GPU");
   CHECK(matrix_refusal(equal_matrix(2, "NV1"), "L40S").find("L40S has 0") != std::string::npos);
-  CHECK(matrix_refusal(equal_matrix(2, "PIX"), "MI300X").find("MI300X is no NVIDIA GPU") != std::string::npos);
+  CHECK(matrix_refusal(equal_matrix(2, "PIX"), "MI300X").find("MI300X is no NVIDIA GPU") !=
+        std::string::npos);
 }
 
 TEST_CASE("pairs with NVLink reach each other over PCIe and their CPUs") {
@@ -149,6 +153,19 @@ TEST_CASE("pairs with NVLink reach each other over PCIe and their CPUs") {
   CHECK(speed(read, 0, 1) == support::near(300));
   CHECK(links(read, 1, 2) == 3);  // GPU, CPU, CPU, GPU
   CHECK(speed(read, 1, 2) == support::near(16));
+}
+
+TEST_CASE("an adapter or the CPUs near two GPUs state the path that NVLink hides") {
+  const auto read = cluster::parse_smi_matrix(
+      "     GPU0 GPU1 GPU2 NIC0 CPU Affinity\n"
+      "GPU0 X    NV4  NV4  PIX  0-15\n"
+      "GPU1 NV4  X    NV4  PXB  16-31\n"
+      "GPU2 NV4  NV4  X    SYS  16-31\n"
+      "NIC0 PIX  PXB  SYS  X\n",
+      "topo.txt");
+  CHECK(read.paths[0][1] == PciPath::same_switch);
+  CHECK(read.paths[1][2] == PciPath::same_cpu);
+  CHECK(read.paths[0][2] == PciPath::across_cpus);
 }
 
 TEST_CASE("GPUs without NVLink hang on PCIe switches and CPUs") {
@@ -170,7 +187,8 @@ TEST_CASE("GPUs without NVLink hang on PCIe switches and CPUs") {
 
 TEST_CASE("other words of a matrix are refused with their line") {
   CHECK(matrix_refusal("") == "topo.txt:1: expected the header of a matrix, as nvidia-smi topo -m prints it");
-  CHECK(matrix_refusal("$ nvidia-smi topo -m\n" + equal_matrix(2, "PIX")).find("topo.txt:1: expected the columns") == 0);
+  CHECK(matrix_refusal("$ nvidia-smi topo -m\n" + equal_matrix(2, "PIX"))
+            .find("topo.txt:1: expected the columns") == 0);
   CHECK(matrix_refusal(equal_matrix(2, "XGMI")).find("topo.txt:2: unknown connection 'XGMI'") == 0);
   CHECK(matrix_refusal(equal_matrix(2, "NVX")).find("topo.txt:2: unknown connection 'NVX'") == 0);
   CHECK(matrix_refusal(equal_matrix(2, "X")).find("topo.txt:2: expected X on the diagonal only") == 0);
@@ -193,17 +211,19 @@ TEST_CASE("NCCL's XML gives NVLinks, PCIe and adapters") {
   CHECK(plain.network == support::near(50e9));
   // A pair by each other's bus ids, and switches that have several of a GPU's links.
   const auto to = [](const std::string& target, int count, const std::string& kind) {
-    return "<nvlink target=\"" + target + "\" count=\"" + std::to_string(count) + "\" tclass=\"" + kind + "\"/>";
+    return "<nvlink target=\"" + target + "\" count=\"" + std::to_string(count) + "\" tclass=\"" + kind +
+           "\"/>";
   };
-  const Cluster pair = built("A100-80", cluster::parse_nccl_topology(
-                                            three_gpus({to("0000:02:00.0", 12, "0x030200"),
-                                                        to("0000:01:00.0", 12, "0x030200"), none}),
-                                            "topo.xml"));
+  const Cluster pair =
+      built("A100-80", cluster::parse_nccl_topology(three_gpus({to("0000:02:00.0", 12, "0x030200"),
+                                                                to("0000:01:00.0", 12, "0x030200"), none}),
+                                                    "topo.xml"));
   CHECK(links(pair, 0, 1) == 1);
   CHECK(speed(pair, 0, 1) == support::near(300));
   CHECK(speed(pair, 0, 2) == support::near(16));
   const std::string both = to("0000:c4:00.0", 5, "0x068000") + to("0000:c5:00.0", 7, "0x068000");
-  const Cluster switched = built("A100-80", cluster::parse_nccl_topology(three_gpus({both, both, both}), "topo.xml"));
+  const Cluster switched =
+      built("A100-80", cluster::parse_nccl_topology(three_gpus({both, both, both}), "topo.xml"));
   CHECK(links(switched, 0, 2) == 2);
   CHECK(speed(switched, 0, 2) == support::near(300));
   CHECK(switched.links().back().bandwidth.value() == support::near(50e9));  // of both adapters
@@ -239,7 +259,8 @@ TEST_CASE("other words of NCCL's XML are refused with their line") {
 
 TEST_CASE("lists of hosts of Open MPI, DeepSpeed, MPICH and Slurm are read") {
   const auto hosts = cluster::parse_host_list(
-      "# workers\nnode-1 slots=8\nnode-2.cluster slots=4 max_slots=16  # half\n10.0.0.3:2\n\nlast\n", "hosts");
+      "# workers\nnode-1 slots=8\nnode-2.cluster slots=4 max_slots=16  # half\n10.0.0.3:2\n\nlast\n",
+      "hosts");
   REQUIRE(hosts.size() == 4);
   CHECK(hosts[0].name == "node-1");
   CHECK(hosts[0].slots == 8);
@@ -254,7 +275,8 @@ TEST_CASE("lists of hosts of Open MPI, DeepSpeed, MPICH and Slurm are read") {
   CHECK(hosts_refusal("a slots=0\n") == "hosts:1: expected 1 to 1024 slots; found '0'");
   CHECK(hosts_refusal("a:8 slots=4\n") == "hosts:1: a has two numbers of slots");
   CHECK(hosts_refusal("a\nb\na\n") == "hosts:3: host a is listed twice, first in line 1");
-  CHECK(hosts_refusal("n[1-4]\n") == "hosts:1: 'n[1-4]' is a compressed list: expand it with scontrol show hostnames");
+  CHECK(hosts_refusal("n[1-4]\n") ==
+        "hosts:1: 'n[1-4]' is a compressed list: expand it with scontrol show hostnames");
   CHECK(hosts_refusal("a,b\n") == "hosts:1: 'a,b' is not a host's name");
 }
 
@@ -264,7 +286,9 @@ TEST_CASE("hosts without a topology are usual nodes, also of several sizes") {
   CHECK(read.node(DeviceId(19)) == 2);
   const Cluster usual = cluster::load_cluster("8xH100x2");
   CHECK(read.route(DeviceId(0), DeviceId(8)).bandwidth == usual.route(DeviceId(0), DeviceId(8)).bandwidth);
-  CHECK(refusal([] { built("H100", {}, {{"a", 9, 1}}); }) == "host a: expected 1 to 8 H100 per node; found 9");
+  CHECK(refusal([] {
+          built("H100", {}, {{"a", 9, 1}});
+        }) == "host a: expected 1 to 8 H100 per node; found 9");
 }
 
 TEST_CASE("hosts with a topology are machines with its links, on one network") {
