@@ -84,17 +84,11 @@ std::set<double, std::greater<>> units_of(const CableMatrix& cables) {
   return out;
 }
 
-/// One pass of all rings at once: a reduce-scatter, or with `offset` 1 an all-gather behind it. Parts that
-/// take one cable in a step are one message.
+/// One pass of all rings at once: a reduce-scatter, or with `offset` 1 an all-gather behind it.
 void rings_pass(Messages& out, const std::vector<Members>& rings, std::int64_t bytes, std::size_t offset) {
-  const std::size_t n = rings.front().size();
-  for (std::size_t step = 0; step + 1 < n; ++step) {
-    std::map<std::pair<std::size_t, std::size_t>, std::int64_t> sent;
-    for (std::size_t r = 0; r < rings.size(); ++r)
-      for (std::size_t i = 0; i < n; ++i)
-        sent[{rings[r][i], rings[r][(i + 1) % n]}] +=
-            part(part(bytes, rings.size(), r), n, (i + offset + 2 * n - step) % n);
-    for (const auto& [ends, size] : sent) out.send(ends.first, ends.second, size);
+  const Members all = everybody(rings.front().size());
+  for (std::size_t step = 0; step + 1 < all.size(); ++step) {
+    send_step(out, rings, all, bytes, offset, step);
     out.arrive();
   }
 }
@@ -103,15 +97,10 @@ bool have_rings(const cluster::Cluster& cluster, Group group) {
   return !disjoint_rings(cluster, group).rings.empty();
 }
 
-Affine passes_time(const DisjointRings& found, Passes passes) {
-  const double r = static_cast<double>(found.rings.front().size()), rounds = static_cast<int>(passes);
-  return {rounds * (r - 1) * found.step.latency, rounds * (r - 1) / r * found.step.per_byte};
-}
-
 /// Groups that run at once share no device. So they share no cable between members either, and other users of
 /// the links do not count.
-Affine rings_time(const cluster::Cluster& cluster, Group group, Passes passes, const Crowd&) {
-  return passes_time(disjoint_rings(cluster, group), passes);
+Affine group_time(const cluster::Cluster& cluster, Group group, Passes passes, const Crowd&) {
+  return rings_time(disjoint_rings(cluster, group), passes);
 }
 
 std::vector<Message> rings_messages(const cluster::Cluster& cluster, Group group, std::int64_t bytes) {
@@ -123,6 +112,32 @@ std::vector<Message> rings_messages(const cluster::Cluster& cluster, Group group
 }
 
 }  // namespace
+
+void send_step(Messages& out, const std::vector<Members>& rings, const Members& members, std::int64_t bytes,
+               std::size_t offset, std::size_t step) {
+  const std::size_t n = members.size();
+  std::map<std::pair<std::size_t, std::size_t>, std::int64_t> sent;
+  for (std::size_t r = 0; r < rings.size(); ++r)
+    for (std::size_t i = 0; i < n; ++i)
+      sent[{rings[r][i], rings[r][(i + 1) % n]}] +=
+          part(part(bytes, rings.size(), r), n, (i + offset + 2 * n - step) % n);
+  for (const auto& [ends, size] : sent) out.send(members[ends.first], members[ends.second], size);
+}
+
+std::int64_t reduced_bytes(const std::vector<Members>& rings, std::int64_t bytes, std::size_t member) {
+  std::int64_t out = 0;
+  for (std::size_t r = 0; r < rings.size(); ++r) {
+    const std::size_t n = rings[r].size();
+    const auto at = static_cast<std::size_t>(std::ranges::find(rings[r], member) - rings[r].begin());
+    out += part(part(bytes, rings.size(), r), n, (at + 1) % n);
+  }
+  return out;
+}
+
+Affine rings_time(const DisjointRings& found, Passes passes) {
+  const double r = static_cast<double>(found.rings.front().size()), rounds = static_cast<int>(passes);
+  return {rounds * (r - 1) * found.step.latency, rounds * (r - 1) / r * found.step.per_byte};
+}
 
 DisjointRings disjoint_rings(const cluster::Cluster& cluster, Group group) {
   DisjointRings best;
@@ -146,7 +161,7 @@ DisjointRings disjoint_rings(const cluster::Cluster& cluster, Group group) {
 std::vector<Message> all_gather(const cluster::Cluster& cluster, Group group, std::int64_t bytes) {
   const DisjointRings found = disjoint_rings(cluster, group);
   const auto ring_seconds = [&] { return ring_time(cluster, group, Passes::one, {}).at(core::Bytes(bytes)); };
-  if (found.rings.empty() || passes_time(found, Passes::one).at(core::Bytes(bytes)) >= ring_seconds())
+  if (found.rings.empty() || rings_time(found, Passes::one).at(core::Bytes(bytes)) >= ring_seconds())
     return all_gather(group.size(), bytes);
   Messages out(group.size());
   rings_pass(out, found.rings, bytes, 0);
@@ -159,7 +174,7 @@ std::vector<Message> all_gather(const cluster::Cluster& cluster, Group group, st
 constinit const Algorithm kDisjointRings{
     .name = "disjoint_rings",
     .applies = have_rings,
-    .closed_form = rings_time,
+    .closed_form = group_time,
     .scatters = true,
     .messages = rings_messages,
 };

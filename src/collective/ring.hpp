@@ -2,6 +2,7 @@
 // Steps around a ring, which other algorithms use too. Private to the room.
 
 #include "penstock/collective/catalogue.hpp"
+#include "penstock/collective/disjoint_rings.hpp"
 
 namespace penstock::collective {
 
@@ -15,6 +16,14 @@ void ring_pass(Messages& out, const Members& ring, std::int64_t bytes, std::size
 
 Affine ring_time(const cluster::Cluster& cluster, Group group, Passes passes, const Crowd& crowd);
 std::vector<Message> ring_messages(const cluster::Cluster& cluster, Group group, std::int64_t bytes);
+
+/// One step of rings with equal shares of the bytes, between members[i] of the group for each index i in a ring.
+/// `offset` as in ring_pass. Parts between two members are one message.
+void send_step(Messages& out, const std::vector<Members>& rings, const Members& members, std::int64_t bytes,
+               std::size_t offset, std::size_t step);
+/// Bytes of the sum that member `member` has after a reduce-scatter over the rings.
+std::int64_t reduced_bytes(const std::vector<Members>& rings, std::int64_t bytes, std::size_t member);
+Affine rings_time(const DisjointRings& found, Passes passes);
 
 extern const Algorithm kRing, kTree, kHalvingDoubling, kHierarchical, kDoubleTree, kDisjointRings;
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 
 namespace penstock::score {
@@ -26,11 +27,12 @@ class Groups {
     return devices_[a] += devices_[b];
   }
 
- private:
   std::size_t root(std::size_t v) {
     while (parent_[v] != v) v = parent_[v] = parent_[parent_[v]];
     return v;
   }
+
+ private:
   std::vector<std::size_t> parent_, devices_;
 };
 
@@ -47,15 +49,24 @@ std::vector<double> connected(const cluster::Cluster& cluster) {
   return out;
 }
 
-/// [replicas] upper bound on the bandwidth of disjoint rings among this many devices: all of them leave each
-/// device over its cables to other devices. Zero if fewer devices have such cables, and for two replicas.
+/// [replicas] upper bound on the bandwidth of disjoint rings among this many devices. Cables between devices
+/// connect them, and all rings leave each device over such cables. Zero if fewer devices are connected, and
+/// for two replicas.
 std::vector<double> ring_bandwidth(const cluster::Cluster& cluster) {
+  Groups groups(cluster.size(), cluster.size());
   std::vector<double> leaving(cluster.size());
-  for (const Link& link : cluster.links())
-    if (link.from < cluster.size() && link.to < cluster.size()) leaving[link.from] += link.bandwidth.value();
-  std::ranges::sort(leaving, std::greater());
+  for (const Link& link : cluster.links()) {
+    if (link.from >= cluster.size() || link.to >= cluster.size()) continue;
+    leaving[link.from] += link.bandwidth.value();
+    groups.join(link.from, link.to);
+  }
+  std::map<std::size_t, std::vector<double>> connected_ones;
+  for (std::size_t d = 0; d < cluster.size(); ++d) connected_ones[groups.root(d)].push_back(leaving[d]);
   std::vector<double> out(cluster.size() + 1);
-  for (std::size_t r = 3; r <= cluster.size(); ++r) out[r] = leaving[r - 1];
+  for (auto& [root, bandwidths] : connected_ones) {
+    std::ranges::sort(bandwidths, std::greater());
+    for (std::size_t r = 3; r <= bandwidths.size(); ++r) out[r] = std::max(out[r], bandwidths[r - 1]);
+  }
   return out;
 }
 
@@ -83,7 +94,8 @@ LeastAllReduce::LeastAllReduce(const cluster::Cluster& cluster)
   for (std::size_t r = 2; r <= cluster.size(); ++r) {
     const double ring =
         2 * (static_cast<double>(r) - 1) / static_cast<double>(r) / std::max(bandwidth[r], rings[r]);
-    const double hierarchical = 1 / bandwidth[r] + 1 / bandwidth[2];
+    const double inside = cluster.size() < 3 ? bandwidth[2] : std::max(bandwidth[2], rings[3]);
+    const double hierarchical = 1 / bandwidth[r] + 1 / inside;
     by_replicas_[r] = {2 * static_cast<double>(std::bit_width(r - 1)) * latency,
                        r < 4 ? ring : std::min(ring, hierarchical)};
   }

@@ -155,6 +155,19 @@ TEST_CASE("pairs with NVLink reach each other over PCIe and their CPUs") {
   CHECK(speed(read, 1, 2) == support::near(16));
 }
 
+TEST_CASE("an adapter or the CPUs near two GPUs state the path that NVLink hides") {
+  const auto read = cluster::parse_smi_matrix(
+      "     GPU0 GPU1 GPU2 NIC0 CPU Affinity\n"
+      "GPU0 X    NV4  NV4  PIX  0-15\n"
+      "GPU1 NV4  X    NV4  PXB  16-31\n"
+      "GPU2 NV4  NV4  X    SYS  16-31\n"
+      "NIC0 PIX  PXB  SYS  X\n",
+      "topo.txt");
+  CHECK(read.paths[0][1] == PciPath::same_switch);
+  CHECK(read.paths[1][2] == PciPath::same_cpu);
+  CHECK(read.paths[0][2] == PciPath::across_cpus);
+}
+
 TEST_CASE("GPUs without NVLink hang on PCIe switches and CPUs") {
   const Cluster read = of_matrix("L40S",
                                  "     GPU0 GPU1 GPU2 GPU3 GPU4 CPU Affinity NUMA Affinity GPU NUMA ID\n"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "penstock/collective/catalogue.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "support/cables.hpp"
 #include "support/checkout.hpp"
@@ -86,6 +87,24 @@ TEST_CASE("on a mesh of cables disjoint rings count where they are faster") {
                                                      {DeviceId(4), DeviceId(5), DeviceId(6), DeviceId(7)}};
   CHECK(cost::all_reduce(mesh, halves).time(gradients).value() ==
         support::near(2 * 3 / 4.0 * 411.5e6 / 100e9 + 6 * 5e-6));
+}
+
+TEST_CASE("nodes that are meshes reduce over disjoint rings before and after their network") {
+  // Two nodes of four devices with cables of 100 GB/s, all on one network with 10 GB/s each. Inside, 2 x 3/4 GB
+  // at 300 GB/s: 5 ms. Between, 2 x 1/2 GB at 10 GB/s: 100 ms.
+  const cluster::Cluster nodes = support::meshed_nodes(100e9, 10e9);
+  CHECK(cost::all_reduce(nodes, devices(8)).time(Bytes(1'000'000'000)).value() == support::near(0.105));
+  std::int64_t inside = 0, between = 0;
+  std::size_t cables = 0;
+  const auto group = devices(8);
+  for (const auto& message : collective::algorithm("hierarchical").messages(nodes, group, 8000)) {
+    const bool leaves = message.from / 4 != message.to / 4;
+    (leaves ? between : inside) += message.bytes;
+    cables += !leaves;
+  }
+  CHECK(inside == 2 * 2 * 3 * 8000);
+  CHECK(between == 2 * 8000);
+  CHECK(cables == 2 * 2 * 3 * 12);  // two nodes, two passes of three steps, twelve directed cables
 }
 
 TEST_CASE("a pair with a cable is as fast as it, and two pairs are as slow as their switch") {

@@ -119,3 +119,10 @@ TEST_CASE("on a hybrid cube mesh the least all-reduce of all devices is that of 
   CHECK(score::LeastAllReduce(cluster).seconds(8, core::Bytes(1'000'000'000)) ==
         support::near(2 * 7 / 8.0 / 150));
 }
+
+TEST_CASE("the least all-reduce is not above disjoint rings within nodes and a ring between them") {
+  const auto cluster = support::meshed_nodes(100e9, 10e9);
+  const core::Bytes bytes(1'000'000'000);
+  const double seconds = cost::all_reduce(cluster, support::first_devices(8)).time(bytes).value();
+  CHECK(score::LeastAllReduce(cluster).seconds(8, bytes) <= seconds);
+}

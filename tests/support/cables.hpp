@@ -43,6 +43,23 @@ inline std::vector<CableEnds> hybrid_cube_mesh(double link) {
           {4, 7, 2 * link}, {5, 6, 2 * link}, {5, 7, link},     {6, 7, 2 * link}};
 }
 
+/// Two nodes of four devices. Cables of `inside` join all devices of a node, and one of `outside` each device to
+/// the network (B/s).
+inline cluster::Cluster meshed_nodes(double inside, double outside) {
+  std::vector<cluster::Device> devices(8);
+  std::vector<cluster::Link> links;
+  const auto join = [&](std::size_t a, std::size_t b, double bandwidth) {
+    links.push_back({a, b, core::Bandwidth(bandwidth), core::Seconds(0)});
+    links.push_back({b, a, core::Bandwidth(bandwidth), core::Seconds(0)});
+  };
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    devices[d].node = static_cast<int>(d / 4);
+    for (std::size_t e = d / 4 * 4; e < d; ++e) join(d, e, inside);
+    join(d, devices.size(), outside);
+  }
+  return cluster::Cluster("nodes", {{}}, devices, 1, links);
+}
+
 inline std::vector<core::DeviceId> first_devices(std::size_t count) {
   std::vector<core::DeviceId> out;
   for (std::size_t d = 0; d < count; ++d) out.emplace_back(d);
