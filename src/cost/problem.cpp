@@ -4,7 +4,6 @@
 
 #include "penstock/cost/host.hpp"
 #include "penstock/cost/unfused.hpp"
-#include "split_release.hpp"
 
 namespace penstock::cost {
 
@@ -31,7 +30,6 @@ StageLoad stage_load(const Problem& problem, std::span<const core::OpId> operato
   }
   load.framework = framework;
   load.bucket = core::Bytes(framework.bucket_numbers * problem.graph.element_bytes());
-  load.released = released(problem.graph, operators, load, whole_activations(problem));
   return load;
 }
 

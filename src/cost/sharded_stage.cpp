@@ -386,10 +386,10 @@ StageLoad load_of(const Problem& given, const plan::Stage& stage, std::size_t me
   };
   if (stage.tensor_parallel == 1) {
     travelling([&](OpId id) { return problem.graph.parameter_bytes(id); });
-    if (!in_parts) return load;
     const ActivationsOf activations_of = whole_activations(problem);
-    divide_activations(load, problem.graph, stage, activations_of);
     load.released = released(problem.graph, stage.operators, load, activations_of, cores);
+    if (!in_parts) return load;
+    divide_activations(load, problem.graph, stage, activations_of);
     load.statistics = divided_statistics(problem.graph, stage,
                                          [&](OpId id) { return batch_statistics(problem.graph.op(id)); });
     return load;

@@ -1,7 +1,8 @@
 #include "split_release.hpp"
 
 #include <algorithm>
-#include <set>
+#include <optional>
+#include <vector>
 
 #include "penstock/cost/backward_sweep.hpp"
 #include "penstock/graph/attention_core.hpp"
@@ -14,15 +15,23 @@ using cluster::SplitBackward;
 using core::Bytes;
 using core::OpId;
 
+using Marks = std::vector<char>;  ///< [operator of the graph]
+
+Marks marked(const graph::OpGraph& graph, std::span<const OpId> operators) {
+  Marks out(graph.size());
+  for (const OpId id : operators) out[id.index()] = 1;
+  return out;
+}
+
 /// Tensors that products of weights read, and those whose memory these share.
-std::set<OpId> product_inputs(const graph::OpGraph& graph, std::span<const OpId> operators) {
-  std::set<OpId> out;
+std::vector<OpId> product_inputs(const graph::OpGraph& graph, std::span<const OpId> operators) {
+  std::vector<OpId> out;
   for (const OpId id : operators) {
     if (!waits_for_weights(graph.op(id), SplitBackward::operands)) continue;
     for (const graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))
       for (std::optional<OpId> read = OpId(static_cast<std::size_t>(v)); read;
            read = graph::lies_on(graph, *read))
-        out.insert(*read);
+        out.push_back(*read);
   }
   return out;
 }
@@ -57,12 +66,13 @@ ActivationsOf whole_activations(const Problem& problem) {
 Bytes released(const graph::OpGraph& graph, std::span<const OpId> operators, const StageLoad& load,
                const ActivationsOf& activations_of, std::span<const OpId> cores) {
   if (load.framework.split == SplitBackward::all_saved) return loss_bytes(graph, operators, activations_of);
-  const std::set<OpId> read = product_inputs(graph, operators), inside(operators.begin(), operators.end());
-  const bool reads_inputs = std::ranges::any_of(read, [&](OpId id) { return !inside.contains(id); });
+  const std::vector<OpId> inputs = product_inputs(graph, operators);
+  const Marks read = marked(graph, inputs), inside = marked(graph, operators);
+  const bool reads_inputs = std::ranges::any_of(inputs, [&](OpId id) { return inside[id.index()] == 0; });
   Bytes out = reads_inputs ? Bytes(0) : load.inputs;
   for (const OpId id : operators) {
     const Activations a = activations_of(id);
-    Bytes stays = read.contains(id) ? std::min(a.output, a.all) : Bytes(0);
+    Bytes stays = read[id.index()] != 0 ? std::min(a.output, a.all) : Bytes(0);
     if (graph::weighs(graph.op(id))) stays += a.operands;
     if (std::ranges::binary_search(cores, id)) stays += std::min(a.core, a.all);
     out += std::max(Bytes(0), a.all - stays);

@@ -74,7 +74,7 @@ TEST_CASE("with Megatron-LM's runtime a zero-bubble order holds no more than 1F1
   // AMD, zero-bubble#36: 16.3 GB for 1F1B and 16.6 for ZB, sharded by an optimizer, in this very case.
   const RankPeaks even = peaks("megatron", "1f1b"), zero_bubble = peaks("megatron", "zb_h1");
   CHECK(std::abs(even.fullest() - 32.5) < 0.05);
-  // Of eight micro-batches the last rank holds gradients of logits too, 2 GiB; the others hold less than 1F1B.
+  // The last rank holds the logits' gradients of eight micro-batches too, 2 GiB. The others hold less than 1F1B.
   CHECK(zero_bubble.simulated.back() < 35);
   for (std::size_t r = 0; r < 7; ++r) CHECK(zero_bubble.simulated[r] < even.fullest() * 1.001);
 }
@@ -107,7 +107,7 @@ double needed_by(const char* framework, int zero) {
 }  // namespace
 
 TEST_CASE("DeepSpeed's ZeRO 2 runs out of memory in the optimizer's step, where ZeRO 3 does not") {
-  // A public report: of 31.75 GiB 28.28 were allocated, and 3.14 more asked for. ZeRO 3 ran.
+  // A public report: of 31.75 GiB 28.28 were allocated, and 3.14 more were requested. ZeRO 3 ran.
   CHECK(needed_by("deepspeed", 2) > 28.28 + 3.14);
   CHECK(needed_by("deepspeed", 2) < 33);
   CHECK(needed_by("deepspeed", 3) < 20);

@@ -55,7 +55,7 @@ TEST_CASE("torch's foreach step has a list as large as the weights that it updat
 }
 
 TEST_CASE("DeepSpeed's ZeRO 2 step holds what a run measured before it ran out of memory") {
-  // Llama 7B in fp16 on 8 V100 of 32 GB: 28.28 GiB allocated, 3.14 GiB more asked for.
+  // Llama 7B in fp16 on 8 V100 of 32 GB: 28.28 GiB allocated, 3.14 GiB more requested.
   const auto memory = held("deepspeed", "mixed_fp16", 2);
   const double part = kParameters / 8.0;
   CHECK(at(memory, MemoryKind::step).value() ==

@@ -26,7 +26,8 @@ core::Bytes saved_bytes(const Problem& problem, const graph::Operator& op);
 /// Memory of the framework that runs the cluster's devices; of several, what any of them holds.
 cluster::FrameworkMemory framework_memory(const Problem& problem);
 
-/// Sums over whole operators; `activations` are those of the framework.
+/// Sums over whole operators; `activations` are those of the framework. `released` is that of the loss; what
+/// else the framework releases is in the load of a stage (sharding.hpp).
 StageLoad stage_load(const Problem& problem, std::span<const core::OpId> operators);
 
 /// Seconds of one device's part of an operator, `samples` of the whole group, on a device of type `device`,
