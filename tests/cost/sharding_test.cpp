@@ -365,7 +365,7 @@ TEST_CASE("by tokens, torch saves the inputs of two products per layer whole, Me
     CHECK(more() == (2 * 3 + 1) * each);
     CHECK(cost::stage_time({graph, whole, costs, {8}}, s, 2) ==
           cost::stage_time({graph, again, costs, {8}}, s, 2));
-    const auto devices = std::exchange(s.devices, {});  // a planner asks before it places the stage
+    const auto devices = std::exchange(s.devices, {});  // planners need it before a stage has devices
     CHECK(more() == (2 * 3 + 1) * each);
     s.devices = devices;
     // Layers that are computed again hold them one layer at a time; the head keeps its own.

@@ -26,9 +26,9 @@ MemoryVerdict verdict(std::int64_t first, std::int64_t second) {
 }  // namespace
 
 TEST_CASE("a peak within the measured error of a device's memory is too close to decide") {
-  CHECK(verdict(0, 961) == MemoryVerdict::fits);  // 961 * 1.04 = 999.4
-  CHECK(verdict(0, 962) == MemoryVerdict::close);
-  CHECK(verdict(962, 0) == MemoryVerdict::close);
+  CHECK(verdict(0, 952) == MemoryVerdict::fits);  // 952 * 1.05 = 999.6
+  CHECK(verdict(0, 953) == MemoryVerdict::close);
+  CHECK(verdict(953, 0) == MemoryVerdict::close);
   CHECK(verdict(1000, 5) == MemoryVerdict::close);
   CHECK(verdict(5, 1001) == MemoryVerdict::full);
 }
@@ -43,7 +43,7 @@ TEST_CASE("the error of memory is that of the committed results, in whole percen
 TEST_CASE("a line of text names a verdict that is not plain") {
   CHECK(experiment::verdict_note(MemoryVerdict::fits).empty());
   CHECK(experiment::verdict_note(MemoryVerdict::close) ==
-        " (too close to say whether it fits: measured peaks differ by 4 %)");
+        " (too close to say whether it fits: measured peaks differ by 5 %)");
   CHECK(experiment::verdict_note(MemoryVerdict::full) == " (does not fit)");
   CHECK(experiment::in_words(MemoryVerdict::close) == "too close to say");
 }

@@ -9,7 +9,7 @@
 namespace penstock::experiment {
 
 /// Mean error of predicted peaks over Megatron-LM's own tests (results/measured_memory).
-inline constexpr double kMemoryError = 0.04;
+inline constexpr double kMemoryError = 0.05;
 
 enum class MemoryVerdict {
   fits,
