@@ -107,11 +107,12 @@ struct Stage {
   /// Devices that hold the same weights: all replicas of all parts, times the groups of dimensions that do
   /// not divide weights.
   std::int64_t weight_replicas() const;
-  /// Devices that hold parts of different experts or tokens of them: expert groups consist of these.
+  /// Number of devices among which expert groups are formed: those with equal weights, and with whole experts
+  /// their tensor-parallel neighbours.
   std::int64_t expert_places() const { return weight_replicas() * (whole_experts ? tensor_parallel : 1); }
   /// Devices that hold the same experts.
   std::int64_t expert_replicas() const { return expert_places() / expert_parallel; }
-  /// True if other devices hold the same experts than hold the same weights otherwise.
+  /// True if experts and other weights are not on the same groups of devices.
   bool experts_apart() const { return expert_parallel > 1 || whole_experts; }
   /// True if some weights are on several devices, so that ZeRO has something to shard.
   bool has_copies() const { return weight_replicas() > 1 || (whole_experts && expert_replicas() > 1); }
