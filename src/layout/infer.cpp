@@ -100,7 +100,8 @@ class Inference {
   /// Partial sums of tensors kept by tokens are reduce-scattered, and gathered again in the backward pass:
   /// half of an all-reduce each.
   Collectives sums_of(OpId id, Partition how) {
-    if (is_apart(id, how)) return {};
+    const Rule asked = stage_rule(graph_.op(id), how, stage_);
+    if (!asked.partial_output && !asked.partial_input_gradient) return {};
     Collectives out = sums(graph_, id, how, unsummed(id, how));
     if (!stage_.sequence_parallel) return out;
     const auto whole = [&](OpId producer) { return placed(producer) == Placement::replicate; };
@@ -130,11 +131,6 @@ class Inference {
     return out;
   }
 
-  /// True for a mixture that keeps tokens apart.
-  bool is_apart(OpId id, Partition how) const {
-    return graph_.op(id).kind == OpKind::experts && sends_own_tokens(stage_, how);
-  }
-
   static void scatter(GroupCollective& sum) {
     sum.kind = Kind::all_gather;
     sum.scatters = true;
@@ -143,7 +139,7 @@ class Inference {
   /// Inputs to whose gradient this operator adds a term, and no earlier operator does.
   std::vector<OpId> unsummed(OpId id, Partition how) {
     std::vector<OpId> out;
-    if (is_apart(id, how) || !rule(graph_.op(id), how).partial_input_gradient) return out;
+    if (!stage_rule(graph_.op(id), how, stage_).partial_input_gradient) return out;
     for (const OpId producer : producers_) {
       if (graph_.op(producer).kind == OpKind::input || summed_[producer.index()]) continue;
       summed_[producer.index()] = true;
