@@ -92,12 +92,12 @@ report::Rows spans(const Simulation& simulation) {
 }
 
 experiment::Beside beside(const Simulation& simulation) {
-  return {{},
-          simulation.explained,
-          simulation.reached,
-          simulation.what_if,
-          simulation.traffic,
-          simulation.free_order};
+  return {.explained = simulation.explained,
+          .reached = simulation.reached,
+          .what_if = simulation.what_if,
+          .traffic = simulation.traffic,
+          .free_order = simulation.free_order,
+          .memory = true};
 }
 
 std::string text(const Simulation& s) {
