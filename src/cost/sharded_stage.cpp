@@ -370,30 +370,39 @@ Bytes divided_statistics(const graph::OpGraph& graph, const plan::Stage& stage,
 
 namespace {
 
-StageLoad load_of(const Problem& given, const plan::Stage& stage, std::size_t member) {
-  const LocalProblem local(given, stage);
-  const Problem& problem = local.get();
-  StageLoad load = stage_load(problem, stage.operators);
-  const bool in_parts = stage.recompute && stage.recompute.of != plan::Recomputation::Of::stage;
-  const std::vector<OpId> cores = plan::inner_cores(problem.graph, stage.operators, stage.recompute);
-  const auto travelling = [&](const auto& weights_of_one) {
-    if (!plan::replica_placement(stage).shards_gradients()) return;
-    for (const auto& layer : plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers)) {
-      Bytes sum;
-      for (const OpId id : layer) sum += weights_of_one(id);
-      load.largest = std::max(load.largest, sum);
-    }
-  };
-  if (stage.tensor_parallel == 1) {
-    travelling([&](OpId id) { return problem.graph.parameter_bytes(id); });
-    const ActivationsOf activations_of = whole_activations(problem);
-    load.released = released(problem.graph, stage.operators, load, activations_of, cores);
-    if (!in_parts) return load;
-    divide_activations(load, problem.graph, stage, activations_of);
-    load.statistics = divided_statistics(problem.graph, stage,
-                                         [&](OpId id) { return batch_statistics(problem.graph.op(id)); });
-    return load;
+/// Weights of the largest layer, where gradients or weights are sent layer by layer; else zero.
+template <class WeightsOf>
+Bytes largest_layer(const graph::OpGraph& graph, const plan::Stage& stage, const WeightsOf& weights_of_one) {
+  Bytes out;
+  if (!plan::replica_placement(stage).shards_gradients()) return out;
+  for (const auto& layer : plan::segments(graph, stage.operators, plan::kRecomputeLayers)) {
+    Bytes sum;
+    for (const OpId id : layer) sum += weights_of_one(id);
+    out = std::max(out, sum);
   }
+  return out;
+}
+
+bool recomputes_parts(const plan::Stage& stage) {
+  return stage.recompute && stage.recompute.of != plan::Recomputation::Of::stage;
+}
+
+/// Completes the load of a stage without tensor parallelism.
+StageLoad undivided_load(const Problem& problem, const plan::Stage& stage, StageLoad load) {
+  const graph::OpGraph& graph = problem.graph;
+  load.largest =
+      std::max(load.largest, largest_layer(graph, stage, [&](OpId id) { return graph.parameter_bytes(id); }));
+  const ActivationsOf activations_of = whole_activations(problem);
+  load.released = released(graph, stage.operators, load, activations_of,
+                           plan::inner_cores(graph, stage.operators, stage.recompute));
+  if (!recomputes_parts(stage)) return load;
+  divide_activations(load, graph, stage, activations_of);
+  load.statistics = divided_statistics(graph, stage, [&](OpId id) { return batch_statistics(graph.op(id)); });
+  return load;
+}
+
+/// Load of one member of a tensor-parallel group, from that of the whole stage.
+StageLoad divided_load(const Problem& problem, const plan::Stage& stage, std::size_t member, StageLoad load) {
   const graph::OpGraph& graph = problem.graph;
   const layout::StageLayout placed = layout::infer(graph, stage);
   const auto how = partitions(stage, placed);
@@ -444,14 +453,25 @@ StageLoad load_of(const Problem& given, const plan::Stage& stage, std::size_t me
   load.workspace = backward_workspace(graph, steps);
   load.deferred = deferred_gradients(graph, steps, load.framework.split);
   if (stage.sequence_parallel) divide_boundaries(load, graph, stage, how, holds_whole, cut);
-  load.released = released(graph, stage.operators, load, activations_of, cores);
-  travelling([&](OpId id) { return weights_of(graph, id, how.at(id), share); });
+  load.released = released(graph, stage.operators, load, activations_of,
+                           plan::inner_cores(graph, stage.operators, stage.recompute));
+  load.largest = std::max(load.largest, largest_layer(graph, stage, [&](OpId id) {
+                            return weights_of(graph, id, how.at(id), share);
+                          }));
   load.statistics = Bytes(0);
   for (const OpId id : stage.operators) load.statistics += statistics_of(id);
-  if (!in_parts) return load;
+  if (!recomputes_parts(stage)) return load;
   divide_activations(load, graph, stage, activations_of, copies);
   load.statistics = divided_statistics(graph, stage, statistics_of);
   return load;
+}
+
+StageLoad load_of(const Problem& given, const plan::Stage& stage, std::size_t member) {
+  const LocalProblem local(given, stage);
+  const Problem& problem = local.get();
+  const StageLoad load = stage_load(problem, stage.operators);
+  return stage.tensor_parallel == 1 ? undivided_load(problem, stage, load)
+                                    : divided_load(problem, stage, member, load);
 }
 
 }  // namespace
