@@ -428,7 +428,8 @@ StageLoad divided_load(const Problem& problem, const plan::Stage& stage, std::si
                            cut(rest - gathered, mine.partition == Partition::whole),
                        cut(op.output_bytes, whole),
                        cut(graph::core_bytes(op, graph.element_bytes()), mine.partition == Partition::whole),
-                       cut(operand_bytes(op, graph.element_bytes()), mine.partition == Partition::whole)};
+                       gathered + cut(operand_bytes(op, graph.element_bytes()) - gathered,
+                                      mine.partition == Partition::whole)};
   };
   const auto statistics_of = [&](OpId id) {
     return cut(batch_statistics(graph.op(id)), how.at(id) != Partition::column);
