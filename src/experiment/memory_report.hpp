@@ -1,5 +1,5 @@
 #pragma once
-// Memory of each rank at the moment of its peak.
+// Memory of each device at the moment of its peak.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
