@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -78,6 +79,27 @@ bool no_more(const DividedTimes& a, const DividedTimes& b) {
          a.weight_gradient <= b.weight_gradient;
 }
 
+/// Leaves out divisions that another one beats for every weight of a relaxation: there, costs are linear in the
+/// weights of the ways down and up, so that one who loses at the three corners loses everywhere. The corners are
+/// only work; the way down with the backward work behind it; the whole way.
+std::vector<Division> not_beaten(std::vector<Division> all, double leads) {
+  constexpr double kRounding = 1 - 1e-12;
+  std::ranges::sort(all, {}, [](const Division& d) { return d.work.all; });
+  std::map<double, double> front;  // least whole way of those before, by their way down; descending
+  std::vector<Division> out;
+  for (const Division& each : all) {
+    const double down = leads * each.work.backward + each.down, whole = each.down + each.up;
+    const auto above = front.upper_bound(down * kRounding);
+    if (above != front.begin() && std::prev(above)->second <= whole * kRounding) continue;
+    out.push_back(each);
+    auto after = front.lower_bound(down);
+    if (after != front.begin() && std::prev(after)->second <= whole) continue;
+    while (after != front.end() && after->second >= whole) after = front.erase(after);
+    if (after == front.end() || after->first != down) front.emplace_hint(after, down, whole);
+  }
+  return out;
+}
+
 /// True if no other way is better; among equals, for the first.
 bool best_of(std::span<const DividedTimes> ways, std::size_t w) {
   for (std::size_t other = 0; other < ways.size(); ++other)
@@ -118,6 +140,10 @@ LeastTimesTable::LeastTimesTable(const cost::Problem& problem, PlanFamily family
   rates_.assign(firsts_.size() * rows_.size() * types_.size(), kNoWork);
   core::parallel_for(firsts_.size(), [&](std::size_t kind) { fill(kind); });
   weigh();
+  for (std::size_t kind = 0; kind < firsts_.size(); ++kind) {
+    equals_.push_back(first_equal(kind));
+    best_.push_back(best_cells(kind));
+  }
 }
 
 /// Two operators are of one kind if each local model divides both or neither, and costs in it are equal.
@@ -214,8 +240,7 @@ void LeastTimesTable::lower_to_whole(std::size_t kind, std::size_t t, std::int64
     const cost::Problem local = local_problem(model);
     const cost::OpTime time = cost::operator_time(local, id, type(t), samples);
     lower(rate, rate_of(time, samples));
-    lower(least.held_rate,
-          (time.forward + time.input_gradient).value() / static_cast<double>(samples));
+    lower(least.held_rate, (time.forward + time.input_gradient).value() / static_cast<double>(samples));
     lower(least.forward_rate, time.forward.value() / static_cast<double>(samples));
     const bool core = graph::has_core(problem_.graph.op(id));
     const double again = core ? cost::core_forward(local, id, type(t), samples).value() : 0;
@@ -306,6 +331,23 @@ void LeastTimesTable::weigh(std::size_t kind, double least_weight) {
   for (RowStay& stay : stays_[kind]) stay.rate = std::max(whole[stay.row].all, least_weight * stay.rate);
 }
 
+std::size_t LeastTimesTable::first_equal(std::size_t kind) const {
+  std::size_t first = 0;
+  while (cells_[first] != cells_[kind] || stays_[first] != stays_[kind]) ++first;
+  return first;
+}
+
+/// Divisions that no other one beats for any steps.
+std::vector<DividedTimes> LeastTimesTable::best_cells(std::size_t kind) const {
+  std::vector<DividedTimes> all, best;
+  for (const Cell& cell : cells_[kind]) all.push_back(cell.divided);
+  std::ranges::stable_sort(all, {}, [](const DividedTimes& d) { return d.work.all; });
+  for (const DividedTimes& each : all)
+    if (std::ranges::none_of(best, [&](const DividedTimes& other) { return no_more(other, each); }))
+      best.push_back(each);
+  return best;
+}
+
 void LeastTimesTable::prune(std::vector<RowStay>& stays) {
   std::ranges::sort(stays, {}, [](const RowStay& s) { return std::tuple(s.row, s.time, s.rate); });
   std::vector<RowStay> left;
@@ -317,9 +359,10 @@ void LeastTimesTable::prune(std::vector<RowStay>& stays) {
 std::vector<Division> LeastTimesTable::divisions(std::size_t op, const Steps& steps) const {
   const auto samples = static_cast<double>(problem_.training.mini_batch);
   std::vector<Division> all, best;
-  for (const auto& [row, t] : cells_[kind_[op]])
+  for (const DividedTimes& t : best_[kind_[op]])
     all.push_back({scaled(samples, t.work), steps.forward * t.forward,
                    steps.input_gradient * t.input_gradient + steps.weight_gradient * t.weight_gradient});
+  all = not_beaten(std::move(all), steps.leads);
   std::ranges::sort(all, {},
                     [](const Division& d) { return std::tuple(d.work.all, d.work.backward, d.down, d.up); });
   for (const Division& each : all)
@@ -343,8 +386,7 @@ double LeastTimesTable::weighed(double seconds) const {
 }
 
 bool LeastTimesTable::alike(std::size_t a, std::size_t b) const {
-  const std::size_t x = kind_[a], y = kind_[b];
-  return x == y || (cells_[x] == cells_[y] && stays_[x] == stays_[y]);
+  return equals_[kind_[a]] == equals_[kind_[b]];
 }
 
 double LeastTimesTable::update(core::Bytes weights) const {

@@ -101,13 +101,15 @@ class LeastTimesTable {
   /// `by_way` of each division; `work` is that of the whole group, not yet weighted.
   void lower_to_share(std::size_t kind, std::size_t type, const Share& share, std::size_t least_group,
                       std::vector<DividedTimes>& by_way);
-  void lower_to_group(std::span<DividedTimes> by_way, std::size_t kind, std::size_t type, std::int64_t samples,
-                      std::size_t group, std::size_t row);
+  void lower_to_group(std::span<DividedTimes> by_way, std::size_t kind, std::size_t type,
+                      std::int64_t samples, std::size_t group, std::size_t row);
   /// Keeps those of each row that are shorter or less work than others.
   static void prune(std::vector<RowStay>& stays);
   void lower_to_whole(std::size_t kind, std::size_t type, std::int64_t samples, Work& rate);
   bool fits(const cost::StageLoad& load, std::int64_t samples, core::Bytes memory) const;
   void weigh();
+  std::size_t first_equal(std::size_t kind) const;
+  std::vector<DividedTimes> best_cells(std::size_t kind) const;
   void weigh(std::size_t kind, double least_weight);
   const cluster::DeviceType& type(std::size_t t) const { return problem_.cluster.types()[types_[t]]; }
   cost::Problem local_problem(const LocalModel& model) const {
@@ -126,14 +128,16 @@ class LeastTimesTable {
   std::vector<LocalModel> locals_;
   std::vector<Share> shares_;
   std::vector<Row> rows_;
-  std::size_t groups_ = 0;                   ///< groups of all rows
-  std::size_t ways_;                         ///< ways of each group, in every local model
-  std::vector<std::size_t> kind_;            ///< [op] index of its set of operators with equal costs
-  std::vector<core::OpId> firsts_;           ///< [kind] its first operator
-  std::vector<std::vector<Cell>> cells_;     ///< [kind] divisions that fit and are not dominated
-  std::vector<std::vector<RowStay>> stays_;  ///< [kind]
-  std::vector<LeastTimes> over_all_;         ///< [kind]
-  std::vector<Work> rates_;                  ///< [kind][row][type] s per sample of the whole
+  std::size_t groups_ = 0;                       ///< groups of all rows
+  std::size_t ways_;                             ///< ways of each group, in every local model
+  std::vector<std::size_t> kind_;                ///< [op] index of its set of operators with equal costs
+  std::vector<core::OpId> firsts_;               ///< [kind] its first operator
+  std::vector<std::vector<Cell>> cells_;         ///< [kind] divisions that fit and are not dominated
+  std::vector<std::vector<RowStay>> stays_;      ///< [kind]
+  std::vector<LeastTimes> over_all_;             ///< [kind]
+  std::vector<std::size_t> equals_;              ///< [kind] the first kind with equal times
+  std::vector<std::vector<DividedTimes>> best_;  ///< [kind] those of `cells_` that no other one beats
+  std::vector<Work> rates_;                      ///< [kind][row][type] s per sample of the whole
 };
 
 }  // namespace penstock::score

@@ -424,7 +424,8 @@ TEST_CASE("equal operators share their times: bounds are equal to the last bit t
   const cost::AnalyticCosts shared;
   const UnsharedCosts unshared;
   using Sizes = std::map<std::string, std::string>;
-  const Sizes small{{"layers", "3"}, {"hidden", "256"}, {"heads", "4"}, {"kv_heads", "2"}, {"sequence", "96"}};
+  const Sizes small{
+      {"layers", "3"}, {"hidden", "256"}, {"heads", "4"}, {"kv_heads", "2"}, {"sequence", "96"}};
   Sizes mixture = small;
   mixture["experts"] = "6", mixture["expert_width"] = "128";
   const std::pair<const char*, Sizes> models[] = {
@@ -435,7 +436,8 @@ TEST_CASE("equal operators share their times: bounds are equal to the last bit t
       CAPTURE(where);
       const auto graph = models::build(model, sizes);
       const auto cluster = cluster::load_cluster(where);
-      for (const PlanFamily family : {PlanFamily::replicated, PlanFamily::zero, PlanFamily::tensor_parallel}) {
+      for (const PlanFamily family :
+           {PlanFamily::replicated, PlanFamily::zero, PlanFamily::tensor_parallel}) {
         const auto bounds = [&](const cost::CostModel& costs) {
           const cost::Problem problem{graph, cluster, costs, {12}};
           return score::problem_bounds(problem, score::Reduction::closed_form, family).by_kind;
